@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from agenteval_tui.descriptors import open_missing_descriptors
+from agenteval_tui.core.standard_streams import open_missing_descriptors
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
@@ -46,14 +46,14 @@ def _main(arguments: list[str]) -> int:
 
 def _last_resort(error: Exception) -> int:
     """Say in one line what nobody else could; 1 would mean that a test failed."""
-    from agenteval_tui.text.problems import INFRASTRUCTURE, program_error
+    from agenteval_tui.core.errors import INFRASTRUCTURE, program_error
 
     said = f"{type(error).__name__}: {error}"
     with contextlib.suppress(Exception):
-        from agenteval_tui import places
-        from agenteval_tui.own_files import log_error
+        from agenteval_tui.core import directories
+        from agenteval_tui.core.private_files import log_error
 
-        said = program_error(error, log_error(error, "starting or ending", places.data_dir()))
+        said = program_error(error, log_error(error, "starting or ending", directories.data_dir()))
     with contextlib.suppress(OSError, ValueError):
         print(f"agenteval: {said}", file=sys.stderr, flush=True)
     for name in ("stdout", "stderr"):

@@ -6,8 +6,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from agenteval_tui.analysis.alignment import align
-from agenteval_tui.analysis.divergence import Way, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import Trajectory, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
 from benchmarks.table import Row
@@ -76,7 +76,7 @@ def _branches(runs: int) -> Row:
     kinds = [transcript(lambda turn, kind=kind: turn == 20 + kind, 200) for kind in range(5)]  # type: ignore[misc]
 
     def work() -> None:
-        tree = tree_of(Way(str(number), number % 5 == 0, acts_of(kinds[number % 5])) for number in range(runs))
+        tree = tree_of(Trajectory(str(number), number % 5 == 0, acts_of(kinds[number % 5])) for number in range(runs))
         assert first_divergence(tree) is not None
 
     took = [_milliseconds(work) for _ in range(3)]

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agenteval_tui.grading.complete import complete_config, hover_config
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.completion import complete_config, hover_config
+from agenteval_tui.grading.config.diagnostics import diagnose
 from benchmarks.regrade import CONFIG
 from benchmarks.table import Row
 

@@ -3,7 +3,7 @@
     python -m benchmarks.ending [--quick]
 
 A suite of 50 tests with 5 criteria, of which every third run fails, was executed 0, 10, 100 and 1,000 times before.
-Measured is the processor time from the end of the last run to the last line (`cli.run_end.conclude`): reading the runs,
+Measured is the processor time from the end of the last run to the last line (`cli.run_finish.conclude`): reading the runs,
 their statistics, the causes of failures, what each test did before, and what was used. The histories take turns, so
 that each ratio is of one time. Once without a baseline, once with the first execution as the baseline.
 """
@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.run_end import conclude
-from agenteval_tui.cli.run_progress import Known, RunProgress
+from agenteval_tui.cli.run_finish import finish
+from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.store import Store
 from benchmarks.history import TESTS, execution
@@ -51,9 +51,9 @@ def with_executions(path: Path, number: int) -> Store:
 def seconds_of_end(store: Store) -> float:
     """Processor seconds of the end of "NOW"."""
     out = Output(io.StringIO(), {})
-    progress = RunProgress(out, Known.of(store))
+    progress = RunProgress(out, ProgressState.of(store))
     began = time.process_time()
-    conclude(out, store, "NOW", progress, interrupted=False)
+    finish(out, store, "NOW", progress, interrupted=False)
     return time.process_time() - began
 
 

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunFilter
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from benchmarks.table import Row, markdown

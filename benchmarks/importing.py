@@ -79,7 +79,7 @@ def make_log(path: Path, samples: int) -> int:
 
 def import_log(path: Path, db: Path) -> dict[str, float]:
     """Import it in this process: seconds, and the most memory that the whole process had, in megabytes."""
-    from agenteval_tui.exchange.importing import import_file
+    from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
 
     with Store.open(db) as store:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from benchmarks.table import Row
 

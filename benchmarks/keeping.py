@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.history.copying import copy_history
+from agenteval_tui.history.backup import copy_history
+from agenteval_tui.history.maintenance import check, vacuum
 from agenteval_tui.history.pruning import Pruning, prunable, prune
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check, vacuum
 from benchmarks.history import filled
 from benchmarks.table import Row
 
@@ -45,7 +45,7 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
     from agenteval_tui.cli.start import AppStart
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.presenters.history_rows import PAGE
-    from agenteval_tui.tui.screens.history import HistoryScreen
+    from agenteval_tui.tui.screens.history.screen import HistoryScreen
     from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
     painted = [0.0]

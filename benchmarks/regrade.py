@@ -6,7 +6,7 @@ import statistics
 import time
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from benchmarks.table import Row

@@ -15,7 +15,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from agenteval_tui.agents.interface import AgentRequest, TextDelta
+from agenteval_tui.agents.base import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message

@@ -23,11 +23,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from agenteval_tui.agents import registry
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan import PlanOptions, make_plan
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_text
 from benchmarks.table import Row
 

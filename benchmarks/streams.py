@@ -157,8 +157,9 @@ def ours(url: str, runs: int, tokens: int, at_once: int) -> float:
     """Seconds for an execution of the same requests: graded and on the disk."""
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.engine import Engine
-    from agenteval_tui.runs.plan import PlanOptions, make_plan
-    from agenteval_tui.runs.view import ExecutionView
+    from agenteval_tui.runs.live_view import ExecutionView
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.planner import make_plan
     from agenteval_tui.suites.load import load_suite
 
     with tempfile.TemporaryDirectory() as name:
@@ -191,8 +192,9 @@ def streaming(url: str, streams: int, seconds: float) -> dict[str, float]:
         }
         os.environ.update(environment)
         from agenteval_tui.history.store import Store
-        from agenteval_tui.runs.client import ExecutionRequest, start
-        from agenteval_tui.runs.plan import PlanOptions
+        from agenteval_tui.runs.client import start
+        from agenteval_tui.runs.live_registry import ExecutionRequest
+        from agenteval_tui.runs.plan.model import PlanOptions
 
         path = suite_file(folder, url, streams, tokens, 1)
         options = PlanOptions(concurrency=streams, timeout=seconds * 20 + 60)

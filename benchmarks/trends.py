@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from agenteval_tui.analysis.time_buckets import DAY_MS
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_bins import DAY_MS
-from agenteval_tui.analysis.trend_extras import extras
-from agenteval_tui.analysis.trends import Wanted, trend
+from agenteval_tui.analysis.trend_scores import extras
+from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.history.store import Store
 from benchmarks.history import filled, measure
@@ -39,16 +39,16 @@ def spread_out(path: Path, number: int) -> None:
 
 def views(store: Store) -> Iterator[tuple[str, Callable[[], object]]]:
     """What a person looks at: a name, and what reads it."""
-    every = Wanted(_NOW - _DAYS * DAY_MS, _NOW + 1, "day")
+    every = TrendQuery(_NOW - _DAYS * DAY_MS, _NOW + 1, "day")
     yield "pass rate by day, all runs", lambda: trend(store, every)
     for group in ("suite", "test", "agent", "tag"):
-        wanted = Wanted(every.since_ms, every.until_ms, "day", group)  # type: ignore[arg-type]
+        wanted = TrendQuery(every.since_ms, every.until_ms, "day", group)  # type: ignore[arg-type]
         yield f"pass rate by day and {group}", lambda wanted=wanted: trend(store, wanted)  # type: ignore[misc]
-    yield "pass rate by execution", lambda: trend(store, Wanted(every.since_ms, every.until_ms, "execution"))
+    yield "pass rate by execution", lambda: trend(store, TrendQuery(every.since_ms, every.until_ms, "execution"))
     yield "latency p50 and p95 by day", lambda: trend(store, every, ("latency",))
     yield "scores of criteria, causes of failures", lambda: extras(store, every)
     yield "flaky tests and criteria", lambda: ledger(store, every, _NOW, judges=False)
-    yield "an alert over the last 24 h", lambda: watch(store, Wanted(_NOW - DAY_MS, _NOW + 1), 0.7, _NOW)
+    yield "an alert over the last 24 h", lambda: watch(store, TrendQuery(_NOW - DAY_MS, _NOW + 1), 0.7, _NOW)
 
 
 def run(quick: bool = False) -> list[Row]:

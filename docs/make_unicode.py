@@ -1,4 +1,4 @@
-"""Writes agenteval_tui/text/unicode_classes.py: which characters are hidden, and which are marks, by Unicode property.
+"""Writes agenteval_tui/core/unicode_classes.py: which characters are hidden, and which are marks, by Unicode property.
 
 python docs/make_unicode.py
 """

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.written_keys import REFERENCE, SENT, is_key
+from agenteval_tui.agents.inline_secrets import REFERENCE, SENT, is_key
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
-from agenteval_tui.text.identity import content_hash
-from agenteval_tui.text.problems import AgentevalError
 
 NEUTRAL = frozenset(("timeouts", "concurrency", "max_attempts", "price"))
 """Options that can't change what an agent answers: how long is waited, how many at once, what it costs."""

@@ -7,8 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
-from agenteval_tui.agents.demo_options import DemoOptions
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     AgentSetup,
@@ -22,13 +21,14 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.protocol import Call, Turn
+from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
-from agenteval_tui.agents.shop.turns import Call, Turn
-from agenteval_tui.text.identity import canonical_json
+from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Usage
 
@@ -78,7 +78,7 @@ class DemoAgent:
             )
             return
         talk = assistant.answer(request.messages)
-        read_words = words(message.content for message in request.messages)
+        read_words = tokens(message.content for message in request.messages)
         shop = open_shop()
         taken = {call.id for call in request.tool_calls}
         try:
@@ -87,7 +87,7 @@ class DemoAgent:
                     call_tool(shop, made.name, made.arguments)
             turn, key = next(talk), 0
             while True:
-                spoken = words([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])
+                spoken = tokens([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])
                 async for event in self._stream(turn, key, options.pace, taken):
                     yield event
                 yield UsageReported(Usage(read_words, spoken, cost=0.0))
@@ -101,7 +101,7 @@ class DemoAgent:
                     yield ToolCallFinished(key, outcome.text, outcome.error, (self._clock() - began) * 1000)
                     outcomes.append(outcome)
                     key += 1
-                read_words += spoken + words(outcome.text for outcome in outcomes)
+                read_words += spoken + tokens(outcome.text for outcome in outcomes)
                 turn = talk.send(tuple(outcomes))
             yield Done("stop", assistant.name)
         finally:
@@ -117,12 +117,12 @@ class DemoAgent:
 
     async def _stream(self, turn: Turn, key: int, pace: float, taken: set[str]) -> AsyncIterator[AgentEvent]:
         await self._pause(_THINKING, pace)
-        for piece in pieces(turn.text):
+        for piece in chunks(turn.text):
             yield TextDelta(piece)
             await self._pause(_PER_WORD, pace)
         for number, call in enumerate(turn.calls, key):
             yield ToolCallStarted(number, _free_id(taken), call.name)
-            for piece in pieces(arguments_json(call)):
+            for piece in chunks(arguments_json(call)):
                 yield ToolArgumentsDelta(number, piece)
                 await self._pause(_PER_WORD, pace)
         yield TurnEnded()
@@ -146,11 +146,11 @@ def arguments_json(call: Call) -> str:
     return canonical_json(dict(call.arguments))
 
 
-def pieces(text: str) -> list[str]:
+def chunks(text: str) -> list[str]:
     """A text in words with the white space behind them, as it is streamed."""
     return re.findall(r"\S+\s*|\s+", text)
 
 
-def words(texts: Iterable[str]) -> int:
+def tokens(texts: Iterable[str]) -> int:
     """How many words there are: an approximation of tokens."""
     return sum(len(text.split()) for text in texts)

@@ -14,14 +14,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.agents.demo import arguments_json, pieces, words
+from agenteval_tui.agents.demo import arguments_json, tokens
+from agenteval_tui.agents.demo import chunks as pieces
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.protocol import Call, Turn
+from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
-from agenteval_tui.agents.shop.turns import Call, Turn
-from agenteval_tui.text.identity import content_hash
-from agenteval_tui.text.problems import InfrastructureError
+from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.transcripts.model import Message
 
 HOST = "127.0.0.1"
@@ -155,7 +156,7 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
     done = _results(said[last + 1 :])
     declared = _declared(body.get("tools"))
     assistant = VERSIONS[chosen](Dice(seed))
-    read, texts, made = words(message.content for message in asked), list[str](), 0
+    read, texts, made = tokens(message.content for message in asked), list[str](), 0
     with closing(open_shop()) as shop, closing(assistant.answer(asked)) as talk:
         turn: Turn = next(talk)
         while turn.calls:
@@ -168,13 +169,13 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
                 outcomes = _in_order(turn.calls, done.pop(0))
             else:
                 return _made(assistant.name, [*texts, turn.text], turn.calls, made - len(turn.calls), read)
-            read += words(outcome.text for outcome in outcomes)
+            read += tokens(outcome.text for outcome in outcomes)
             turn = talk.send(outcomes)
         return _made(assistant.name, [*texts, turn.text], (), made, read)
 
 
 def _made(model: str, texts: list[str], calls: tuple[Call, ...], first: int, read: int) -> _Answer:
-    spoken = words([*texts, *(arguments_json(call) for call in calls)])
+    spoken = tokens([*texts, *(arguments_json(call) for call in calls)])
     usage = {"prompt_tokens": read, "completion_tokens": spoken, "total_tokens": read + spoken}
     return _Answer(model, tuple(text for text in texts if text), calls, first, usage)
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agenteval_tui import places
-from agenteval_tui.agents.key_places import sends_keys
-from agenteval_tui.agents.programs.declared import executes
-from agenteval_tui.agents.programs.named_files import files_of_agent
+from agenteval_tui.agents.key_destinations import sends_keys
+from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.process.trust_description import executes
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.watched_files import WatchedFiles, code_of
-from agenteval_tui.text.identity import content_hash
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.trust import Trust
@@ -244,7 +244,7 @@ def agent_hash(config: Mapping[str, Any], base_dir: Path) -> str:
 
 def is_bundled(folder: Path) -> bool:
     """Whether the folder ships with the program."""
-    return folder.is_relative_to(places.bundled("sample_suites").resolve())
+    return folder.is_relative_to(directories.bundled("sample_suites").resolve())
 
 
 def outside(given: str, folder: Path) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     Done,
     Failed,
-    Logged,
-    Prompted,
+    LogLine,
+    PromptSent,
     ReasoningDelta,
     Recorded,
     TextDelta,
@@ -56,10 +56,10 @@ class EventRedactor:
                 return Done(clean(reason), clean(model))
             case Failed():
                 return replace(event, error=self._redactor.error(event.error))
-            case Logged(text):
-                return Logged(clean(text))
-            case Prompted(messages):
-                return Prompted(self._redactor.transcript(Transcript(messages)).messages)
+            case LogLine(text):
+                return LogLine(clean(text))
+            case PromptSent(messages):
+                return PromptSent(self._redactor.transcript(Transcript(messages)).messages)
             case Recorded(transcript):
                 return Recorded(self._redactor.transcript(transcript))
         return event

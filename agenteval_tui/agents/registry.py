@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
-from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.interface import Agent, TranscriptSource
+    from agenteval_tui.agents.base import Agent, TranscriptSource
     from agenteval_tui.agents.options import AgentOptions
 
 GROUP = "agenteval.agents"
@@ -23,22 +23,22 @@ GROUP = "agenteval.agents"
 BUILT_IN = {
     "demo": "agenteval_tui.agents.demo:DemoAgent",
     "replay": "agenteval_tui.agents.replay:ReplayAgent",
-    "openai": "agenteval_tui.agents.openai_chat:OpenAIChatAgent",
-    "anthropic": "agenteval_tui.agents.anthropic_messages:AnthropicAgent",
-    "http": "agenteval_tui.agents.http_agent:HttpAgent",
-    "command": "agenteval_tui.agents.command:CommandAgent",
-    "python": "agenteval_tui.agents.python_agent:PythonAgent",
+    "openai": "agenteval_tui.agents.models.openai:OpenAIChatAgent",
+    "anthropic": "agenteval_tui.agents.models.anthropic:AnthropicAgent",
+    "http": "agenteval_tui.agents.http.agent:HttpAgent",
+    "command": "agenteval_tui.agents.process.command:CommandAgent",
+    "python": "agenteval_tui.agents.process.python:PythonAgent",
 }
 
 # Where their options are: these modules load neither the shop nor a network, so that checking a suite is quick.
 _OPTIONS = {
     "demo": "agenteval_tui.agents.demo_options:DemoOptions",
     "replay": "agenteval_tui.agents.replay_options:ReplayOptions",
-    "openai": "agenteval_tui.agents.openai_options:OpenAIOptions",
-    "anthropic": "agenteval_tui.agents.anthropic_options:AnthropicOptions",
-    "http": "agenteval_tui.agents.http_options:HttpOptions",
-    "command": "agenteval_tui.agents.command_options:CommandOptions",
-    "python": "agenteval_tui.agents.python_options:PythonOptions",
+    "openai": "agenteval_tui.agents.models.openai_options:OpenAIOptions",
+    "anthropic": "agenteval_tui.agents.models.anthropic_options:AnthropicOptions",
+    "http": "agenteval_tui.agents.http.options:HttpOptions",
+    "command": "agenteval_tui.agents.process.command_options:CommandOptions",
+    "python": "agenteval_tui.agents.process.python_options:PythonOptions",
 }
 
 
@@ -67,7 +67,7 @@ def make_agent(
     `transcripts` serves `replay` agents with `execution:`. Raises `NotTrustedError` where `permission` (from the trust
     check) does not cover the agent, `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
-    from agenteval_tui.agents.interface import Agent, AgentSetup
+    from agenteval_tui.agents.base import Agent, AgentSetup
 
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
@@ -76,7 +76,7 @@ def make_agent(
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",
             where=f"agent {name!r}",
-            mend="an agent has `run`, `check` and `close` (see agents/interface.py)",
+            mend="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
     return agent
 

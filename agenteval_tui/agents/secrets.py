@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS
 from agenteval_tui.suites.environment import expand, expansions, key_from
 from agenteval_tui.suites.tool_files import load_tools
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS
 
 # A name with one of these words in it. Not a path to a secret, and not a number of tokens.
 _WORDS = re.compile(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agenteval_tui.analysis.paired import detectable, difference_interval, sign_flip
+from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import (
     Interval,
     PairedCounts,
@@ -21,10 +21,10 @@ from agenteval_tui.analysis.statistics import (
     paired_bootstrap,
     paired_counts,
 )
-from agenteval_tui.history.rows import RunRow
-from agenteval_tui.runs.plan_arms import ARMS, arm_label, arm_of
-from agenteval_tui.text import numbers
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core import numbers
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
 
 Case = tuple[str, str, int]
 """Suite key, test id, row."""
@@ -53,7 +53,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricDelta:
     """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
 
     difference: float
@@ -101,9 +101,9 @@ class ABResult:
     detectable: float | None
     recommended: str
     conclusion: str
-    tokens: Measure | None
-    cost: Measure | None
-    latency_ms: Measure | None
+    tokens: MetricDelta | None
+    cost: MetricDelta | None
+    latency_ms: MetricDelta | None
     tests: tuple[TestDifference, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _measure(
     by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
     value: Callable[[RunRow], float | None],
     seed: int,
-) -> Measure | None:
+) -> MetricDelta | None:
     """Of the cases that were measured under both arms; None when fewer than two were."""
     differences = []
     for case in by_case[0].keys() & by_case[1].keys():
@@ -248,7 +248,7 @@ def _measure(
         return None
     interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
     apart = interval is not None and interval[0] < interval[1]
-    return Measure(middle, interval if apart else None, len(listed))
+    return MetricDelta(middle, interval if apart else None, len(listed))
 
 
 def _tests(

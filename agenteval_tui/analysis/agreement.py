@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 
 
@@ -178,7 +178,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     return list(figures.values())
 
 
-def worth_reading(store: Store, runs: Iterable[int]) -> list[int]:
+def disagreements(store: Store, runs: Iterable[int]) -> list[int]:
     """Those of these runs (rowids, in their order) of which `judge_figures` has something to say: results are not
     opened to find out. What a judge said is stored with its run, or its criterion's configuration names the judge."""
     from agenteval_tui.grading import registry
@@ -217,9 +217,9 @@ def sole_of_results(results: Iterable[CriterionResult]) -> str:
 
 
 def _asks_judge(type_name: str) -> bool:
+    from agenteval_tui.core.errors import AgentevalError
     from agenteval_tui.grading import registry
     from agenteval_tui.grading.remote import RemoteMetric
-    from agenteval_tui.text.problems import AgentevalError
 
     try:
         metric = registry.metric(type_name)

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agenteval_tui.analysis.agreement import sole_of_results
-from agenteval_tui.analysis.alignment import align
 from agenteval_tui.analysis.divergence import acts_of
-from agenteval_tui.analysis.divergence_words import said_of_act
+from agenteval_tui.analysis.divergence_text import said_of_act
+from agenteval_tui.analysis.trajectory_alignment import align
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.runs.asking import stored_answers
 from agenteval_tui.runs.criteria import spec_from_dict
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.runs.judge_client import stored_answers
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.grading.remote_requests import Reply
     from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 

@@ -1,6 +1,6 @@
 """The audit of criteria: would they notice if the agent did something wrong?
 
-Stored transcripts are made wrong on purpose (`grading.mutate`) and graded: a criterion that passes whatever is done,
+Stored transcripts are made wrong on purpose (`grading.mutations`) and graded: a criterion that passes whatever is done,
 or never passes, tells nothing; one that fails only where another one fails too tells nothing more. No agent is called.
 What is found is no proof: it says on how many runs and mutations it rests.
 """
@@ -17,14 +17,14 @@ from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.metrics.leak import Leak
 from agenteval_tui.grading.metrics.pii import EXAMPLES, plain
-from agenteval_tui.grading.mutate import KINDS, Forbidden, mutations
+from agenteval_tui.grading.mutations import KINDS, Forbidden, mutations
 from agenteval_tui.grading.placeholders import PlaceholderError, fill_config
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.criteria import specs_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import Test

@@ -8,42 +8,360 @@ no verdicts, and are left out.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.comparison_model import (
     ORDER,
     Comparison,
     CriterionChange,
+    MetricChange,
+    Overall,
     RowChange,
     Side,
     State,
+    SummaryMetric,
     Tally,
     TestChange,
     TestKey,
     state_of,
 )
-from agenteval_tui.analysis.comparison_overall import overall
-from agenteval_tui.analysis.comparison_rows import Variables, row_changes
 from agenteval_tui.analysis.comparison_suites import Questions, paired_suites, unpaired_imports
-from agenteval_tui.analysis.comparison_words import said_of_datasets, said_of_suites
-from agenteval_tui.analysis.paired import sign_flip
-from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact, mean, paired_counts
+from agenteval_tui.analysis.comparison_text import said_of_datasets, said_of_suites
+from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
+from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
+from agenteval_tui.analysis.statistics import (
+    Interval,
+    PairedCounts,
+    fisher_exact,
+    mcnemar_exact,
+    mean,
+    paired_bootstrap,
+    paired_counts,
+)
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.results import MetricResult, Outcome
 from agenteval_tui.grading.sentences import of_not_made_in_runs
-from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of, questions_of, variables_of
-from agenteval_tui.history.rows import DECIDED
-from agenteval_tui.suites.row_keys import ID
+from agenteval_tui.history.comparison_queries import (
+    ComparedCriterion,
+    ComparedRun,
+    criteria_of,
+    questions_of,
+    variables_of,
+)
+from agenteval_tui.history.records import DECIDED
+from agenteval_tui.suites.row_keys import ID, row_label
 
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import TestChange
+    from agenteval_tui.history.store import Store
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantined
     from agenteval_tui.history.store import Store
 
 Case = tuple[str, str, str, str]
+RunsByCase = Mapping[Case, Sequence[ComparedRun]]
+_DECIDED = ("passed", "failed")
+_DRAWS = 400_000  # of the bootstrap of what was measured, at most
+_MANY = 400
+"""Cases from which on the normal distribution of the mean, and of flipped signs, is taken: drawing gives the same then,
+seconds later."""
+
+
+def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
+    """The figures over all cases. Each case counts once, however often it ran."""
+    rates = [_means(side, lambda run: float(run.status == "passed"), _DECIDED) for side in sides]
+    shared = [case for case in rates[0] if case in rates[1]]
+    left_out = len(rates[0].keys() ^ rates[1].keys())
+    if not shared:
+        return _unpaired(sides, left_out)
+    differences = [rates[1][case] - rates[0][case] for case in shared]
+    pairs = _pairs(sides, shared)
+    once = all(len(_decided(side[case])) == 1 for case in shared for side in sides) and pairs.n == len(shared)
+    interval = difference_interval(differences, seed=seed)
+    rate = SummaryMetric(_mean([rates[0][c] for c in shared]), _mean([rates[1][c] for c in shared]), _mean(differences),
+                   interval, len(shared))  # fmt: skip
+    if once:
+        test, p_value = "mcnemar", mcnemar_exact(pairs.only_a, pairs.only_b)
+        least = detectable_paired(pairs.n, min(pairs.only_a, pairs.only_b) / pairs.n)
+    else:
+        test, p_value, least = "sign-flip", _sign_flip(differences, seed=seed), detectable(differences)
+        least = None if least is None or least >= 1 else least
+    return Overall(
+        rate=rate,
+        test=test,
+        p_value=p_value,
+        n=len(shared),
+        detectable=least,
+        pairs=pairs,
+        left_out=left_out,
+        score=_measure(sides, lambda run: run.score, seed, _DECIDED),
+        latency_ms=_measure(sides, lambda run: None if run.cached else run.duration_ms, seed),
+        tokens=_measure(sides, lambda run: None if run.cached else run.tokens, seed),
+        cost=_measure(sides, lambda run: None if run.cached else run.cost, seed),
+    )
+
+
+def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
+    """No case in common: the runs of one side against those of the other, of the tests that both decided (their rows
+    are others)."""
+    # Of tests that only one side decided nothing is said: that would be two different things side by side.
+    tests = [{case[:3] for case, runs in side.items() if _decided(runs)} for side in sides]
+    both = tests[0] & tests[1]
+    decided = [[run for case, runs in side.items() if case[:3] in both for run in _decided(runs)] for side in sides]
+    counts = [(sum(run.status == "passed" for run in runs), len(runs)) for runs in decided]
+    (passed_a, n_a), (passed_b, n_b) = counts
+    if not n_a or not n_b:
+        return Overall(None, "fisher", None, min(n_a, n_b), None, PairedCounts(0, 0, 0, 0), left_out)
+    rates = passed_a / n_a, passed_b / n_b
+    return Overall(
+        rate=SummaryMetric(*rates, rates[1] - rates[0], _newcombe(passed_a, n_a, passed_b, n_b), min(n_a, n_b)),
+        test="fisher",
+        p_value=fisher_exact(passed_a, n_a, passed_b, n_b),
+        n=min(n_a, n_b),
+        detectable=detectable_unpaired(n_a, n_b, rates[0]),
+        pairs=PairedCounts(0, 0, 0, 0),
+        left_out=left_out,
+    )
+
+
+def _newcombe(passed_a: int, n_a: int, passed_b: int, n_b: int) -> Interval:
+    """The 95 % interval of a difference of two unpaired rates, B minus A, out of their Wilson intervals.
+
+    Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", Statistics in
+    Medicine 17 (1998), method 10.
+    """
+    from agenteval_tui.analysis.statistics import wilson
+
+    (low_a, high_a), (low_b, high_b) = wilson(passed_a, n_a), wilson(passed_b, n_b)
+    a, b = passed_a / n_a, passed_b / n_b
+    return (
+        max(-1.0, b - a - math.hypot(b - low_b, high_a - a)),
+        min(1.0, b - a + math.hypot(high_b - b, a - low_a)),
+    )
+
+
+def _decided(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
+    return [run for run in runs if run.status in _DECIDED]
+
+
+def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> PairedCounts:
+    return paired_counts(
+        (one.status == "passed", other.status == "passed")
+        for case in shared
+        for one, other in zip(sides[0][case], sides[1][case], strict=False)
+        if one.status in _DECIDED and other.status in _DECIDED
+    )
+
+
+def _means(
+    side: RunsByCase, value: Callable[[ComparedRun], float | None], statuses: Sequence[str] = ()
+) -> dict[Case, float]:
+    found = {}
+    for case, runs in side.items():
+        middle = mean([
+            one for run in runs if (not statuses or run.status in statuses) and (one := value(run)) is not None
+        ])  # fmt: skip
+        if middle is not None:
+            found[case] = middle
+    return found
+
+
+def _measure(
+    sides: tuple[RunsByCase, RunsByCase],
+    value: Callable[[ComparedRun], float | None],
+    seed: int,
+    statuses: Sequence[str] = (),
+) -> SummaryMetric | None:
+    """How the mean over the cases changed that were measured on both sides; None when none was."""
+    means = [_means(side, value, statuses) for side in sides]
+    shared = [case for case in means[0] if case in means[1]]
+    if not shared:
+        return None
+    differences = [means[1][case] - means[0][case] for case in shared]
+    return SummaryMetric(
+        _mean([means[0][case] for case in shared]),
+        _mean([means[1][case] for case in shared]),
+        _mean(differences),
+        _interval(differences, seed=seed),
+        len(shared),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _interval(differences: Sequence[float], seed: int) -> Interval | None:
+    """The 95 % interval of a mean: the paired bootstrap's; of very many cases the normal distribution's."""
+    n = len(differences)
+    if n < 2:
+        return None
+    drawn: Interval | None
+    if n >= _MANY:
+        drawn = _normal(differences)
+    else:
+        drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
+    # Cases that all differ by the same have no spread to tell an interval from, and a point would promise certainty.
+    return drawn if drawn and drawn[0] < drawn[1] else None
+
+
+def _normal(differences: Sequence[float]) -> Interval:
+    n, middle = len(differences), _mean(differences)
+    half = 1.959963984540054 * math.sqrt(math.fsum((one - middle) ** 2 for one in differences) / (n - 1) / n)
+    return middle - half, middle + half
+
+
+def _sign_flip(differences: Sequence[float], seed: int) -> float:
+    """`sign_flip`; of very many cases by the sum's normal distribution, which flipped signs have then."""
+    moved = [one for one in differences if one]
+    if len(moved) < _MANY:
+        return sign_flip(differences, seed=seed)
+    return math.erfc(abs(math.fsum(moved)) / math.sqrt(2 * math.fsum(one * one for one in moved)))
+
+
+Rows = Mapping[str, Sequence[ComparedRun]]
+"""The runs of one side by what tells their row from others."""
+Variables = Mapping[int, Mapping[str, Any]]
+"""Of plans (by number): the variables of their runs."""
+
+
+def row_changes(
+    was: Rows, now: Rows, tallies: Mapping[str, tuple[Tally | None, Tally | None]], variables: Variables
+) -> tuple[RowChange, ...]:
+    """Each row of both sides in the order of the right side's file; those that are only on the left come last.
+
+    A row moved when it left the order of the others: rows between which one was inserted did not.
+    """
+    places = [{key: runs[-1].row for key, runs in side.items()} for side in (was, now)]
+    moved = _moved(places[0], places[1])
+    ordered = sorted(places[1], key=places[1].__getitem__)
+    ordered += sorted((key for key in places[0] if key not in places[1]), key=places[0].__getitem__)
+    changes = []
+    for key in ordered:
+        left, right = was.get(key, ()), now.get(key, ())
+        last = (right or left)[-1]
+        changes.append(
+            RowChange(
+                key=last.row_key,
+                label=row_label(last.row, last.row_key),
+                state=state_of(*tallies[key]),
+                was=tallies[key][0],
+                now=tallies[key][1],
+                place_was=places[0].get(key),
+                place_now=places[1].get(key),
+                moved=key in moved,
+                content=_edited(left, right, variables),
+                pair=_pair(left, right),
+            )
+        )
+    return tuple(changes)
+
+
+def _moved(was: Mapping[str, int], now: Mapping[str, int]) -> set[str]:
+    """The fewest rows that must be taken out so that the others stand in the same order (longest increasing
+    subsequence, by patience sorting)."""
+    shared = sorted((key for key in was if key in now), key=was.__getitem__)
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, key in enumerate(shared):
+        at = bisect_left(ends, now[key])
+        before.append(last[at - 1] if at else -1)
+        if at == len(ends):
+            ends.append(now[key])
+            last.append(number)
+        else:
+            ends[at], last[at] = now[key], number
+    stays = set()
+    number = last[-1] if last else -1
+    while number >= 0:
+        stays.add(shared[number])
+        number = before[number]
+    return set(shared) - stays
+
+
+def _edited(left: Sequence[ComparedRun], right: Sequence[ComparedRun], variables: Variables) -> tuple[str, ...]:
+    """The variables that are others now; none where both sides were planned alike."""
+    if not left or not right or left[-1].plan == right[-1].plan:
+        return ()
+    was, now = variables.get(left[-1].plan), variables.get(right[-1].plan)
+    if was is None or now is None:
+        return ()
+    missing = object()
+    names = dict.fromkeys((*now, *was))
+    return tuple(name for name in names if was.get(name, missing) != now.get(name, missing))
+
+
+def _pair(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> tuple[str, str] | None:
+    """Two runs that show the change, the first of each where none does."""
+    if not left or not right:
+        return None
+    for one, two in zip(left, right, strict=False):
+        if one.status != two.status:
+            return one.id, two.id
+    other = next((two for two in right if two.status != left[0].status), right[0])
+    return left[0].id, other.id
+
+
+MOST = 20
+"""Runs of each side whose evidence is read: the first ones."""
+_COMPARISON_METRICS_DECIDED = (Outcome.PASSED, Outcome.FAILED)
+
+
+def metric_changes(store: Store, change: TestChange, *, most: int = MOST) -> dict[str, tuple[MetricChange, ...]]:
+    """By criterion: its metrics as they were and are, over the first runs of each side; unchanged ones too."""
+    was = _by_criterion(store, change.was_runs[:most])
+    now = _by_criterion(store, change.now_runs[:most])
+    before = {one.name: one.was_name or one.name for one in change.criteria}
+    found = {}
+    for name in dict.fromkeys([*now, *was]):
+        if name not in now and name in before.values():
+            continue  # it goes by another name now
+        left, right = was.get(before.get(name, name), {}), now.get(name, {})
+        found[name] = tuple(
+            MetricChange(key[0], key[1], _tally(left.get(key)), _tally(right.get(key)))
+            for key in dict.fromkeys([*right, *left])
+        )
+    return found
+
+
+Metrics = Mapping[tuple[str, str], Sequence[MetricResult]]
+
+
+def _by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str, str], list[MetricResult]]]:
+    found: dict[str, dict[tuple[str, str], list[MetricResult]]] = {}
+    for run in runs:
+        try:
+            results = store.results(run)
+        except AgentevalError:
+            continue  # deleted in the meantime
+        for result in results:
+            metrics = found.setdefault(result.criterion, {})
+            for metric in result.metrics:
+                metrics.setdefault((metric.name, metric.type), []).append(metric)
+    return found
+
+
+def _tally(results: Sequence[MetricResult] | None) -> Tally | None:
+    if not results:
+        return None
+    decided = [one for one in results if one.outcome in _COMPARISON_METRICS_DECIDED and not one.neutral]
+    return Tally(
+        runs=len(results),
+        n=len(decided),
+        passed=sum(one.outcome is Outcome.PASSED for one in decided),
+        errors=sum(one.outcome is Outcome.ERROR for one in results),
+        score=mean([one.score for one in decided if one.score is not None]),
+    )
+
+
 Runs = dict[Case, list[ComparedRun]]
 MOST_PAIRS = 50
 """Pairs of runs that flipped which a test keeps, for attribution."""
-_DECIDED = ("passed", "failed")
 
 
 def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
@@ -242,7 +560,7 @@ def _state(
         return "worse" if difference < 0 else "better"
     if any(one.state in ("worse", "better") for one in rows):
         return "mixed"
-    from agenteval_tui.analysis.changes import LEAST_CHANGE
+    from agenteval_tui.analysis.change_classification import LEAST_CHANGE
 
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
         return "score"

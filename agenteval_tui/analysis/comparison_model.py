@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Any, Literal
 
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
-from agenteval_tui.history.comparing import ComparedRun
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.history.comparison_queries import ComparedRun
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
 """`worse`: passes less often; `better`: more often; `mixed`: as often, but other rows of its dataset; `score`: as
@@ -178,7 +178,7 @@ class TestChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class SummaryMetric:
     """How a mean changed: `was` and `now` over `n` cases that both sides have, the difference with its 95 % interval.
 
     `interval` None: of a single case nothing is known.
@@ -201,17 +201,17 @@ class Overall:
     not even one of 100 %. `pairs` counts pairs of runs; `left_out` cases that were decided on one side only.
     """
 
-    rate: Measure | None
+    rate: SummaryMetric | None
     test: str
     p_value: float | None
     n: int
     detectable: float | None
     pairs: PairedCounts
     left_out: int
-    score: Measure | None = None
-    latency_ms: Measure | None = None
-    tokens: Measure | None = None
-    cost: Measure | None = None
+    score: SummaryMetric | None = None
+    latency_ms: SummaryMetric | None = None
+    tokens: SummaryMetric | None = None
+    cost: SummaryMetric | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def _direction(was: Tally, now: Tally) -> int:
 
 
 def _score_moved(was: float | None, now: float | None) -> bool:
-    from agenteval_tui.analysis.changes import LEAST_CHANGE
+    from agenteval_tui.analysis.change_classification import LEAST_CHANGE
 
     if was is None or now is None:
         return was is not now

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import Side
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import baselines
-from agenteval_tui.history.comparing import ComparedRun, execution_before, of_execution, of_runs
+from agenteval_tui.history.comparison_queries import ComparedRun, execution_before, of_execution, of_runs
 from agenteval_tui.history.references import References
-from agenteval_tui.runs.plan_arms import ARMS, arm_of
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.model import ARMS, arm_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow
+    from agenteval_tui.history.records import ExecutionRow
     from agenteval_tui.history.store import Store
 
 BASELINE = "baseline"

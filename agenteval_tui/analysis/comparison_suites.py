@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from agenteval_tui.analysis.comparison_model import PairedSuites, Side
-from agenteval_tui.history.comparing import ComparedRun
+from agenteval_tui.history.comparison_queries import ComparedRun
 
 Questions = Mapping[int, tuple[str, str]]
 """By plan: the beginning of the prompt, and the variables as JSON."""

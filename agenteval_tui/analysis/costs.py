@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import CostRow, RunRow
+    from agenteval_tui.history.records import CostRow, RunRow
     from agenteval_tui.history.store import Store
 
 K = TypeVar("K", bound=Hashable)

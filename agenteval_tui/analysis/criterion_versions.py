@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.comparison import compare_runs
 from agenteval_tui.analysis.comparison_model import Comparison, Side
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, of_runs
-from agenteval_tui.history.criterion_texts import former_name, text_of
-from agenteval_tui.history.criterion_versions import CriterionVersion, versions_of
-from agenteval_tui.runs.asking import stored_answers
+from agenteval_tui.history.comparison_queries import ComparedCriterion, ComparedRun, of_runs
+from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.runs.judge_client import stored_answers
+from agenteval_tui.uxon.serialize import to_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -186,8 +185,8 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
     Name, description, weight and severity stay as they are now: they are no part of a version. Raises `AgentevalError`
     when the criterion is not in the file, and what saving raises.
     """
-    from agenteval_tui.suites.edit_test import CriterionEdit, TestEdit, save_test
-    from agenteval_tui.suites.save import save_config
+    from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
+    from agenteval_tui.suites.yaml.save import save_config
 
     place = _place(loaded, test_id, criterion)
     now = current_spec(loaded, test_id, criterion)

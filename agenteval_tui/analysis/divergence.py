@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, Literal
 
-from agenteval_tui.analysis.alignment import arguments_json
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 Kind = Literal["start", "call", "answer", "error", "end"]
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Action:
     """One step of an agent. Two acts are the same when their `key` is; `name` is the tool's or the error's.
 
     `arguments` are those of the first run that was seen to do it, `text` its answer.
@@ -34,12 +34,12 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Trajectory:
     """What one run did, step by step. `passed`: its outcome."""
 
     run: str
     passed: bool
-    acts: tuple[Act, ...]
+    acts: tuple[Action, ...]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Node:
     `branches` are what they did next, most runs first.
     """
 
-    act: Act
+    act: Action
     depth: int
     parent: Node | None = None
     runs: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Tree:
     """All ways as a prefix tree. `root` is before the first step; `ways` has each run's."""
 
     root: Node
-    ways: dict[str, Way]
+    ways: dict[str, Trajectory]
 
     def nodes(self) -> Iterator[Node]:
         """All nodes but the root, each before its branches."""
@@ -104,7 +104,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class BranchPoint:
     """The place where outcomes part: runs did the same up to `node`, and then one of `node.branches`.
 
     `gain`: how many bits the branch says about the outcome, over the runs that came here.
@@ -138,9 +138,9 @@ class Fork:
 
 def acts_of(
     transcript: Transcript, *, with_arguments: bool = True, ignored: frozenset[str] = frozenset()
-) -> tuple[Act, ...]:
+) -> tuple[Action, ...]:
     """What the agent did. `with_arguments` false: a call is its tool's name alone; `ignored` names single arguments."""
-    acts: list[Act] = []
+    acts: list[Action] = []
     calls = transcript.tool_calls
     made: set[int] = set()
     for message in transcript.messages:
@@ -156,17 +156,17 @@ def acts_of(
             acts.append(_call(call.name, call.arguments, with_arguments, ignored))
     if transcript.error is not None:
         acts.append(
-            Act("error", ("error", transcript.error.kind), transcript.error.kind, text=transcript.error.message)
+            Action("error", ("error", transcript.error.kind), transcript.error.kind, text=transcript.error.message)
         )
     elif not acts or acts[-1].kind != "answer":
-        acts.append(Act("end", ("end",)))
+        acts.append(Action("end", ("end",)))
     return tuple(acts)
 
 
-def tree_of(ways: Iterable[Way]) -> Tree:
+def tree_of(ways: Iterable[Trajectory]) -> Tree:
     """The ways as a tree. Within a node the runs that passed come first, in the order in which they were given."""
     known = list(ways)
-    root = Node(Act("start", ("start",)), 0)
+    root = Node(Action("start", ("start",)), 0)
     for way in sorted(known, key=lambda one: not one.passed):
         node = root
         _count(node, way)
@@ -181,7 +181,7 @@ def tree_of(ways: Iterable[Way]) -> Tree:
         if node.branches and sum(one.number for one in node.branches) < node.number:
             # Some runs end here and others go on (a conversation that one of them left): ending is a branch, too.
             going_on = {run for one in node.branches for run in one.runs}
-            end = _branch(node, Act("end", ("end",)))
+            end = _branch(node, Action("end", ("end",)))
             for run in node.runs:
                 if run not in going_on:
                     _count(end, tree.ways[run])
@@ -189,44 +189,44 @@ def tree_of(ways: Iterable[Way]) -> Tree:
     return tree
 
 
-def first_divergence(tree: Tree) -> Fork | None:
+def first_divergence(tree: Tree) -> BranchPoint | None:
     """The fork at which the outcomes part most clearly; the earliest of equals. None when no step tells them apart.
 
     Each further branch has to earn its place (Akaike's criterion): runs that all went different ways explain nothing,
     whatever their outcomes.
     """
-    best: tuple[float, Fork] | None = None
+    best: tuple[float, BranchPoint] | None = None
     for node in [tree.root, *tree.nodes()]:
         if len(node.branches) < 2 or not node.passed or not node.failed:
             continue
         gain = _entropy(node) - sum(one.number / node.number * _entropy(one) for one in node.branches)
         worth = 2 * math.log(2) * node.number * gain - 2 * (len(node.branches) - 1)
         if worth > 1e-9 and (best is None or (worth, -node.depth) > (best[0] + 1e-9, -best[1].node.depth)):
-            best = (worth, Fork(node, gain))
+            best = (worth, BranchPoint(node, gain))
     return None if best is None else best[1]
 
 
 # Inside
 
 
-def _call(name: str, arguments: Any, with_arguments: bool, ignored: frozenset[str]) -> Act:
+def _call(name: str, arguments: Any, with_arguments: bool, ignored: frozenset[str]) -> Action:
     if isinstance(arguments, dict) and ignored:
         arguments = {key: value for key, value in arguments.items() if key not in ignored}
     key = ("call", name, arguments_json(arguments)) if with_arguments else ("call", name)
-    return Act("call", key, name, arguments if with_arguments else None)
+    return Action("call", key, name, arguments if with_arguments else None)
 
 
-def _answer(text: str) -> Act:
-    return Act("answer", ("answer", " ".join(unicodedata.normalize("NFKC", text).casefold().split())), text=text)
+def _answer(text: str) -> Action:
+    return Action("answer", ("answer", " ".join(unicodedata.normalize("NFKC", text).casefold().split())), text=text)
 
 
-def _branch(node: Node, act: Act) -> Node:
+def _branch(node: Node, act: Action) -> Node:
     made = node.by_key[act.key] = Node(act, node.depth + 1, node)
     node.branches.append(made)
     return made
 
 
-def _count(node: Node, way: Way) -> None:
+def _count(node: Node, way: Trajectory) -> None:
     node.runs.append(way.run)
     if way.passed:
         node.passed += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
 
 
@@ -20,7 +20,7 @@ def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | N
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LabelSaved:
     """A label that is in the history: its number there, and the run's outcome now."""
 
     label: Label
@@ -28,7 +28,7 @@ class Given:
     status: str
 
 
-def give_label(store: Store, label: Label) -> Given:
+def give_label(store: Store, label: Label) -> LabelSaved:
     """Keep a label; criteria of the run that wait for a person are graded anew. Blocks until it is on disk.
 
     Raises `HistoryError` for a label that says nothing, or whose run or criterion is not there.
@@ -45,16 +45,16 @@ def give_label(store: Store, label: Label) -> Given:
         who=label.who,
     ).result()
     row = store.run(label.run_id)
-    return Given(label, number, with_labels(store, row) or row.status)
+    return LabelSaved(label, number, with_labels(store, row) or row.status)
 
 
 def give_labels(store: Store, labels: Sequence[Label]) -> None:
     """Keep many labels, all of them or none. Blocks. Raises as `give_label`."""
     store.write(AddLabels(labels)).result()
-    settle(store, (one.run_id for one in labels))
+    resolve_review(store, (one.run_id for one in labels))
 
 
-def settle(store: Store, run_ids: Iterable[str]) -> None:
+def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
     """Grade criteria that wait for a person anew in those of these runs that have any: their labels changed."""
     from agenteval_tui.analysis.regrade import with_labels
 
@@ -78,7 +78,7 @@ def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
     return store.run_rows([row[0] for row in found])
 
 
-def take_back(store: Store, given: Given) -> str:
+def remove_label(store: Store, given: LabelSaved) -> str:
     """Undo `give_label`: the label before it counts again. Gives the run's outcome."""
     from agenteval_tui.analysis.regrade import with_labels
 

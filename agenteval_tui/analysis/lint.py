@@ -6,27 +6,284 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui import places
-from agenteval_tui.analysis.lint_conversations import conversation_problems, template_nodes
-from agenteval_tui.analysis.lint_cut import cut_problems
-from agenteval_tui.analysis.lint_datasets import Datasets, needles
-from agenteval_tui.analysis.lint_respondents import respondent_problems
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.grading.placeholders import is_blank
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
+from agenteval_tui.suites.config_source import source_of
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
-from agenteval_tui.suites.source import source_of
 from agenteval_tui.suites.templates import template_problems
-from agenteval_tui.suites.yaml_edit import content_end
-from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
-from agenteval_tui.suites.yaml_tree import Node, Scalar, resolve
-from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
-from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+from agenteval_tui.suites.unquoted_hash import cut_texts
+from agenteval_tui.suites.yaml.edit import content_end
+from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
 
 if TYPE_CHECKING:
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import Test
+if TYPE_CHECKING:
+    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.suites.dataset_check import DatasetCheck
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import Dataset, Test
+if TYPE_CHECKING:
+    from agenteval_tui.suites.config_source import ConfigSource
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import AgentConfig, Suite
+if TYPE_CHECKING:
+    from agenteval_tui.suites.config_source import ConfigSource
     from agenteval_tui.suites.model import AgentConfig, Suite, Test
-    from agenteval_tui.suites.source import ConfigSource
+
+
+def template_nodes(test_node: Node) -> Iterator[Node]:
+    """The texts of a test that are templates: prompt, turns, contents of messages, and arguments of their calls."""
+    yield from _scalars(_lint_conversations_child(test_node, "prompt"))
+    for turn in _lint_conversations_items(_lint_conversations_child(test_node, "turns")):
+        yield from _scalars(turn)
+    for message in _lint_conversations_items(_lint_conversations_child(test_node, "messages")):
+        yield from _scalars(_lint_conversations_child(message, "content"))
+        for call in _lint_conversations_items(_lint_conversations_child(message, "tool_calls")):
+            yield from _scalars(
+                _lint_conversations_child(_lint_conversations_child(call, "function") or call, "arguments")
+            )
+
+
+def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
+    """Calls without results, results without calls: no server takes such messages."""
+    if not test.messages or not any(one.tool_calls or one.role == "tool" for one in test.messages):
+        return
+    from agenteval_tui.runs.plan.conversation import conversation_of
+
+    try:
+        conversation_of([one.model_dump(exclude_unset=True) for one in test.messages])
+    except AgentevalError as error:
+        node = resolve(loaded.node(test.id))
+        key = node.key("messages") if isinstance(node, MappingNode) else None
+        start, end = (key.start, key.end) if key is not None else (node.start, node.start)
+        yield loaded.problem("conversation", start, end, error.what, error.mend or None)
+
+
+def _scalars(node: Node | None) -> Iterator[Node]:
+    """The texts in a node, without the names of its properties."""
+    real = resolve(node) if node is not None else None
+    if node is not None and isinstance(real, ScalarNode):
+        yield node
+    elif isinstance(real, SequenceNode):
+        for item in real.items:
+            yield from _scalars(item)
+    elif isinstance(real, MappingNode):
+        for _, value in real.pairs:
+            yield from _scalars(value)
+
+
+def _lint_conversations_child(node: Node | None, key: str) -> Node | None:
+    real = resolve(node) if node is not None else None
+    return real.get(key) if isinstance(real, MappingNode) else None
+
+
+def _lint_conversations_items(node: Node | None) -> list[Node]:
+    real = resolve(node) if node is not None else None
+    return list(real.items) if isinstance(real, SequenceNode) else []
+
+
+CUT = "cut-text"
+
+
+def cut_problems(loaded: LoadedSuite, node: Node | None) -> Iterator[Problem]:
+    """A warning for each text below `node` that YAML reads only up to a `#`."""
+    for one in cut_texts(loaded, node):
+        rest = one.meant[len(one.read) :].strip()
+        message = f"the {one.key} ends before `{one_line(rest, 60)}`: YAML takes what follows ` #` for a comment"
+        fix = f"put it in quotes: {one.fix.edits[0].text}; or write `# ` if a comment is meant"
+        yield loaded.problem(CUT, one.start, one.end, message, one_line(fix, 300), "warning")
+
+
+class Datasets:
+    """The datasets that the tests of one suite name, read when they are asked for."""
+
+    def __init__(self, loaded: LoadedSuite) -> None:
+        self._loaded = loaded
+        self._checks: dict[tuple[str, int | None, str | None], DatasetCheck] = {}
+        self._said: set[Problem] = set()
+        self._trusted: bool | None = None
+
+    def problems(self, test: Test) -> Iterator[Problem]:
+        """What is wrong in the test's dataset, with places in that file; what another test had said already is not
+        said again. A file that can't be read at all is a problem of the suite, where it names the file.
+        """
+        if test.dataset is None:
+            return
+        check = self._check(test.dataset)
+        found = list(check.problems)
+        if check.read:
+            if test.prompt is None and not test.messages and not test.turns:
+                found += check.prompt_problems()
+            for who, asked in _askers(test):
+                found += check.missing_problems(asked - test.variables.keys(), who)
+            for who, looked_for in needles(test):
+                found += check.empty_problems(looked_for - test.variables.keys(), who)
+        elif check.problems[0].line == 1 and check.problems[0].column == 1:
+            found = [self._named(test, one) for one in found]
+        for one in found:
+            if one not in self._said:
+                self._said.add(one)
+                yield one
+
+    def columns(self, test: Test) -> Collection[str] | None:
+        """The variables that the rows give; () for a test without a dataset, None when they can't be known."""
+        if test.dataset is None:
+            return ()
+        check = self._check(test.dataset)
+        return check.columns.keys() if check.read and check.rows else None
+
+    def _check(self, dataset: Dataset) -> DatasetCheck:
+        from agenteval_tui.suites.dataset_check import check_dataset
+
+        key = (dataset.file, dataset.limit, dataset.row_id)
+        found = self._checks.get(key)
+        if found is None:
+            path = Path(self._loaded.path)
+            # A suite that is a link has its files where it really is; else they are called as the suite was.
+            folder = path.resolve().parent if path.is_symlink() else path.parent
+            found = check_dataset(dataset, folder, trusted=self._trusts(dataset, folder))
+            self._checks[key] = found
+        return found
+
+    def _trusts(self, dataset: Dataset, folder: Path) -> bool:
+        """Whether the folder's datasets may be anywhere. Asked only where it matters: it reads the whole folder."""
+        try:
+            if (folder / dataset.file).resolve().is_relative_to(folder.resolve()):
+                return False
+        except (OSError, RuntimeError, ValueError):
+            return False  # reading it says why
+        if self._trusted is None:
+            from agenteval_tui.suites.trust import Trust
+
+            self._trusted = Trust.load().is_trusted(folder)
+        return self._trusted
+
+    def _named(self, test: Test, problem: Problem) -> Problem:
+        from agenteval_tui.suites.yaml.tree import MappingNode as Mapping
+        from agenteval_tui.suites.yaml.tree import resolve
+
+        node = self._loaded.node(test.id)
+        for key in ("dataset", "file"):
+            real = resolve(node)
+            node = (real.get(key) if isinstance(real, Mapping) else None) or node
+        end = max(node.start, min(node.end, node.start + 200))
+        return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
+
+
+def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
+    """Which criteria would look for nothing, or compare with nothing, without which variables."""
+    from agenteval_tui.grading.placeholders import needle_names
+    from agenteval_tui.runs.criteria import spec_of
+
+    for criterion in test.criteria:
+        spec = spec_of(criterion)
+        config = None if spec.broken else spec.document.value
+        names = set(needle_names(config))
+        listed = config.get("metrics") if isinstance(config, Mapping) else None
+        for metric in listed if isinstance(listed, list) else ():
+            kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
+            if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
+                names.add("expected_value")
+        if criterion.expected_value is not None:
+            names.discard("expected_value")
+            names |= needle_names(criterion.expected_value)
+        yield f'criterion "{criterion.name}"', {name.partition(".")[0] for name in names}
+
+
+_COMPARES = {"Lexical": "to", "Similarity": "to", "Classification": "label"}
+"""Metrics that compare with the expected value where this property says nothing else."""
+
+
+def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
+    """Who can't do without which variables: the prompt and the criteria's configs."""
+    from agenteval_tui.grading.placeholders import names_in
+    from agenteval_tui.runs.criteria import spec_of
+    from agenteval_tui.runs.plan.conversation import strings_in
+
+    texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
+    for message in test.messages or ():
+        for call in message.tool_calls:
+            inner = call.get("function", call) if isinstance(call, dict) else None
+            texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
+    asked = set()
+    for text in texts:
+        for one in template_problems(text or "", ()):
+            if one.code == "unknown-variable":
+                asked.add((text or "")[one.start : one.end])
+    yield "the prompt", asked
+    for criterion in test.criteria:
+        spec = spec_of(criterion)
+        if not spec.broken:
+            own = {"expected_value"} if criterion.expected_value is not None else set()
+            names = {name.partition(".")[0] for name in names_in(spec.document.value)}
+            yield f'criterion "{criterion.name}"', names - own
+
+
+_PROPERTIES = ("judge", "embedder")
+
+
+def respondent_problems(
+    loaded: LoadedSuite, suite: Suite, source: ConfigSource, user_agents: Mapping[str, AgentConfig]
+) -> Iterator[Problem]:
+    """What is wrong with the names of judges and embedders in the config of one criterion, at the names."""
+    if not any(name in source.text for name in _PROPERTIES):
+        return  # nearly all of them: no need to read the config once more
+    from agenteval_tui.grading.placeholders import has_placeholders
+    from agenteval_tui.uxon.parse import parse
+
+    document = parse(source.text)
+    value = document.value
+    metrics = value.get("metrics") if isinstance(value, Mapping) else None
+    for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+        if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
+            continue
+        for key in _PROPERTIES:
+            name = metric.get(key)
+            if not isinstance(name, str) or not name or has_placeholders(name):
+                continue
+            problem = _unknown(str(metric["type"]), key, name, suite, user_agents)
+            node = document.node(("metrics", place, key))
+            if problem is not None and node is not None:
+                start, end = source.to_offset(node.start), source.to_offset(node.end)
+                yield loaded.problem("unknown-agent", start, end, problem.what, problem.mend or None)
+
+
+def _unknown(
+    type_name: str, key: str, name: str, suite: Suite, user_agents: Mapping[str, AgentConfig]
+) -> AgentevalError | None:
+    from agenteval_tui.grading import registry
+    from agenteval_tui.grading.remote import RemoteMetric
+    from agenteval_tui.suites.agents_file import resolve_agent
+
+    try:
+        model = registry.metric(type_name)
+    except AgentevalError:
+        return None
+    if not issubclass(model, RemoteMetric) or model.asks != ("chat" if key == "judge" else "embed"):
+        return None
+    try:
+        found = resolve_agent(name, suite, user_agents)
+    except AgentevalError as error:
+        if key == "judge":
+            return error
+        from agenteval_tui.agents.embedders.registry import embedder_kinds
+
+        # A kind stands for itself; that of a server needs an address, and so an agent.
+        return None if name in embedder_kinds() and name != "openai" else error
+    if key == "embedder":
+        from agenteval_tui.agents.embedders.registry import embedder_kinds
+
+        kind = str(found.as_dict().get("kind", ""))
+        if kind not in embedder_kinds():
+            listed = ", ".join(sorted(embedder_kinds()))
+            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
+    return None
 
 
 _CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
@@ -126,7 +383,7 @@ def user_agents() -> dict[str, AgentConfig]:
 
 
 def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
-    path = agents_path(places.config_dir())
+    path = agents_path(directories.config_dir())
     try:
         agents, problems = read_agents_file(path)
     except AgentevalError as error:
@@ -160,7 +417,7 @@ def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
                 yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
         if "tools" not in plain:
             continue
-        from agenteval_tui.agents.tools_check import tool_problems  # most suites need none of its models
+        from agenteval_tui.agents.tools.check import tool_problems  # most suites need none of its models
 
         for message in tool_problems(plain, loaded.path.parent):
             yield _at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
@@ -222,7 +479,7 @@ def _test(
 def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Iterator[Problem]:
     for text in template_nodes(node):
         real = resolve(text)
-        if not isinstance(real, Scalar):
+        if not isinstance(real, ScalarNode):
             continue
         found = template_problems(real.text, known)
         if found:
@@ -235,7 +492,7 @@ def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Ite
 def _criterion(
     loaded: LoadedSuite, test: Test, number: int, source: ConfigSource, columns: Collection[str] | None
 ) -> Iterator[Problem]:
-    from agenteval_tui.grading.diagnose import diagnose
+    from agenteval_tui.grading.config.diagnostics import diagnose
     from agenteval_tui.grading.registry import prototype
 
     criterion = test.criteria[number]
@@ -303,7 +560,7 @@ def _at(
     """A problem at a node: the whole of a scalar, the first line of anything longer."""
     if node is None:
         return loaded.problem(code, 0, 0, message, fix or None, severity)
-    end = node.end if isinstance(node, Scalar) and not node.style.startswith(("|", ">")) else node.start
+    end = node.end if isinstance(node, ScalarNode) and not node.style.startswith(("|", ">")) else node.start
     line_end = loaded.text.find("\n", node.start)
     if end == node.start:
         end = line_end if line_end >= 0 else len(loaded.text)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.history import quarantines
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine
-    from agenteval_tui.history.rows import TestSummary
+    from agenteval_tui.history.records import TestSummary
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
 

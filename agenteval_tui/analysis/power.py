@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from agenteval_tui.analysis.distributions import incomplete_beta
-from agenteval_tui.analysis.statistics import fisher_exact
+from agenteval_tui.analysis.statistics import fisher_exact, incomplete_beta
 
 ALPHA = 0.05
 POWER = 0.8

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunRow
-from agenteval_tui.text.identity import new_id, now_ms
+from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunRow
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.grading.remote_requests import Reply
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.asking import Answers, Case
+    from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.transcripts.model import Transcript
 
@@ -26,7 +26,7 @@ _BATCH = 50  # runs whose questions are asked together
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CriteriaSource:
     """What a run is graded with. `variables` fill placeholders, before those that are stored with the run."""
 
     specs: tuple[CriterionSpec, ...]
@@ -35,13 +35,13 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Regraded:
+class RegradeResult:
     """One run: what it was, our verdict now, and the verdicts of other tools that are stored with it."""
 
     row: RunRow
     verdict: Verdict
     foreign: tuple[CriterionResult, ...]
-    rules: Rules
+    rules: CriteriaSource
     replies: tuple[StoredReply, ...] = ()
     """What judges and others said of it: what is stored with the run, and what was asked now."""
 
@@ -51,7 +51,9 @@ class Regraded:
         return verdict_of(self.foreign).outcome if self.foreign else None
 
 
-def rules_of_suites(loaded: Sequence[LoadedSuite], rows: Sequence[RunRow] = ()) -> Callable[[RunRow], Rules | None]:
+def rules_of_suites(
+    loaded: Sequence[LoadedSuite], rows: Sequence[RunRow] = ()
+) -> Callable[[RunRow], CriteriaSource | None]:
     """The rules for a run: those of the test with the same id, ignoring case, of the suite that the run came from.
 
     `rows` are all runs that the suites are to be used for. A suite that some of them came from, or that has the name
@@ -63,16 +65,16 @@ def rules_of_suites(loaded: Sequence[LoadedSuite], rows: Sequence[RunRow] = ()) 
     keys = {one.key for one in loaded}
     own = {row.suite_key for row in rows} & keys
     names = {row.suite_name.casefold() for row in rows if row.suite_key not in keys}
-    by_id: dict[str, list[tuple[LoadedSuite, Rules]]] = {}
+    by_id: dict[str, list[tuple[LoadedSuite, CriteriaSource]]] = {}
     for one in loaded:
         for test in one.suite.tests if one.suite is not None else ():
             threshold = test.pass_threshold
             if threshold is None and one.suite is not None:
                 threshold = one.suite.defaults.pass_threshold
-            rules = Rules(specs_of(test.criteria), threshold, test.variables)
+            rules = CriteriaSource(specs_of(test.criteria), threshold, test.variables)
             by_id.setdefault(test.id.casefold(), []).append((one, rules))
 
-    def find(row: RunRow) -> Rules | None:
+    def find(row: RunRow) -> CriteriaSource | None:
         found = by_id.get(row.test_id.casefold(), [])
         if row.suite_key in keys:
             found = [one for one in found if one[0].key == row.suite_key]
@@ -90,20 +92,20 @@ def _name(loaded: LoadedSuite) -> str:
     return loaded.suite.name.casefold() if loaded.suite is not None else ""
 
 
-Ask = Callable[[Sequence["Case"]], "Sequence[Answers]"]
+Ask = Callable[[Sequence["JudgeRequestGroup"]], "Sequence[Answers]"]
 """Asks judges and others what the cases' criteria still want to know."""
 
 
 def regrade(
-    store: Store, rows: Iterable[RunRow], rules_of: Callable[[RunRow], Rules | None], ask: Ask | None = None
-) -> Iterator[tuple[Regraded, Transcript]]:
+    store: Store, rows: Iterable[RunRow], rules_of: Callable[[RunRow], CriteriaSource | None], ask: Ask | None = None
+) -> Iterator[tuple[RegradeResult, Transcript]]:
     """Grade stored runs, in their order. Runs without rules, and runs that have not ended, are left out.
 
     What judges and others said is taken from what is stored with the run. Questions that nobody has answered yet are
     asked with `ask`; without it they make the criterion an error.
     """
     chosen = {row.id: (row, rules) for row in rows if (rules := rules_of(row)) is not None}
-    batch: list[tuple[RunRow, Rules, Transcript]] = []
+    batch: list[tuple[RunRow, CriteriaSource, Transcript]] = []
     for run_id, transcript in store.transcripts(list(chosen)):
         batch.append((*chosen[run_id], transcript))
         if len(batch) >= _BATCH:
@@ -113,8 +115,8 @@ def regrade(
 
 
 def _regraded(
-    store: Store, batch: Sequence[tuple[RunRow, Rules, Transcript]], ask: Ask | None
-) -> Iterator[tuple[Regraded, Transcript]]:
+    store: Store, batch: Sequence[tuple[RunRow, CriteriaSource, Transcript]], ask: Ask | None
+) -> Iterator[tuple[RegradeResult, Transcript]]:
     answered = _answers(store, batch, ask)
     for row, rules, transcript in batch:
         foreign = tuple(result for result in store.results(row.id) if result.source)
@@ -122,35 +124,35 @@ def _regraded(
         verdict = grade(
             transcript, rules.specs, _variables(row, rules), rules.pass_threshold, replies=replies, row=row.row
         )
-        yield Regraded(row, verdict, foreign, rules, tuple(kept)), transcript
+        yield RegradeResult(row, verdict, foreign, rules, tuple(kept)), transcript
 
 
 def _answers(
-    store: Store, batch: Sequence[tuple[RunRow, Rules, Transcript]], ask: Ask | None
+    store: Store, batch: Sequence[tuple[RunRow, CriteriaSource, Transcript]], ask: Ask | None
 ) -> dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]]:
     """By run id: the replies for grading, and the same to be stored. Only for runs whose criteria ask somebody."""
     asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
     if not asking:
         return {}
-    from agenteval_tui.runs.asking import Case, sole_of_specs, stored_answers
+    from agenteval_tui.runs.judge_client import JudgeRequestGroup, sole_of_specs, stored_answers
 
     ids = [row.id for row, _, _ in asking]
     stored, labels = store.replies_of(ids), store.labels(ids)
     found: dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]] = {}
-    cases: list[Case] = []
+    cases: list[JudgeRequestGroup] = []
     for row, rules, transcript in asking:
         own, variables = stored.get(row.id, []), _variables(row, rules)
         said = tuple(one for one in labels if one.run_id == row.id)
         replies = stored_answers(rules.specs, transcript, variables, own, said, sole_of_specs(rules.specs))
         found[row.id] = replies, own
-        cases.append(Case(row.suite_key, rules.specs, transcript, variables, said, replies))
+        cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, said, replies))
     if ask is not None:
         for (row, _, _), answers in zip(asking, ask(cases), strict=True):
             found[row.id] = {**found[row.id][0], **answers.replies}, [*found[row.id][1], *answers.stored]
     return found
 
 
-def _variables(row: RunRow, rules: Rules) -> dict[str, Any]:
+def _variables(row: RunRow, rules: CriteriaSource) -> dict[str, Any]:
     """Of a dataset's row the recorded values, as in a plan the row comes before the test; else today's of the test."""
     if row.row:
         return {**(rules.variables or {}), **row.variables}
@@ -162,8 +164,8 @@ def with_labels(store: Store, row: RunRow) -> str:
 
     "" when none of them asks a person, or nothing changed. The other results stay as they are.
     """
-    from agenteval_tui.runs.asking import stored_answers
     from agenteval_tui.runs.criteria import spec_from_dict
+    from agenteval_tui.runs.judge_client import stored_answers
 
     results, transcript = store.results(row.id), store.transcript(row.id)
     specs: dict[str, CriterionSpec] = {}
@@ -213,8 +215,8 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
         return None if found is None else float(found)
     from pathlib import Path
 
+    from agenteval_tui.core.errors import AgentevalError
     from agenteval_tui.suites.load import load_suite
-    from agenteval_tui.text.problems import AgentevalError
 
     try:
         rules = rules_of_suites([load_suite(Path(row.suite_key))])(row)
@@ -223,7 +225,7 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
     return None if rules is None else rules.pass_threshold
 
 
-def agreement(regraded: Iterable[Regraded]) -> dict[str, int]:
+def agreement(regraded: Iterable[RegradeResult]) -> dict[str, int]:
     """How often our verdict and the other tools' are alike, over the runs that have both, decided."""
     counts = dict.fromkeys(("both_passed", "both_failed", "only_ours_passed", "only_theirs_passed", "undecided"), 0)
     for one in regraded:
@@ -240,7 +242,7 @@ def agreement(regraded: Iterable[Regraded]) -> dict[str, int]:
     return counts
 
 
-def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, Transcript]], title: str) -> str:
+def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[RegradeResult, Transcript]], title: str) -> str:
     """Keep the new verdicts as an execution of their own; gives its id.
 
     The outcome of its runs is ours. Verdicts of other tools stay with them, as information.
@@ -271,7 +273,7 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, T
 
 
 def _stored(
-    record: ExecutionRecord, execution: ExecutionRow, one: Regraded, transcript: Transcript
+    record: ExecutionRecord, execution: ExecutionRow, one: RegradeResult, transcript: Transcript
 ) -> tuple[PlannedRun, RunEnded]:
     from agenteval_tui.runs.criteria import spec_to_dict
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, tree_of
-from agenteval_tui.analysis.divergence_words import said_of_fork, said_of_run
+from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence_text import said_of_fork, said_of_run
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.row_keys import row_case
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
 
 MOST = 1_000
@@ -34,7 +34,7 @@ class Divergence:
     run: str
     rows: dict[str, RunRow]
     tree: Tree
-    fork: Fork | None
+    fork: BranchPoint | None
     everywhere: bool
     with_arguments: bool
 
@@ -92,7 +92,7 @@ def _divergence(
 
     def grown(detailed: bool) -> Tree:
         ways = (
-            Way(one, known[one].status == "passed", acts_of(transcript, with_arguments=detailed))
+            Trajectory(one, known[one].status == "passed", acts_of(transcript, with_arguments=detailed))
             for one, transcript in transcripts.items()
         )
         return tree_of(ways)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import FailedAttempt, RunRow
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.rows import FailedAttempt, RunRow
     from agenteval_tui.history.store import Store
 
 

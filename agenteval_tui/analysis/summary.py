@@ -17,10 +17,10 @@ from agenteval_tui.analysis.statistics import (
     spread,
     wilson,
 )
-from agenteval_tui.history.rows import RunRow, checks_not_made
-from agenteval_tui.runs.sequential import confidence_sequence
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.history.records import RunRow, checks_not_made
+from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
-from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def execution_stats(
     id; without it, the figures of steps are null.
 
     Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
-    confidence sequence's (`runs.sequential`), because Wilson's promises too much once the answers decide when to stop.
+    confidence sequence's (`runs.confidence_sequence`), because Wilson's promises too much once the answers decide when to stop.
     `imported`: the execution was brought in, and a skipped run is one that nobody has graded yet.
     """
     groups: dict[TestKey, list[RunRow]] = {}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.analysis.gating import gating
-from agenteval_tui.analysis.trends import Figures, Wanted, figures, groups_of, pick
+from agenteval_tui.analysis.quarantine_gate import gating
+from agenteval_tui.analysis.trends import Figures, TrendQuery, figures, groups_of, select_runs
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Place, Tally, TestName
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.quarantines import Quarantine, Quarantined
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
 
 State = Literal["ok", "alert", "empty", "errors"]
@@ -41,7 +41,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class AlertCheck:
     """The alerts of a window, those that fired first, and the quarantines that had a part in it."""
 
     alerts: tuple[Alert, ...]
@@ -53,7 +53,7 @@ class Watched:
         return tuple(one for one in self.alerts if one.state == "alert")
 
 
-def watch(store: Store, wanted: Wanted, below: float, at_ms: int) -> Watched:
+def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCheck:
     """Compare the pass rate of the window (of each group, where `wanted` has one) with `below` (0..1).
 
     The rate is that of `agenteval stats`: the mean over tests. Raises AgentevalError, HistoryError.
@@ -80,7 +80,7 @@ def watch(store: Store, wanted: Wanted, below: float, at_ms: int) -> Watched:
         alerts = [Alert("", "", below, figures([]), "empty")]
     order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
     alerts.sort(key=lambda one: (order[one.state], one.figures.rate or 0.0, one.name))
-    return Watched(tuple(alerts), left_out)
+    return AlertCheck(tuple(alerts), left_out)
 
 
 _ENDS = ("passed", "failed", "error", "needs_review")
@@ -90,7 +90,7 @@ def _one(status: str, end: str) -> int:
     return int(status == end)
 
 
-def _groups(wanted: Wanted, run: RunRow) -> tuple[str, ...]:
+def _groups(wanted: TrendQuery, run: RunRow) -> tuple[str, ...]:
     by = {
         "suite": (run.suite_key,),
         "test": (f"{run.suite_key}::{run.test_id}",),
@@ -101,12 +101,12 @@ def _groups(wanted: Wanted, run: RunRow) -> tuple[str, ...]:
 
 
 def _read(
-    connection: Connection, wanted: Wanted, held: Quarantined
+    connection: Connection, wanted: TrendQuery, held: Quarantined
 ) -> tuple[dict[str, tuple[str, list[Tally]]], list[TestName], tuple[Quarantine, ...], list[int]]:
     """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may have failed by a
     criterion that is in quarantine only."""
     known = rows.tests_known(connection)
-    picked = pick(connection, wanted, known)
+    picked = select_runs(connection, wanted, known)
     place = Place(0, picked.since_ms, picked.until_ms)
     every = rows.tallies(connection, picked, [place], wanted.group)
     whole = {one.row for one in known if held.test(one.suite_key, one.test_id) is not None}

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from agenteval_tui.analysis.trend_bins import Bin
+from agenteval_tui.analysis.time_buckets import Bin
 from agenteval_tui.analysis.trends import Series, Trend
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.trends import AgentUse, TestName, VersionUse
-from agenteval_tui.text.quick_dataclass import dataclass
 
 Kind = Literal["changed", "added", "removed", "agent"]
 

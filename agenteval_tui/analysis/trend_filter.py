@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.trends import Wanted, pick
+from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.history import trends as rows
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_bins import Bin
-    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.analysis.time_buckets import Bin
+    from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.store import Store
     from agenteval_tui.history.trends import ExecutionTime
 
 _NOBODY = "\0"  # no agent, tag or test has this name
 
 
-def filtered(store: Store, wanted: Wanted, text: str) -> Wanted:
+def filtered(store: Store, wanted: TrendQuery, text: str) -> TrendQuery:
     """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), and words
     that the test's id, name or suite must have. What fits nothing leaves nothing."""
     words = text.casefold().split()
@@ -26,7 +26,7 @@ def filtered(store: Store, wanted: Wanted, text: str) -> Wanted:
     return store.read(lambda connection: _filtered(connection, wanted, words))
 
 
-def _filtered(connection: Connection, wanted: Wanted, words: list[str]) -> Wanted:
+def _filtered(connection: Connection, wanted: TrendQuery, words: list[str]) -> TrendQuery:
     known = rows.tests_known(connection)
     tests = False
     for word in words:
@@ -52,11 +52,11 @@ def _filtered(connection: Connection, wanted: Wanted, words: list[str]) -> Wante
     return replace(wanted, only=tuple(one.row for one in known)) if tests else wanted
 
 
-def executions_at(store: Store, wanted: Wanted, place: Bin) -> list[ExecutionTime]:
+def executions_at(store: Store, wanted: TrendQuery, place: Bin) -> list[ExecutionTime]:
     """The executions that had a wanted run in this piece of time, in the order in which these began."""
 
     def read(connection: Connection) -> list[ExecutionTime]:
-        picked = replace(pick(connection, wanted), since_ms=place.since_ms, until_ms=place.until_ms)
+        picked = replace(select_runs(connection, wanted), since_ms=place.since_ms, until_ms=place.until_ms)
         found = rows.executions_in(connection, picked)
         return [one for one in found if not place.execution or one.id == place.execution]
 

@@ -12,9 +12,9 @@ from agenteval_tui.analysis.trends import MEASURES, Figures, Series, Spent, Tren
 from agenteval_tui.history.trends import Measure
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_alerts import Watched
-    from agenteval_tui.analysis.trend_extras import Extras
+    from agenteval_tui.analysis.trend_alerts import AlertCheck
     from agenteval_tui.analysis.trend_regrade import Regrading
+    from agenteval_tui.analysis.trend_scores import Extras
 
 _NAMES: dict[Measure, str] = {"latency": "latency_ms", "tokens": "tokens", "cost": "cost", "steps": "steps"}
 
@@ -30,7 +30,7 @@ def moment(at_ms: int) -> str:
 
 
 def to_json(
-    found: Trend, more: Extras, watched: Watched | None = None, regraded: Regrading | None = None
+    found: Trend, more: Extras, watched: AlertCheck | None = None, regraded: Regrading | None = None
 ) -> dict[str, Any]:
     """The document of `agenteval trends --json`."""
     return {
@@ -134,7 +134,7 @@ def _spent(one: Spent | None) -> dict[str, Any] | None:
     return {"n": one.n, "p50": one.p50, "p95": one.p95, "mean": one.mean, "total": one.total}
 
 
-def _alerts(watched: Watched) -> dict[str, Any]:
+def _alerts(watched: AlertCheck) -> dict[str, Any]:
     return {
         "fired": bool(watched.fired),
         "groups": [

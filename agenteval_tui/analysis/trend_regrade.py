@@ -11,22 +11,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.regrade import Regraded, Rules, regrade, rules_of_suites
-from agenteval_tui.analysis.trend_extras import Extras, made_extras
-from agenteval_tui.analysis.trends import Trend, Wanted, pick, trend
+from agenteval_tui.analysis.regrade import CriteriaSource, RegradeResult, regrade, rules_of_suites
+from agenteval_tui.analysis.trend_scores import Extras, made_extras
+from agenteval_tui.analysis.trends import Trend, TrendQuery, select_runs, trend
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import CauseCount, Measure, ScoreCounts
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agenteval_tui.history.connect import Connection
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.connections import Connection
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
@@ -59,11 +59,11 @@ class Regrading:
         return f"graded with today's criteria: {', '.join(parts)}"
 
 
-def regrade_history(store: Store, wanted: Wanted) -> Regrading:
+def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
     """Grade the newest of the runs that are asked for. Blocks, for thousands of them seconds. Raises AgentevalError."""
 
     def read(connection: Connection) -> tuple[list[int], int, bool, dict[tuple[str, str], int]]:
-        picked = pick(connection, wanted)
+        picked = select_runs(connection, wanted)
         since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
         tests = {(one.suite_key, one.test_id): one.row for one in rows.tests_known(connection)}
         return rows.picked_runs(connection, replace(picked, since_ms=since_ms)), since_ms, cut, tests
@@ -86,7 +86,9 @@ def regrade_history(store: Store, wanted: Wanted) -> Regrading:
     )
 
 
-def regraded_trend(store: Store, wanted: Wanted, measures: Sequence[Measure], found: Regrading) -> tuple[Trend, Extras]:
+def regraded_trend(
+    store: Store, wanted: TrendQuery, measures: Sequence[Measure], found: Regrading
+) -> tuple[Trend, Extras]:
     """The trend and what stands beside it, with the verdicts of today's criteria. It has no breaks."""
     extras = store.read(lambda c: made_extras(c, found.scores, found.causes, found.since_ms, found.cut))
     return trend(store, wanted, measures, found.statuses), extras
@@ -96,9 +98,9 @@ class _Files:
     """The criteria of each run's own test, as its suite's file has them now."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, Rules]] = {}
+        self._known: dict[str, dict[str, CriteriaSource]] = {}
 
-    def of(self, row: RunRow) -> Rules | None:
+    def of(self, row: RunRow) -> CriteriaSource | None:
         """None: the file, or the test in it, is gone; or the run was imported."""
         key = row.suite_key
         if key not in self._known:
@@ -126,7 +128,7 @@ class _Counts:
         self._of: dict[tuple[str, str], set[int]] = {}
         self._last: dict[tuple[str, str], tuple[int, str]] = {}
 
-    def add(self, one: Regraded, transcript: Transcript) -> None:
+    def add(self, one: RegradeResult, transcript: Transcript) -> None:
         """A run with its new results."""
         row, verdict = one.row, one.verdict
         test = self._tests.get((row.suite_key, row.test_id), 0)

@@ -16,21 +16,21 @@ from agenteval_tui.analysis.statistics import (
     percentile_of_sorted,
     wilson,
 )
-from agenteval_tui.analysis.trend_bins import Bin, By, bins_between, chosen_by
+from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.trends import Group, Measure, Picked, Place, Tally, TestName
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.history.trends import Group, Measure, Place, SelectedRuns, Tally, TestName
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.store import Store
 
 MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TrendQuery:
     """Which runs, and how they are laid out. `by` None: chosen by the span of time; `paths`: suites' files or folders
     of them; `suites`: names or files; `tests`: ids; of several the runs of any count, but a test must have all `tags`.
 
@@ -101,7 +101,7 @@ class Trend:
     """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict: a run
     with two tags is in two series, and one run."""
 
-    wanted: Wanted
+    wanted: TrendQuery
     since_ms: int
     until_ms: int
     by: By
@@ -115,17 +115,19 @@ class Trend:
         return sum(any(one.points[place] is not None for one in self.series) for place in range(len(self.bins)))
 
 
-def pick(connection: Connection, wanted: Wanted, known: Sequence[TestName] | None = None) -> Picked:
+def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[TestName] | None = None) -> SelectedRuns:
     """The history's own words for what is wanted. Raises AgentevalError for a test or suite that nobody knows."""
     tests: tuple[int, ...] | None = None
     if wanted.paths or wanted.suites or wanted.tests:
         tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
     if wanted.only is not None:
         tests = wanted.only if tests is None else tuple(one for one in tests if one in wanted.only)
-    return Picked(wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects)
+    return SelectedRuns(
+        wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects
+    )
 
 
-def _chosen(wanted: Wanted, known: Iterable[TestName]) -> tuple[int, ...]:
+def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
     found = list(known)
     if wanted.paths:
         places = [str(path.resolve()) for path in wanted.paths]
@@ -161,7 +163,7 @@ def _chosen(wanted: Wanted, known: Iterable[TestName]) -> tuple[int, ...]:
 
 
 def trend(
-    store: Store, wanted: Wanted, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
+    store: Store, wanted: TrendQuery, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
 ) -> Trend:
     """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError.
 
@@ -171,15 +173,15 @@ def trend(
 
 
 def _trend(
-    connection: Connection, wanted: Wanted, measures: Sequence[Measure], statuses: Mapping[int, str] | None
+    connection: Connection, wanted: TrendQuery, measures: Sequence[Measure], statuses: Mapping[int, str] | None
 ) -> Trend:
     known = rows.tests_known(connection)
-    picked = pick(connection, wanted, known)
+    picked = select_runs(connection, wanted, known)
     since_ms = picked.since_ms
     if wanted.since_ms is None:
         extent = rows.extent(connection, picked)
         since_ms = wanted.until_ms if extent is None else extent[0]
-    by = wanted.by or chosen_by(wanted.until_ms - since_ms)
+    by = wanted.by or bucket_size(wanted.until_ms - since_ms)
     if by == "execution":
         found = rows.executions_in(connection, picked)
         bins = [Bin(one.row, one.first_ms, one.last_ms + 1, one.id, one.title) for one in found]
@@ -307,7 +309,7 @@ def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bo
 
 
 def _taken(
-    connection: Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group, names: Names
+    connection: Connection, picked: SelectedRuns, places: Sequence[Place], measure: Measure, group: Group, names: Names
 ) -> dict[str, dict[int, list[float]]]:
     found: dict[str, dict[int, list[float]]] = {}
     for at, key, values in rows.measured(connection, picked, places, measure, group):

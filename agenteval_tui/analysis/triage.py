@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
 from agenteval_tui.history.triage import Context, Decision
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -46,7 +46,7 @@ SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TriageStatus:
     """What was decided about a cause. `open_again`: why it no longer holds; "" while it does."""
 
     decision: Decision
@@ -64,24 +64,24 @@ class Standing:
         return words if self.holds else f"open again (was: {words}): {self.open_again}"
 
 
-def standings(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str, Standing]:
+def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str, TriageStatus]:
     """What was decided about the causes that are looked at, by signature. Causes without a decision are left out."""
     decided = triage.decisions_by_signature(store)
     if not decided:
         return {}
     now = now_ms() if at_ms is None else at_ms
     held = quarantines.active(store, now)
-    found: dict[str, Standing] = {}
+    found: dict[str, TriageStatus] = {}
     for group in causes.groups:
         decision = decided.get(group.cause.signature)
         if decision is not None:
             later = _later(store, group, causes, decision)
-            found[decision.signature] = Standing(decision, why_open(group, decision, later, held, now))
+            found[decision.signature] = TriageStatus(decision, open_reason(group, decision, later, held, now))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
+class Recurrence:
     """What the runs that began after a decision show of its cause. `failed` of `runs` are of the decided tests."""
 
     versions: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Later:
     runs: int = 0
 
 
-def why_open(group: CauseGroup, decision: Decision, later: Later, held: Quarantined, now: int) -> str:
+def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: Quarantined, now: int) -> str:
     """Why a decision no longer holds, in a few words; "" while it does. The rules are this module's docstring."""
     kind, context = decision.decision, decision.context
     if decision.until_ms is not None and now >= decision.until_ms:
@@ -115,10 +115,10 @@ def why_open(group: CauseGroup, decision: Decision, later: Later, held: Quaranti
     return ""
 
 
-def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) -> Later:
+def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) -> Recurrence:
     """Of the runs that are looked at those that began after the decision."""
     if group.trend == "gone":
-        return Later()
+        return Recurrence()
 
     def read(c: Connection) -> tuple[list[tuple[int, str, str]], list[tuple[str, str, int]]]:
         began = (
@@ -138,7 +138,7 @@ def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) 
     versions = {digest for run, digest in zip(group.runs, group.hashes, strict=True) if run in fresh} - {""}
     tests = tuple(dict.fromkeys((suite, test) for _, suite, test in own))
     failed = sum((_file(suite), test) in decided for _, suite, test in own)
-    return Later(
+    return Recurrence(
         tuple(sorted(versions)),
         tests,
         failed,
@@ -165,7 +165,7 @@ def context_of(group: CauseGroup) -> Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DecisionResult:
     """What a decision did beside being written down, in a sentence."""
 
     decision: Decision
@@ -182,7 +182,7 @@ def decide(
     until_ms: int | None = None,
     execution_id: str = "",
     passed: bool = False,
-) -> Done:
+) -> DecisionResult:
     """Decide about a cause, and do it. Blocks.
 
     accept: the runs of `execution_id` become the baseline of its tests. quarantine: its tests (of a criterion's cause:
@@ -201,7 +201,7 @@ def decide(
         said = _label(store, group, passed, note, who)
     made = Decision(group.cause.signature, decision, note, who, now_ms(), until_ms, context_of(group))
     triage.decide(store, made)
-    return Done(made, said)
+    return DecisionResult(made, said)
 
 
 def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from agenteval_tui.analysis import judge_variance
 from agenteval_tui.analysis.judge_variance import Split
 from agenteval_tui.analysis.statistics import Interval, pass_at_k, pass_hat_k, pass_rate, wilson
-from agenteval_tui.analysis.trends import Wanted, pick
+from agenteval_tui.analysis.trends import TrendQuery, select_runs
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.suites.row_keys import row_label
-from agenteval_tui.text.identity import content_hash
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.quarantines import Quarantine, Quarantined
     from agenteval_tui.history.store import Store
 
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class VarianceComponent:
     """A test (with its variation and row), or one criterion of it (`criterion`: its name; "": the whole test).
 
     `n` are the runs with a verdict. `variance` is that of a single verdict: p(1-p), without bias. `split`: what part
@@ -178,32 +178,32 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class VarianceReport:
     """Whole tests, worst first, and by each (its suite's key, id, variation and row) its criteria, worst first.
 
     `cut`: there are more runs in the window than `history.trends.NEWEST`, and older ones were not looked at.
     """
 
-    tests: tuple[Entry, ...]
-    criteria: dict[tuple[str, str, str, str], tuple[Entry, ...]]
+    tests: tuple[VarianceComponent, ...]
+    criteria: dict[tuple[str, str, str, str], tuple[VarianceComponent, ...]]
     since_ms: int
     cut: bool = False
 
     @property
-    def flaky(self) -> tuple[Entry, ...]:
+    def flaky(self) -> tuple[VarianceComponent, ...]:
         """The flaky tests."""
         return tuple(one for one in self.tests if one.flaky)
 
     @property
-    def changed(self) -> tuple[Entry, ...]:
+    def changed(self) -> tuple[VarianceComponent, ...]:
         """The tests that do otherwise since the agent's configuration or their criteria changed; regressions first."""
         return tuple(sorted((one for one in self.tests if one.step), key=lambda one: one.step != "regression"))
 
-    def criteria_of(self, test: Entry) -> tuple[Entry, ...]:
+    def criteria_of(self, test: VarianceComponent) -> tuple[VarianceComponent, ...]:
         """The criteria of a test."""
         return self.criteria.get(_key(test), ())
 
-    def suggestions(self) -> list[Entry]:
+    def suggestions(self) -> list[VarianceComponent]:
         """What might go into quarantine: for each flaky test with enough runs its one flaky criterion, if it has only
         one and another to go on gating with, else the whole test. What is in quarantine already is left out."""
         found = []
@@ -218,7 +218,7 @@ class Ledger:
         return found
 
 
-def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> Ledger:
+def ledger(store: Store, wanted: TrendQuery, at_ms: int, *, judges: bool = True) -> VarianceReport:
     """The ledger of the wanted runs. With `judges`, flaky criteria are looked into for what is the judge's doing.
 
     Reads transcripts only for those. Raises AgentevalError, HistoryError.
@@ -227,27 +227,29 @@ def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> 
     tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, wanted, held))
     if judges:
         criteria = [_with_split(store, wanted, one) if one.flaky else replace(one, whose="nobody") for one in criteria]
-    grouped: dict[tuple[str, str, str, str], list[Entry]] = {}
+    grouped: dict[tuple[str, str, str, str], list[VarianceComponent]] = {}
     for one in sorted(criteria, key=_worst_first):
         grouped.setdefault(_key(one), []).append(one)
     by_test = {key: tuple(listed) for key, listed in grouped.items()}
     known = [_with_criteria(one, by_test.get(_key(one), ())) for one in tests]
-    return Ledger(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
+    return VarianceReport(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
 
 
-def _key(one: Entry) -> tuple[str, str, str, str]:
+def _key(one: VarianceComponent) -> tuple[str, str, str, str]:
     return one.suite_key, one.test_id, one.variation, one.row_key
 
 
-def _worst_first(one: Entry) -> tuple[float, int, str, str]:
+def _worst_first(one: VarianceComponent) -> tuple[float, int, str, str]:
     # The least predictable first: nearest to a half. Among equals those that more is known of.
     spread = sum(passed * (n - passed) / n for passed, n in one._parts if n) / one.n if one.n else 0.0
     return -spread, -one.n, one.test_id, one.criterion
 
 
-def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple[list[Entry], list[Entry], int, bool]:
+def _counted(
+    connection: Connection, wanted: TrendQuery, held: Quarantined
+) -> tuple[list[VarianceComponent], list[VarianceComponent], int, bool]:
     known = rows.tests_known(connection)
-    picked = pick(connection, wanted, known)
+    picked = select_runs(connection, wanted, known)
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     names = {one.row: one for one in known}
@@ -271,7 +273,7 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
             for agent, version, plan in (one.key.split("\x1f"),)
         )
         tests.append(
-            Entry(
+            VarianceComponent(
                 *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
                 *(sum(one.n for one in parts), sum(one.passed for one in every)),
                 *(sum(one.errors for one in every), sum(one.review for one in every)),
@@ -286,7 +288,7 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
         row_key, place_then = places.get(said.row, ("", 0))
         n = said.passed + said.failed
         criteria.append(
-            Entry(
+            VarianceComponent(
                 *(test.suite_key, test.suite, test.test_id, test.test, said.variation, place_then),
                 *(said.name, said.criterion, n, said.passed, said.errors, said.review),
                 quarantine=held.criterion(test.suite_key, test.test_id, said.name),
@@ -300,7 +302,7 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
     return tests, criteria, since_ms, cut
 
 
-def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
+def _with_split(store: Store, wanted: TrendQuery, one: VarianceComponent) -> VarianceComponent:
     asks = judge_variance.asks_somebody(store, one.criterion_hash)
     if asks is None:
         return one
@@ -311,7 +313,7 @@ def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
     def newest(connection: Connection) -> list[int]:
         known = rows.tests_known(connection)
         (row,) = (test.row for test in known if (test.suite_key, test.test_id) == (one.suite_key, one.test_id))
-        picked = replace(pick(connection, wanted, known), tests=(row,))
+        picked = replace(select_runs(connection, wanted, known), tests=(row,))
         number = rows.row_number(connection, row, one.row_key)
         return rows.runs_of(connection, picked, one.variation, number, _JUDGED_RUNS)
 
@@ -342,14 +344,14 @@ def _short(criteria: str) -> str:
     return content_hash(criteria)[:8]
 
 
-def _with_criteria(test: Entry, criteria: Sequence[Entry]) -> Entry:
+def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:
     """The test, with what its criteria say of it."""
     by_criteria = any(one.flaky for one in criteria)
     whose = _of_criteria(criteria) if by_criteria or test.flaky else "nobody"
     return replace(test, by_criteria=by_criteria, whose=whose)
 
 
-def _of_criteria(criteria: Sequence[Entry]) -> Whose:
+def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
     """Whose doing a flaky test is: what its flaky criteria say, if they say one thing."""
     said = _distinct(one.whose for one in criteria if one.flaky)
     if not said or "unknown" in said:

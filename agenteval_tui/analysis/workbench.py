@@ -13,23 +13,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.labels import sole_criterion
+from agenteval_tui.history.labels import label_of, sole_criterion
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.tool_text import Place, format_with_places
+from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.relaxing import Suggestion
-    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.grading.remote_requests import Reply
     from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
+if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
 
 POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000
@@ -124,7 +126,7 @@ class Workbench:
         self._transcripts: dict[str, Transcript] = {}
         self._cached_characters = 0
         self._preloaded: dict[int, int] = {}
-        self._tool_text: tuple[str, tuple[Place, ...]] | None = None
+        self._tool_text: tuple[str, tuple[ArgumentRange, ...]] | None = None
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
         self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
 
@@ -192,7 +194,7 @@ class Workbench:
         return _size(self.transcript)
 
     @property
-    def tool_text(self) -> tuple[str, tuple[Place, ...]]:
+    def tool_text(self) -> tuple[str, tuple[ArgumentRange, ...]]:
         """The formatted tool calls, and where each call and argument stands in them; made once."""
         if self._tool_text is None:
             text, places = format_with_places(self.transcript.tool_calls)
@@ -285,7 +287,6 @@ class Workbench:
         Yields the same suggestions, best first: at once without counts, then after each slice of counting what they
         would do to the pool. () when the criterion does not fail. Stop iterating when the screen goes elsewhere.
         """
-        from agenteval_tui.analysis.relaxing import count_flips, suggest
 
         suggestions = suggest(self, criterion, text, most=most)
         yield suggestions
@@ -342,7 +343,7 @@ class Workbench:
         question makes the outcome an error, until it is asked again."""
         if not compile_criterion(spec).asks:
             return None
-        from agenteval_tui.runs.asking import stored_answers
+        from agenteval_tui.runs.judge_client import stored_answers
 
         self._load_replies([run])
         return stored_answers((spec,), transcript, variables, *self._said[run], self.sole)
@@ -438,6 +439,97 @@ def config_text(spec: CriterionSpec) -> str:
     """A criterion's config as the editor shows it."""
     if isinstance(spec.config, str):
         return spec.config
-    from agenteval_tui.uxon.dump import to_text
+    from agenteval_tui.uxon.serialize import to_text
 
     return to_text(spec.config)
+
+
+@dataclass(slots=True)
+class Agreement:
+    """Over the runs of the pool that people labelled: how many outcomes agree with them, `now` and `then`."""
+
+    labelled: int = 0
+    now: int = 0
+    then: int = 0
+    against: list[str] = field(default_factory=list)
+    """Runs that would change to the other side of what a person said."""
+
+
+@dataclass(slots=True)
+class Suggestion:
+    """A relaxation and what saving it would do. `impact` is None until counting has begun.
+
+    `impact.done` of `impact.total` runs are counted; `flips` name the runs (`flipped_to("passed")` counts them).
+    """
+
+    relaxation: Relaxation
+    impact: Impact | None = None
+    labels: Agreement = field(default_factory=Agreement)
+
+    @property
+    def counted(self) -> bool:
+        """Whether every stored run was looked at."""
+        return self.impact is not None and self.impact.done == self.impact.total
+
+    @property
+    def said(self) -> str:
+        """In words: `3 of 40 runs flip to passed, 1 to failed; against a label: 2`."""
+        if self.impact is None:
+            return "not counted yet"
+        passed, failed = self.impact.flipped_to("passed"), self.impact.flipped_to("failed")
+        text = f"{passed:,} of {self.impact.total:,} runs flip to passed"
+        text += f", {failed:,} to failed" if failed else ""
+        text += "" if self.counted else f" ({self.impact.done:,} counted)"
+        if self.labels.labelled:
+            text += f"; agrees with {self.labels.then} of {self.labels.labelled} labels (now {self.labels.now})"
+        return text
+
+
+def suggest(bench: Workbench, criterion: int, text: str | None = None, *, most: int = MOST) -> tuple[Suggestion, ...]:
+    """The smallest relaxations for the bench's run, best first, nothing counted yet. `text`: the config as edited.
+
+    Milliseconds; () when the criterion does not fail on this run.
+    """
+    spec = bench.spec(criterion, text)
+    variables = bench.variables(bench.run.variables, spec)
+    return tuple(Suggestion(one) for one in relaxations(spec, bench.transcript, variables, most=most))
+
+
+def count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggestion]) -> Iterator[Suggestion]:
+    """Count what each would do to every stored run, in slices of a few milliseconds; yields the one it is at.
+
+    Flips are counted against the criterion as it is saved, as for any other edit.
+    """
+    labels = opinions(bench, criterion)
+    for suggestion in suggestions:
+        for impact in bench.impact(criterion, suggestion.relaxation.new_text):
+            suggestion.impact = impact
+            if impact.done == impact.total:
+                suggestion.labels = agreement(bench, criterion, impact, labels)
+            yield suggestion
+
+
+def opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
+    """What people said of the pool's runs: should the criterion pass? The label of each run that counts for it."""
+    runs = [one.run for one in bench.pool(criterion)]
+    by_run: dict[str, list[Label]] = {}
+    for label in bench.store.labels(runs) if runs else ():
+        by_run.setdefault(label.run_id, []).append(label)
+    found = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in by_run.items()}
+    return {run: one.good for run, one in found.items() if one is not None}
+
+
+def agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:
+    """How the outcomes of a wholly counted impact agree with what people said (`opinions`)."""
+    if not labels:
+        return Agreement()
+    found = Agreement(labelled=len(labels))
+    then = {run: after for run, _, after in impact.flips}
+    for run, good in labels.items():
+        now = bench.saved_outcome(criterion, run)
+        wanted = "passed" if good else "failed"
+        found.now += now == wanted
+        found.then += then.get(run, now) == wanted
+        if run in then and now == wanted:
+            found.against.append(run)
+    return found

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
-from agenteval_tui.text import numbers
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agenteval_tui.analysis.ab import ABResult, Arm, Measure
+    from agenteval_tui.analysis.ab import ABResult, Arm, MetricDelta
 
 _TESTS = {"mcnemar": "McNemar's exact test", "sign-flip": "test by flipped signs"}
 _MOST = 10
@@ -62,7 +62,7 @@ def _arm(out: Output, letter: str, arm: Arm) -> None:
     )
 
 
-def _measure(out: Output, name: str, one: Measure | None, shown: Callable[[float], str]) -> None:
+def _measure(out: Output, name: str, one: MetricDelta | None, shown: Callable[[float], str]) -> None:
     if one is None or (one.difference == 0 and one.interval is None):
         return
     span = f"the same in all {plural(one.n, 'case')}"

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, moment, plural
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.comparison_model import TestChange
-    from agenteval_tui.analysis.regressions import Against, Gates
-    from agenteval_tui.history.rows import ExecutionRow
+    from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions
+    from agenteval_tui.history.records import ExecutionRow
     from agenteval_tui.history.store import Store
 
 _MOST = 10
 _ATTRIBUTED = 100
 
 
-def print_against(out: Output, found: Against) -> None:
+def print_against(out: Output, found: BaselineResult) -> None:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
-    from agenteval_tui.analysis.comparison_words import (
+    from agenteval_tui.analysis.comparison_text import (
         said_of_counts,
         said_of_criteria,
         said_of_rate,
         said_of_test,
         short_power,
     )
-    from agenteval_tui.analysis.regressions import said_of_regression
+    from agenteval_tui.analysis.regression_gate import said_of_regression
 
     since = moment(found.shown.a.started_ms)
     # What to do next stands where there is something to look at, as for causes.
@@ -56,7 +56,7 @@ def print_against(out: Output, found: Against) -> None:
         out.line((f"{plural(found.without_baseline, 'test')} without a baseline", "dim"))
 
 
-def print_whole(out: Output, store: Store, found: Against | None) -> None:
+def print_whole(out: Output, store: Store, found: BaselineResult | None) -> None:
     """The whole comparison, with who changed what."""
     if found is None:
         out.line("no test of this execution has a baseline; agenteval baseline set EXECUTION sets one")
@@ -69,7 +69,7 @@ def print_whole(out: Output, store: Store, found: Against | None) -> None:
     print_comparison(out, found.shown, {one.key: attribute(store, one.pairs) for one in flipped})
 
 
-def print_gates(out: Output, found: Against | None, gates: Gates) -> bool:
+def print_gates(out: Output, found: BaselineResult | None, gates: GateOptions) -> bool:
     """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
     if found is None:
         out.line(("gates: ", "bold"), "there is no baseline yet, nothing to measure against")
@@ -91,9 +91,9 @@ def set_it(out: Output, store: Store, execution: ExecutionRow, *, success: bool)
         out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
         return
     from agenteval_tui.history.baselines import set_baseline
-    from agenteval_tui.history.people import person
+    from agenteval_tui.history.current_user import current_user
 
-    made = set_baseline(store, execution.id, who=person())
+    made = set_baseline(store, execution.id, who=current_user())
     out.line(("baseline set ", "good"), f"for {plural(len(made.tests), 'test')}: execution {execution.id[:10]}")
     if made.left_out:
         out.line((f"{plural(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))

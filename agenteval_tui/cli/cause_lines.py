@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, Style, moment, percent, plural
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
-    from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.analysis.triage import TriageStatus
     from agenteval_tui.history.store import Store
 
 _WORST = 3
@@ -22,7 +22,7 @@ _TRENDS: dict[str, tuple[str, Style]] = {
 }
 
 
-def print_causes(out: Output, causes: Causes, decided: Mapping[str, Standing]) -> None:
+def print_causes(out: Output, causes: Causes, decided: Mapping[str, TriageStatus]) -> None:
     """All causes, worst first, each with its tests, since when, an example and what was decided."""
     compared = f", compared with {causes.scope.before_words}" if causes.scope.before_words else ""
     out.line((causes.said, "bold"), (f"  {causes.scope.words}{compared}", "dim"))
@@ -32,7 +32,7 @@ def print_causes(out: Output, causes: Causes, decided: Mapping[str, Standing]) -
         out.line(("agenteval triage CAUSE accept|fix|quarantine|label|ignore decides about one", "dim"))
 
 
-def _print_group(out: Output, group: CauseGroup, standing: Standing | None) -> None:
+def _print_group(out: Output, group: CauseGroup, standing: TriageStatus | None) -> None:
     style: Style = "dim" if group.trend == "gone" or (standing is not None and standing.holds) else "bold"
     out.line()
     out.line(
@@ -53,7 +53,7 @@ def _print_group(out: Output, group: CauseGroup, standing: Standing | None) -> N
         print_standing(out, standing)
 
 
-def print_standing(out: Output, standing: Standing) -> None:
+def print_standing(out: Output, standing: TriageStatus) -> None:
     """What was decided, by whom, and whether it holds."""
     one = standing.decision
     who = f", {one_line(one.who, 40)}" if one.who else ""
@@ -65,7 +65,7 @@ def print_standing(out: Output, standing: Standing) -> None:
 
 def print_in_short(out: Output, store: Store, execution_id: str) -> None:
     """`212 failures = 6 causes` and the worst three; nothing where nothing failed, or all is one cause in one run."""
-    from agenteval_tui.exchange.cause_json import cause_of_execution
+    from agenteval_tui.formats.exporters.cause_json import cause_of_execution
 
     causes, decided = cause_of_execution(store, execution_id)
     if not causes.present:

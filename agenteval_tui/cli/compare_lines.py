@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import ORDER
-from agenteval_tui.analysis.comparison_words import (
+from agenteval_tui.analysis.comparison_text import (
     measures,
     points,
     rows_to_show,
@@ -22,7 +22,7 @@ from agenteval_tui.analysis.comparison_words import (
     version,
 )
 from agenteval_tui.cli.output import Output, Style, dollars, duration, moment
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, dollars, plural
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.costs import Costs, Spent

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agenteval_tui.cli.exits import read_rate
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.cli.exit_codes import read_rate
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.regressions import Gates
+    from agenteval_tui.analysis.regression_gate import GateOptions
     from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,11 +64,11 @@ class BaselineOptions:
         return self.no_regressions or self.max_drop is not None
 
     @property
-    def gates(self) -> Gates:
-        """The gates, for `analysis.regressions`."""
-        from agenteval_tui.analysis.regressions import Gates
+    def gates(self) -> GateOptions:
+        """The gates, for `analysis.regression_gate`."""
+        from agenteval_tui.analysis.regression_gate import GateOptions
 
-        return Gates(self.no_regressions, self.max_drop)
+        return GateOptions(self.no_regressions, self.max_drop)
 
     @property
     def first(self) -> str:
@@ -96,7 +96,7 @@ class BaselineOptions:
         """
         if not self.gated or self.set_it or not tests:
             return
-        from agenteval_tui.analysis.regressions import tests_without_baseline
+        from agenteval_tui.analysis.regression_gate import tests_without_baseline
 
         if len(tests_without_baseline(store, tests)) == len(set(tests)):
             raise AgentevalError(

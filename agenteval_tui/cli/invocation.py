@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agenteval_tui import places
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core import directories
 
 if TYPE_CHECKING:
     from agenteval_tui.history.references import References
@@ -42,7 +42,7 @@ class Invocation:
         """
         from agenteval_tui.history.store import Store
 
-        path = places.history_file(self.db)
+        path = directories.history_file(self.db)
         store = Store.open_to_look(path) if to_look else Store.open(path)
         try:
             for notice in store.notices:
@@ -70,13 +70,13 @@ class Invocation:
         has no others."""
         from agenteval_tui.suites.projects import projects_open, shows_all
 
-        everything = self.everywhere or shows_all() or self.db == places.demo_history()
+        everything = self.everywhere or shows_all() or self.db == directories.demo_history()
         return () if everything else projects_open()
 
     def elsewhere(self, store: Store) -> str:
         """Where this project has nothing, but others have: a sentence that says so, and how they are shown. Else ""."""
+        from agenteval_tui.history.records import RunFilter
         from agenteval_tui.history.references import ALL, nothing_here
-        from agenteval_tui.history.rows import RunFilter
         from agenteval_tui.history.scope import others
 
         projects = self.projects

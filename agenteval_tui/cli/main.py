@@ -11,31 +11,31 @@ from typing import Any
 
 import click
 
-from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.history.waiting import told
-from agenteval_tui.own_files import log_error
-from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
+from agenteval_tui.core.private_files import log_error
+from agenteval_tui.history.lock_wait import told
 
 INTERRUPTED = 130
 
-# Each verb is a module of this package with a click command `command`; it is imported when the verb is called.
+# Each verb is a module of `cli.commands` with a click command `command`; it is imported when the verb is called.
 # Where a module has several, the name of its command stands behind a colon.
 VERBS = {
     "init": ("init", "Write a first suite, which runs at once, and say what to do next."),
     "run": ("run", "Run suites against their agents and grade what they do."),
     "ps": ("ps", "List the executions that run right now."),
     "attach": ("attach", "Watch an execution that runs, from its beginning; Ctrl-C leaves it running."),
-    "cancel": ("steer:cancel", "End an execution that runs."),
-    "pause": ("steer:pause", "Let an execution begin no new runs."),
-    "continue": ("steer:go_on", "Go on with an execution that was paused."),
+    "cancel": ("control:cancel", "End an execution that runs."),
+    "pause": ("control:pause", "Let an execution begin no new runs."),
+    "continue": ("control:resume", "Go on with an execution that was paused."),
     "resume": ("resume", "Run what is missing of an execution that did not come to its end."),
     "validate": ("validate", "Check suites without running them; all problems with their places."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; no agent is called."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
-    "open": ("open", "Open the app at a run, a criterion of it, or an execution."),
+    "open": ("open_app", "Open the app at a run, a criterion of it, or an execution."),
     "report": ("report", "Write the reports of an execution that is in the history."),
     "why": ("why", "Say why a run (or one criterion of it) failed."),
     "causes": ("causes", "Group failures by their cause, worst first."),
@@ -80,7 +80,7 @@ class _Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         module, _, name = VERBS[cmd_name][0].partition(":")
-        found = getattr(import_module(f"agenteval_tui.cli.{module}"), name or "command")
+        found = getattr(import_module(f"agenteval_tui.cli.commands.{module}"), name or "command")
         assert isinstance(found, click.Command)
         return found
 
@@ -186,7 +186,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
         if of_path is not None:
             _say_error(invocation.err, of_path)
             return of_path.exit_code
-        path = log_error(error, f"agenteval {' '.join(arguments[:1])}", places.data_dir())
+        path = log_error(error, f"agenteval {' '.join(arguments[:1])}", directories.data_dir())
         _say(invocation.err, program_error(error, path))
         return INFRASTRUCTURE
 

@@ -13,9 +13,9 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any, Literal
 
-from agenteval_tui.text import numbers
-from agenteval_tui.text.display import displayable, one_line
-from agenteval_tui.text.problems import InfrastructureError
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.errors import InfrastructureError
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -77,7 +77,7 @@ class Output:
         self.flush()
 
     def workflow_command(self, line: str) -> None:
-        """Print a line that GitHub's runner is meant to obey (`exchange.github` has escaped what is in it)."""
+        """Print a line that GitHub's runner is meant to obey (`formats.exporters.github` has escaped what is in it)."""
         self._over_status(displayable(line) + "\n")
 
     def status(self, text: str) -> None:

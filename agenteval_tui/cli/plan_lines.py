@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, dollars, duration, plural
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agenteval_tui.runs.estimate import Range
-    from agenteval_tui.runs.preview import Preview
+    from agenteval_tui.runs.plan.preview import Preview
 
 _MOST_PARTS = 20
 _MOST_PROGRAMS = 12

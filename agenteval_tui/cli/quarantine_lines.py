@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, plural
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.gating import Gating, LeftOut
+    from agenteval_tui.analysis.quarantine_gate import Gating, LeftOut
     from agenteval_tui.history.quarantines import Quarantine
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
 
 _MOST = 10
@@ -25,7 +25,7 @@ def gating_of(store: Store, runs: Sequence[RunRow]) -> Gating | None:
     tests = {(run.suite_key, run.test_id) for run in runs}
     if not any((one.suite_key, one.test_id) in tests for one in held):
         return None
-    from agenteval_tui.analysis.gating import gating
+    from agenteval_tui.analysis.quarantine_gate import gating
 
     return gating(store, runs, held)
 

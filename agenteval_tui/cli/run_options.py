@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from agenteval_tui.cli.exits import read_rate, read_seconds
+from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
-from agenteval_tui.cli.reports import Reports
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.cli.report_files import ReportFiles
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -86,7 +86,7 @@ class Limits:
             baseline=baseline,
         )
 
-    def check(self, reports: Reports) -> None:
+    def check(self, reports: ReportFiles) -> None:
         """Raise `AgentevalError` where options do not go together."""
         if not self.detach:
             return
@@ -106,7 +106,7 @@ class Limits:
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     import os
 
-    from agenteval_tui.runs.plan_cluster import ADDRESS, DASK
+    from agenteval_tui.runs.plan.model import ADDRESS, DASK
 
     if scheduler and executor != DASK:
         raise AgentevalError("--scheduler is for --executor dask only", mend="give both")

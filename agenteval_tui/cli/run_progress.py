@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.explained import print_failures
+from agenteval_tui.cli.explain_output import print_failures
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, Throttled
-from agenteval_tui.runs.view import ExecutionView, RunView
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
-from agenteval_tui.transcripts.ending import ending_of
+from agenteval_tui.runs.live_view import ExecutionView, RunView
+from agenteval_tui.transcripts.finish_reason import ending_of
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult
@@ -37,7 +37,7 @@ class _Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProgressState:
     """Of a run that has ended: its criterion results, what to do about its error, and what ended its answer ("" for an
     answer that is whole). Events have less of all that."""
 
@@ -46,7 +46,7 @@ class Known:
     ending: Callable[[str], str] = lambda run: ""
 
     @classmethod
-    def of(cls, store: Store) -> Known:
+    def of(cls, store: Store) -> ProgressState:
         """What the history knows. A run that it does not have (of another file, or deleted) has no more to tell."""
 
         def results(run: str) -> Sequence[CriterionResult]:
@@ -75,7 +75,7 @@ class Known:
 class RunProgress:
     """A watcher of an execution that prints."""
 
-    def __init__(self, out: Output, known: Known, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, out: Output, known: ProgressState, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.view = ExecutionView()
         self.retries = 0
         self._out = out

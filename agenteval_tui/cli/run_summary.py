@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.records import ExecutionRow, RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Usage
 
@@ -97,7 +97,7 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
 def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
     """How many checks could not be made in runs that have a verdict all the same; nothing where there are none."""
     from agenteval_tui.grading.sentences import of_not_made_in_runs
-    from agenteval_tui.history.rows import checks_not_made
+    from agenteval_tui.history.records import checks_not_made
 
     if said := of_not_made_in_runs(checks_not_made(runs)):
         out.line((said, "warn"))

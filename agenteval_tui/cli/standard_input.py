@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import MAX_BYTES
-from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

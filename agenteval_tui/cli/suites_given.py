@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, read_standard_input
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.core.errors import Problem
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.text.problems import Problem
 
 HERE = Path()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.text.quick_dataclass import dataclass
 
 _METRIC, _CONDITION = "Classification", "label"
 

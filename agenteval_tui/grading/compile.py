@@ -8,24 +8,24 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.patterns import SlowPatternError
+from agenteval_tui.grading.extracted_value import ExtractionError
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
+from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.grading.value import ExtractionError
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
+    from agenteval_tui.grading.extracted_value import Value
+    from agenteval_tui.grading.extractors.extractor import Extract, Prototype
     from agenteval_tui.grading.metrics.metric import Check, Metric
-    from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
-    from agenteval_tui.grading.questions import RemoteRequest, Reply
     from agenteval_tui.grading.remote import RemoteMetric
-    from agenteval_tui.grading.value import Value
+    from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 _FILLED = 256
@@ -69,7 +69,7 @@ class Checker:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the config text, with places in `spec.config_text`."""
-        from agenteval_tui.grading.diagnose import diagnose
+        from agenteval_tui.grading.config.diagnostics import diagnose
 
         return diagnose(self.spec.config_text, self.spec.prototype_class)
 
@@ -187,7 +187,7 @@ class Checker:
         given = dict(variables)
         if spec.expected_value is not None:
             given["expected_value"] = fill(json_like(spec.expected_value), variables, typed=True)
-        from agenteval_tui.text.identity import canonical_json
+        from agenteval_tui.core.ids import canonical_json
 
         key = canonical_json([[name, json_like(look_up(name, given))] for name in sorted(self._variables)])
         with self._lock:
@@ -402,7 +402,7 @@ def _read(model: Any, given: Mapping[str, Any], where: str, problems: list[str])
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        from agenteval_tui.grading.config_errors import in_words
+        from agenteval_tui.grading.config.errors import message_for
 
-        problems.append(in_words(error, model, where))
+        problems.append(message_for(error, model, where))
         return None

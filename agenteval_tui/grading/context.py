@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.grading.remote_requests import Reply
 
 
 @dataclass(frozen=True, slots=True)

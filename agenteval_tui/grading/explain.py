@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from agenteval_tui.core.display import displayable
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import own_of_criterion
-from agenteval_tui.grading.words import quoted
-from agenteval_tui.text.display import displayable
-from agenteval_tui.text.quick_dataclass import dataclass
 
 Mark = Literal["passed", "failed", "error", "info", "near"]
 

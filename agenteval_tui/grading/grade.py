@@ -14,7 +14,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.grading.remote_requests import Reply
 
 
 def grade(

@@ -6,12 +6,12 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.grading.names import short_name
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.type_names import short_name
 
 if TYPE_CHECKING:
+    from agenteval_tui.grading.extractors.extractor import Prototype
     from agenteval_tui.grading.metrics.metric import Metric
-    from agenteval_tui.grading.prototypes.prototype import Prototype
 
 PROTOTYPES = "agenteval.prototypes"
 METRICS = "agenteval.metrics"
@@ -19,39 +19,39 @@ METRICS = "agenteval.metrics"
 # The same as in pyproject.toml: a checkout that is not installed has no entry points.
 _BUILT_IN = {
     PROTOTYPES: {
-        "JsonResponse": "agenteval_tui.grading.prototypes.json_response:JsonResponse",
-        "Retrieval": "agenteval_tui.grading.prototypes.retrieval:Retrieval",
-        "TextResponse": "agenteval_tui.grading.prototypes.text_response:TextResponse",
-        "ToolResponse": "agenteval_tui.grading.prototypes.tool_response:ToolResponse",
-        "Transcript": "agenteval_tui.grading.prototypes.transcript:Transcript",
+        "JsonResponse": "agenteval_tui.grading.extractors.json_response:JsonResponse",
+        "Retrieval": "agenteval_tui.grading.extractors.retrieval:Retrieval",
+        "TextResponse": "agenteval_tui.grading.extractors.text_response:TextResponse",
+        "ToolResponse": "agenteval_tui.grading.extractors.tool_response:ToolResponse",
+        "Transcript": "agenteval_tui.grading.extractors.transcript:Transcript",
     },
     METRICS: {
         "Classification": "agenteval_tui.grading.metrics.classification:Classification",
-        "Cost": "agenteval_tui.grading.metrics.measures:Cost",
+        "Cost": "agenteval_tui.grading.metrics.run_limits:Cost",
         "Faithfulness": "agenteval_tui.grading.metrics.judge_presets:Faithfulness",
         "Groundedness": "agenteval_tui.grading.metrics.judge_presets:Groundedness",
         "Handoff": "agenteval_tui.grading.metrics.judge_presets:Handoff",
         "Human": "agenteval_tui.grading.metrics.human:Human",
         "Injection": "agenteval_tui.grading.metrics.injection:Injection",
-        "Json": "agenteval_tui.grading.metrics.json_value:Json",
+        "Json": "agenteval_tui.grading.metrics.json:Json",
         "Judge": "agenteval_tui.grading.metrics.judge:Judge",
         "Keywords": "agenteval_tui.grading.metrics.keywords:Keywords",
-        "Latency": "agenteval_tui.grading.metrics.measures:Latency",
+        "Latency": "agenteval_tui.grading.metrics.run_limits:Latency",
         "Leak": "agenteval_tui.grading.metrics.leak:Leak",
         "Length": "agenteval_tui.grading.metrics.length:Length",
         "Lexical": "agenteval_tui.grading.metrics.lexical:Lexical",
         "Pii": "agenteval_tui.grading.metrics.pii:Pii",
-        "Python": "agenteval_tui.grading.metrics.python_function:Python",
+        "Python": "agenteval_tui.grading.metrics.python:Python",
         "Readability": "agenteval_tui.grading.metrics.readability:Readability",
-        "Regex": "agenteval_tui.grading.metrics.pattern_search:Regex",
+        "Regex": "agenteval_tui.grading.metrics.regex:Regex",
         "Relevance": "agenteval_tui.grading.metrics.judge_presets:Relevance",
         "Repetition": "agenteval_tui.grading.metrics.repetition:Repetition",
         "Retrieval": "agenteval_tui.grading.metrics.retrieval:Retrieval",
         "Safety": "agenteval_tui.grading.metrics.judge_presets:Safety",
         "Similarity": "agenteval_tui.grading.metrics.similarity:Similarity",
-        "Steps": "agenteval_tui.grading.metrics.measures:Steps",
+        "Steps": "agenteval_tui.grading.metrics.run_limits:Steps",
         "TextMatch": "agenteval_tui.grading.metrics.text_match:TextMatch",
-        "Tokens": "agenteval_tui.grading.metrics.measures:Tokens",
+        "Tokens": "agenteval_tui.grading.metrics.run_limits:Tokens",
         "ToolCheck": "agenteval_tui.grading.metrics.tool_check:ToolCheck",
         "Trajectory": "agenteval_tui.grading.metrics.trajectory:Trajectory",
     },
@@ -80,7 +80,7 @@ def metric_names() -> tuple[str, ...]:
 
 def prototype(name: str) -> type[Prototype]:
     """The prototype class of that name, in short or as Power UI writes it. Raises `UnknownNameError`."""
-    from agenteval_tui.grading.prototypes.prototype import Prototype
+    from agenteval_tui.grading.extractors.extractor import Prototype
 
     loaded: type[Prototype] = _load(PROTOTYPES, _exact(PROTOTYPES, "prototype class", name), Prototype)
     return loaded

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.metric import Metric
-from agenteval_tui.grading.questions import Asked, AskKind, RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
-from agenteval_tui.grading.value import Value
 
 __all__ = ["AskKind", "Asked", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
 
@@ -44,7 +44,7 @@ class RemoteMetric(Metric):
         """A second question, when the first reply can't be read; None when it can, or asking again is no use."""
         return None
 
-    def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
+    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         """The result. `asked` is in the order of `requests`, none of the replies is an error.
 
         Raises `UnusableError` when a reply can't be read.
@@ -80,10 +80,10 @@ class RemoteMetric(Metric):
         except UnusableError:
             return ()
 
-    def look_up(self, value: Value, context: Context) -> tuple[tuple[Asked, ...], tuple[RemoteRequest, ...]]:
+    def look_up(self, value: Value, context: Context) -> tuple[tuple[RemoteCall, ...], tuple[RemoteRequest, ...]]:
         """The questions with their replies, and those that have none. Raises `UnusableError`."""
         replies = context.replies or {}
-        asked: list[Asked] = []
+        asked: list[RemoteCall] = []
         missing: list[RemoteRequest] = []
         for request in self.requests(value, context):
             reply = replies.get(request.hash)
@@ -95,7 +95,7 @@ class RemoteMetric(Metric):
             if again is not None and second is None:
                 missing.append(again)
             else:
-                asked.append(Asked(request, reply, again, second))
+                asked.append(RemoteCall(request, reply, again, second))
         return tuple(asked), tuple(missing)
 
     def waiting(self, question: str) -> MetricResult:
@@ -105,7 +105,7 @@ class RemoteMetric(Metric):
         return MetricResult(self.name or kind, kind, outcome, None, self.weight, code=Code.WAITING, fields=fields)
 
 
-def replies_as_evidence(asked: Sequence[Asked]) -> tuple[Evidence, ...]:
+def replies_as_evidence(asked: Sequence[RemoteCall]) -> tuple[Evidence, ...]:
     """The raw replies, for a result that is an error: so that a person sees what could not be read."""
     many = len(asked) > 1
     found = []

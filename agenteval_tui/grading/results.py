@@ -7,9 +7,9 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.text.quick_dataclass import dataclass
 
 
 class Outcome(StrEnum):

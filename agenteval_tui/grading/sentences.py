@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.phrasing import count, listed, nth, quoted, shown
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.words import count, listed, nth, quoted, shown
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
@@ -298,7 +298,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
 }
 
 
-# Near misses of a text (`grading.nearest`)
+# Near misses of a text (`grading.near_miss`)
 
 STEPS = {
     "strip": "without the white space around it",

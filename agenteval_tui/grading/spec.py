@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from agenteval_tui.grading.names import short_name
-from agenteval_tui.text.identity import content_hash
-from agenteval_tui.text.problems import line_and_column
-from agenteval_tui.uxon.dump import to_text
-from agenteval_tui.uxon.parse import MAX_DEPTH, Document, parse
+from agenteval_tui.core.errors import line_and_column
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.grading.type_names import short_name
+from agenteval_tui.uxon.parse import MAX_DEPTH, parse
+from agenteval_tui.uxon.serialize import to_text
+from agenteval_tui.uxon.tree import Document
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 
-from agenteval_tui.history.signatures import rewrite_signatures, shortened_signature
+from agenteval_tui.history.data_migrations import rewrite_signatures, shortened_signature
 
 _PROXY = r"the proxy .+? \(from \w+\)"
 _WHYS = {

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agenteval_tui.history import taken_back
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.liveness import is_alive
+from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -193,8 +193,8 @@ class _Clear:
         """Delete them, and remember it: another history that still has them does not bring them again."""
         at_ms, gone = now_ms(), 0
         for test in (None,) if self.tests is None else self.wanted:
-            for rowid, name in taken_back.baseline_names(connection, test).items():
-                taken_back.remember(connection, "baseline", name, at_ms)
+            for rowid, name in tombstones.baseline_names(connection, test).items():
+                tombstones.add_tombstone(connection, "baseline", name, at_ms)
                 gone += connection.execute("DELETE FROM baselines WHERE id = ?", (rowid,)).rowcount
         return gone
 
@@ -227,7 +227,7 @@ def _refuse_unfinished(
     )
 
 
-def forget(connection: sqlite3.Connection, execution: int | None, runs: Sequence[int]) -> int:
+def delete_baselines_of(connection: sqlite3.Connection, execution: int | None, runs: Sequence[int]) -> int:
     """Delete the baselines that rest on an execution or on runs that go (rowids). Gives how many there were."""
     gone = 0
     if execution is not None:

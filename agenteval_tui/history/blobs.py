@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.core.quick_json import encoder
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.text.identity import criterion_names
-from agenteval_tui.text.quick_json import encoder
 from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1

@@ -13,13 +13,13 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
 from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
-from agenteval_tui.history.bulk import write_rows
+from agenteval_tui.history.bulk_sql import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 

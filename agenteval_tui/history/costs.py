@@ -11,7 +11,7 @@ import sqlite3
 
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.recordings import ASKED
-from agenteval_tui.history.rows import CostRow
+from agenteval_tui.history.records import CostRow
 
 _RUNS = (
     f"WITH mine AS (SELECT id, test, agent, status, ({ASKED}) AS cached, input_tokens, output_tokens, cost FROM runs"

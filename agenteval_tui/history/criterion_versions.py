@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.bulk_sql import look_up, write_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,64 @@ def tests_named(connection: sqlite3.Connection, test_id: str) -> list[tuple[str,
         (clean(test_id),),
     )
     return rows.fetchall()
+
+
+def note(
+    connection: sqlite3.Connection, tests: Sequence[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]
+) -> None:
+    """Keep the criteria of tests (row number, hashes, specs) as they are written now. Their versions are stored."""
+    texts: dict[tuple[int, str, str], str] = {}
+    written: dict[tuple[int, ...], list[tuple[str, str]]] = {}  # tests with equal criteria share the objects
+    for test, hashes, specs in tests:
+        which = tuple(map(id, specs))
+        if which not in written:
+            names = criterion_names(str(spec.get("name", "")) for spec in specs)
+            written[which] = [(clean(name), json_text(dict(spec))) for name, spec in zip(names, specs, strict=True)]
+        for digest, (name, text) in zip(hashes, written[which], strict=False):
+            texts[test, name, digest] = text
+    ids = dict(
+        look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list({key[2] for key in texts}))
+    )
+    write_rows(
+        connection,
+        "INSERT INTO criterion_texts (test, name, criterion, spec) {rows}"
+        " ON CONFLICT (test, name, criterion) DO UPDATE SET spec = excluded.spec WHERE spec != excluded.spec",
+        [(test, name, ids[digest], spec) for (test, name, digest), spec in texts.items() if digest in ids],
+    )
+
+
+def text_of(
+    connection: sqlite3.Connection, suite_key: str, test_id: str, criterion: str, content_hash: str
+) -> dict[str, Any] | None:
+    """The spec of this version as this criterion had it last; None: nobody knows how it was written there."""
+    found = connection.execute(
+        "SELECT x.spec FROM criterion_texts x JOIN criteria c ON c.id = x.criterion JOIN tests t ON t.id = x.test"
+        " JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ? AND x.name = ? AND c.hash = ?",
+        (clean(suite_key), clean(test_id), clean(criterion), clean(content_hash)),
+    ).fetchone()
+    return None if found is None else json.loads(found[0])
+
+
+def former_name(
+    connection: sqlite3.Connection, suite_key: str, test_id: str, criterion: str, names_now: Iterable[str]
+) -> str:
+    """What the criterion was called before: the name in the same test, gone since, of a criterion whose last version
+    is the first of this one, and that judged no run after. "": it was not renamed, as far as is known."""
+    rows = connection.execute(
+        "SELECT o.name, o.criterion, min(r.id), max(r.id) FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
+        " WHERE r.test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
+        " AND o.criterion IS NOT NULL GROUP BY o.name, o.criterion",
+        (clean(suite_key), clean(test_id)),
+    ).fetchall()
+    own = sorted((first, version) for name, version, first, _ in rows if name == clean(criterion))
+    if not own:
+        return ""
+    first, version = own[0]
+    gone: dict[str, tuple[int, int]] = {}
+    for name, one, _, last in rows:
+        gone[name] = max(gone.get(name, (0, 0)), (last, one))
+    there = {clean(name) for name in (*names_now, criterion)}
+    found = [
+        (last, name) for name, (last, one) in gone.items() if name not in there and one == version and last < first
+    ]
+    return str(max(found)[1]) if found else ""

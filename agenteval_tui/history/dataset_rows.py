@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.bulk import look_up, write_rows
-from agenteval_tui.history.rows import PlannedRun
+from agenteval_tui.history.bulk_sql import look_up, write_rows
+from agenteval_tui.history.records import PlannedRun
 from agenteval_tui.suites.row_keys import ID_COLUMN, content_key, id_in, id_key, number_of, numbered
 
 _UNKNOWN = "place:"  # of a run whose variables are not stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from agenteval_tui.text.problems import InfrastructureError
+from agenteval_tui.core.errors import InfrastructureError
 
 
 class HistoryError(InfrastructureError):

@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.text.quick_dataclass import dataclass
 
 # An error says little of what a run takes, and an answer of the history nothing.
 _ENDED = "status IN ('passed', 'failed', 'needs_review', 'skipped')"

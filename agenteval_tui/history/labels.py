@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from agenteval_tui.grading.questions import GOOD_FROM
-from agenteval_tui.history import taken_back
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.remote_requests import GOOD_FROM
+from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.identity import now_ms
 
 RATINGS = range(1, 6)
 """What a person can give: 1 (bad) to 5 (good)."""
@@ -164,7 +164,7 @@ class TakeBackLabel:
             (self.number,),
         ).fetchone()
         if named is not None:
-            taken_back.remember(connection, "label", taken_back.name_of_label(*named), now_ms())
+            tombstones.add_tombstone(connection, "label", tombstones.name_of_label(*named), now_ms())
         return connection.execute("DELETE FROM labels WHERE id = ?", (self.number,)).rowcount > 0
 
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.baselines import KEPT_RUNS
-from agenteval_tui.history.removal import Progress, Removed, remove_runs, running_executions
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_runs, running_executions
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -64,7 +64,7 @@ def prunable(store: Store, wanted: Pruning) -> Prunable:
     return store.read(lambda c: _look(c, wanted))
 
 
-def prune(store: Store, found: Prunable, on_progress: Progress | None = None) -> Removed:
+def prune(store: Store, found: Prunable, on_progress: Progress | None = None) -> DeleteResult:
     """Remove what `prunable` found, but for what was labelled, made a baseline or resumed since. Blocks."""
     return remove_runs(
         store, found.runs, executions=found.empty, unless=f"({_protected()}) != ''", on_progress=on_progress

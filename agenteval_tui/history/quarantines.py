@@ -12,12 +12,12 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -171,10 +171,10 @@ def listed(store: Store) -> list[Quarantine]:
 
 def active(store: Store, at_ms: int | None = None) -> Quarantined:
     """Those that hold at that time (None: now)."""
-    return holding(store.read(quarantines), now_ms() if at_ms is None else at_ms)
+    return active_at(store.read(quarantines), now_ms() if at_ms is None else at_ms)
 
 
-def holding(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
+def active_at(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
     """Those among them that hold at that time."""
     return Quarantined({one.key: one for one in quarantines if one.holds(at_ms)})
 

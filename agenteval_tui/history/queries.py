@@ -14,12 +14,12 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.liveness import is_alive
-from agenteval_tui.history.rows import Counts, ExecutionRow, RunFilter, RunRow
+from agenteval_tui.history.process_liveness import is_alive
+from agenteval_tui.history.records import Counts, ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import executions_in
 from agenteval_tui.history.search import match_expression, run_conditions
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 _EXECUTION = (
     "SELECT id, uid, title, kind, source, status, started_ms, finished_ms, message, runs, passed, failed, errors,"

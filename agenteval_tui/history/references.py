@@ -14,14 +14,14 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Literal
 
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import executions_in, newer_elsewhere, others, runs_in
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.records import ExecutionRow, RunRow
     from agenteval_tui.history.store import Store
 
 LAST = "last"

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Usage
 
 _CHUNK = 400

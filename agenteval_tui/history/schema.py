@@ -12,11 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agenteval_tui.history.agent_signatures import code_agent_errors
-from agenteval_tui.history.agent_versions import find_versions
+from agenteval_tui.history.data_migrations import find_versions, upgrade_signatures
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import find_recordings
 from agenteval_tui.history.scope import find_projects
-from agenteval_tui.history.signatures import upgrade_signatures
 
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
 
@@ -113,7 +112,7 @@ _REPLIES = (
 
 # What it takes to run later what an execution did not come to, to find an answer again, and to say what was paid for.
 _RESUMING = (
-    # What runs are made of (`runs.tasks`): many tasks in a row, by their content hash, and a run says which of them is
+    # What runs are made of (`runs.task_payload`): many tasks in a row, by their content hash, and a run says which of them is
     # its own (`task_number`). Repetitions share a task, and executions of a suite that did not change a row.
     "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
     "ALTER TABLE executions ADD COLUMN setup INTEGER",
@@ -173,7 +172,7 @@ _DECISIONS = (
 # only the content of its criterion: where a run has several of that content, nobody knows which was meant.
 _CRITERIA = (
     "UPDATE criterion_results SET name = 'criterion ' || (position + 1) WHERE trim(name) = ''",
-    # As `text.identity.criterion_names` does it.
+    # As `core.ids.criterion_names` does it.
     """CREATE TEMP TABLE renamed AS
         SELECT run, position, name AS was, name || ' (' || nth || ')' AS name FROM (
             SELECT run, position, name, row_number() OVER (PARTITION BY run, name ORDER BY position) AS nth

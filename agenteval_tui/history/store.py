@@ -12,19 +12,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import costs as cost_rows
-from agenteval_tui.history import estimates, operations, outcomes, planning, queries, resuming, summaries, tasks
+from agenteval_tui.history import (
+    estimates,
+    execution_writes,
+    queries,
+    resume,
+    run_writes,
+    summaries,
+    task_specs,
+    write_operations,
+)
 from agenteval_tui.history import labels as label_rows
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
-from agenteval_tui.history.connect import READING_TRIES, Connection, connect_reader, connect_writer
+from agenteval_tui.history.connections import READING_TRIES, Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy
-from agenteval_tui.history.in_place import InPlace
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.opening import Opened, mark_damaged, open_file
-from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import (
+from agenteval_tui.history.lock_wait import waiting_for
+from agenteval_tui.history.open_database import InPlace, OpenedDatabase, mark_damaged, open_file
+from agenteval_tui.history.records import (
     CostRow,
     Counts,
     ExecutionRecord,
@@ -37,13 +46,12 @@ from agenteval_tui.history.rows import (
     StoredTask,
     TestSummary,
 )
-from agenteval_tui.history.waiting import waiting_for
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.writer import Operation, Writer
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.facts import AgentFacts
+    from agenteval_tui.grading.observed_tools import AgentFacts
 
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
@@ -60,7 +68,7 @@ class Store:
     they never wait for the writer. Everything may be called from any thread.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedDatabase) -> None:
         self.path: Path = opened.path
         self.notices: tuple[str, ...] = opened.notices
         self.read_only: bool = opened.read_only
@@ -78,7 +86,7 @@ class Store:
             else Writer(
                 path,
                 lambda: connect_writer(path),
-                operations.apply_all,
+                write_operations.apply_operations,
                 on_damage=lambda: mark_damaged(path),
                 in_place=self._in_place.require,
             )
@@ -138,7 +146,7 @@ class Store:
 
     def begin_execution(self, record: ExecutionRecord, runs: Sequence[PlannedRun]) -> Future[None]:
         """Store an execution as running, its runs as queued, its criteria, and what resuming it needs."""
-        return self._submit(planning.Begin(record, runs))
+        return self._submit(execution_writes.Begin(record, runs))
 
     def resume_execution(
         self,
@@ -155,23 +163,23 @@ class Store:
         outcome is forgotten; what they had used is kept as a failed attempt. `options` are laid over the execution's.
         The future holds an `AgentevalError` when its process is alive, or it was imported.
         """
-        return self._submit(resuming.Resume(execution_id, pid, again, options or {}))
+        return self._submit(resume.Resume(execution_id, pid, again, options or {}))
 
     def add_runs(self, execution_id: str, runs: Sequence[PlannedRun]) -> Future[None]:
         """More planned runs of an execution."""
-        return self._submit(planning.AddRuns(execution_id, runs))
+        return self._submit(execution_writes.AddRuns(execution_id, runs))
 
     def run_started(self, run_id: str, attempt: int, at_ms: int) -> Future[None]:
         """A run is running. Says nothing of a run that has ended."""
-        return self._submit(outcomes.Started(run_id, attempt, at_ms))
+        return self._submit(run_writes.Started(run_id, attempt, at_ms))
 
     def run_ended(self, ended: RunEnded) -> Future[None]:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
-        return self._submit(outcomes.End(ended))
+        return self._submit(run_writes.EndRuns(ended))
 
     def keep_attempts(self, run_id: str, attempts: Sequence[FailedAttempt]) -> Future[None]:
         """Store the failed attempts of a run that has not ended, and goes back to the queue: they were paid for."""
-        return self._submit(outcomes.KeepAttempts(run_id, attempts))
+        return self._submit(run_writes.KeepAttempts(run_id, attempts))
 
     def keep_replies(self, run_id: str, replies: Sequence[StoredReply]) -> Future[None]:
         """Store what judges and others said of a run, with the questions; what it had before stays."""
@@ -198,11 +206,11 @@ class Store:
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
         has not ended is queued, and can be resumed)."""
-        return self._submit(operations.EndExecution(execution_id, status, message))
+        return self._submit(write_operations.EndExecution(execution_id, status, message))
 
     def delete_execution(self, execution_id: str) -> Future[int]:
         """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""
-        return self._submit(operations.DeleteExecution(execution_id))
+        return self._submit(write_operations.DeleteExecution(execution_id))
 
     def import_runs(
         self,
@@ -236,7 +244,7 @@ class Store:
                     on_progress(done)
             for future in waiting:
                 future.result()
-            self._submit(operations.EndImport(digest, record.id, path, tuple(notes()))).result()
+            self._submit(write_operations.EndImport(digest, record.id, path, tuple(notes()))).result()
         except BaseException:
             self.delete_execution(record.id).result()
             raise
@@ -245,7 +253,7 @@ class Store:
     def flush(self) -> None:
         """Block until everything that was given before is on the disk (or has failed)."""
         if self._writer is not None:
-            self._submit(operations.Nothing()).result()
+            self._submit(write_operations.Barrier()).result()
 
     def write(self, operation: Operation) -> Future[Any]:
         """Write something of another module of the history, behind what waits; the future holds what it gives."""
@@ -345,26 +353,26 @@ class Store:
         return self._read(lambda c: label_rows.labels_of(c, run_ids))
 
     def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
-        """What the runs of an execution were planned from (`runs.tasks`), by run id. Runs that were stored by an
+        """What the runs of an execution were planned from (`runs.task_payload`), by run id. Runs that were stored by an
         older program, or imported, are not in it."""
-        return self._read(lambda c: tasks.tasks_of(c, execution_id))
+        return self._read(lambda c: task_specs.tasks_of(c, execution_id))
 
     def task_of(self, run_id: str) -> Mapping[str, Any] | None:
-        """What one run was planned from (`runs.tasks`); None where `tasks_of` has nothing of it."""
-        return self._read(lambda c: tasks.task_of(c, run_id))
+        """What one run was planned from (`runs.task_payload`); None where `tasks_of` has nothing of it."""
+        return self._read(lambda c: task_specs.task_of(c, run_id))
 
     def setup_of(self, execution_id: str) -> dict[str, Any] | None:
-        """What the tasks of an execution have in common (`runs.tasks`); None: it can't be resumed."""
-        return self._read(lambda c: tasks.setup_of(c, execution_id))
+        """What the tasks of an execution have in common (`runs.task_payload`); None: it can't be resumed."""
+        return self._read(lambda c: task_specs.setup_of(c, execution_id))
 
     def cached(self, request_hash: str) -> tuple[str, Transcript] | None:
         """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""
-        found = self._read(lambda c: resuming.cached_run(c, request_hash))
+        found = self._read(lambda c: resume.cached_run(c, request_hash))
         return None if found is None else (found[0], self._unpacked(unpack_transcript, found[1]))
 
     def failed_attempts(self, run_id: str) -> list[FailedAttempt]:
         """The attempts of a run that ended in an error before the one that counts, in order."""
-        return self._read(lambda c: resuming.failed_attempts(c, run_id))
+        return self._read(lambda c: resume.failed_attempts(c, run_id))
 
     def costs(self, execution_id: str) -> list[CostRow]:
         """What an execution used: agents by test, then judges by test and criterion."""
@@ -372,7 +380,7 @@ class Store:
 
     def unfinished_imports(self, digest: str) -> list[str]:
         """Executions that a file with this digest was to become when their process died."""
-        return self._read(lambda c: resuming.unfinished_imports(c, digest))
+        return self._read(lambda c: resume.unfinished_imports(c, digest))
 
     def judge_usage(self, execution_id: str) -> tuple[int, Usage]:
         """How many replies of judges and others an execution rests on, and their tokens and cost."""
@@ -384,7 +392,7 @@ class Store:
 
     def facts(self, suite_key: str, test_id: str | None = None) -> AgentFacts:
         """What the newest runs of a suite (or of one of its tests) say of its agent: tools, arguments, answers."""
-        from agenteval_tui.history.facts import read_facts  # only the linter and completion ask
+        from agenteval_tui.history.observed_facts import read_facts  # only the linter and completion ask
 
         return self._read(lambda c: read_facts(c, suite_key, test_id))
 

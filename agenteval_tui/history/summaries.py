@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.rows import SUMMARY_WINDOW, CriterionSummary, TestSummary
+from agenteval_tui.history.records import SUMMARY_WINDOW, CriterionSummary, TestSummary
 
 _WINDOW = (
     "WITH recent AS (SELECT t.id AS test, t.test_id, t.ended, r.id AS run FROM tests t"

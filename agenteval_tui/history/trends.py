@@ -16,9 +16,9 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import runs_in
-from agenteval_tui.text.quick_dataclass import dataclass
 
 Group = Literal["", "suite", "test", "tag", "agent", "setting"]
 """What runs are grouped by; "": all of them together; setting: by agent, its configuration and their plan."""
@@ -110,7 +110,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class SelectedRuns:
     """Which runs: those from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), with one of the
     agents, and with all of the tags, of these projects (none: all). `but` are tests that are left out."""
 
@@ -234,7 +234,7 @@ def tags_known(connection: sqlite3.Connection) -> list[str]:
     )
 
 
-def extent(connection: sqlite3.Connection, picked: Picked) -> tuple[int, int] | None:
+def extent(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[int, int] | None:
     """When the first and the last of the picked runs began; None: there is none."""
     found: list[int] = []
     for source, at, values in _arms(connection, picked):
@@ -243,7 +243,9 @@ def extent(connection: sqlite3.Connection, picked: Picked) -> tuple[int, int] | 
     return (min(found), max(found)) if found else None
 
 
-def tallies(connection: sqlite3.Connection, picked: Picked, places: Sequence[Place], group: Group = "") -> list[Tally]:
+def tallies(
+    connection: sqlite3.Connection, picked: SelectedRuns, places: Sequence[Place], group: Group = ""
+) -> list[Tally]:
     """How runs ended, by place of time, group, and test with its variation and row."""
     found: list[Tally] = []
     by_test = group in ("suite", "test")
@@ -270,7 +272,7 @@ def tallies(connection: sqlite3.Connection, picked: Picked, places: Sequence[Pla
 
 def tallies_of(
     connection: sqlite3.Connection,
-    picked: Picked,
+    picked: SelectedRuns,
     places: Sequence[Place],
     statuses: Mapping[int, str],
     group: Group = "",
@@ -286,7 +288,7 @@ def tallies_of(
     return [Tally(*key, *counts) for key, counts in found.items()]
 
 
-def picked_runs(connection: sqlite3.Connection, picked: Picked) -> list[int]:
+def picked_runs(connection: sqlite3.Connection, picked: SelectedRuns) -> list[int]:
     """The row numbers of the picked runs, newest first."""
     found: list[int] = []
     for source, _, values in _arms(connection, picked):
@@ -295,14 +297,14 @@ def picked_runs(connection: sqlite3.Connection, picked: Picked) -> list[int]:
 
 
 def measured(
-    connection: sqlite3.Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group = ""
+    connection: sqlite3.Connection, picked: SelectedRuns, places: Sequence[Place], measure: Measure, group: Group = ""
 ) -> list[tuple[int, Any, list[float]]]:
     """What was measured of runs: (place of time, key of the group as in `Tally`, values in no order)."""
     wanted = f" AND {_MEASURED[measure]}"
     return list(_gathered(connection, picked, places, group, _VALUES[measure], wanted, by_test=True))
 
 
-def executions_in(connection: sqlite3.Connection, picked: Picked) -> list[ExecutionTime]:
+def executions_in(connection: sqlite3.Connection, picked: SelectedRuns) -> list[ExecutionTime]:
     """The executions of the picked runs, in the order in which these began."""
     found = []
     for source, at, values in _arms(connection, picked):
@@ -345,7 +347,7 @@ class VerdictCount(NamedTuple):
     by_agent: tuple[tuple[str, str, int, int, int, int], ...] = ()
 
 
-def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCount]:
+def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
     parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int], tuple[int, int, int]]] = {}
@@ -388,7 +390,7 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
     return counted
 
 
-def settings_seen(connection: sqlite3.Connection, picked: Picked) -> dict[str, int]:
+def settings_seen(connection: sqlite3.Connection, picked: SelectedRuns) -> dict[str, int]:
     """By setting (as the grouping of that name has it): when a run of it began last."""
     found: dict[str, int] = {}
     for source, at, values in _arms(connection, picked):
@@ -433,7 +435,7 @@ def rows_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[in
     )
 
 
-def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row: int, most: int) -> list[int]:
+def runs_of(connection: sqlite3.Connection, picked: SelectedRuns, variation: str, row: int, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs of one variation and row."""
     found: list[int] = []
     for source, _, values in _arms(connection, picked):
@@ -445,7 +447,7 @@ def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row:
     return sorted(found, reverse=True)[:most]
 
 
-def not_passed(connection: sqlite3.Connection, picked: Picked, most: int) -> list[int]:
+def not_passed(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs that failed, ended in an error, or wait for a person."""
     found: list[int] = []
     for source, _, values in _arms(connection, picked):
@@ -453,7 +455,7 @@ def not_passed(connection: sqlite3.Connection, picked: Picked, most: int) -> lis
     return sorted(found, reverse=True)[:most]
 
 
-def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tuple[int, bool]:
+def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
     """From when on there are at most `most` of the picked runs, and whether that leaves any of them out.
 
     Runs that began in the same millisecond stay together: where the newest of them alone are more, they are all in it.
@@ -490,7 +492,7 @@ def _times_of_newest(
     return (times[most], times[0]) if len(times) > most else (None, 0)
 
 
-def scores(connection: sqlite3.Connection, picked: Picked) -> ScoreCounts:
+def scores(connection: sqlite3.Connection, picked: SelectedRuns) -> ScoreCounts:
     """How the results of each criterion ended, and their scores."""
     width = len(str(connection.execute("SELECT max(id) FROM tests").fetchone()[0] or 0))
     packed, until = _packed_result(width), width + 2
@@ -538,7 +540,7 @@ def count_score(
         counts[14] += scored
 
 
-def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[VersionUse]:
+def versions_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VersionUse]:
     """Which versions of criteria judged the picked runs, by test and execution; of tests of which that is more than
     one."""
     # Plans are a few, in the narrow index, and results are many. A plan without criteria (of an import) says nothing.
@@ -572,7 +574,7 @@ def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[Versio
     ]
 
 
-def agents_used(connection: sqlite3.Connection, picked: Picked) -> list[AgentUse]:
+def agents_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[AgentUse]:
     """Which configurations of agents answered the picked runs, by test and execution; of tests that an agent answered
     in more than one. Those that are not known are left out."""
     versions: dict[tuple[int, str], set[str]] = {}
@@ -596,7 +598,7 @@ def agents_used(connection: sqlite3.Connection, picked: Picked) -> list[AgentUse
     return found
 
 
-def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:
+def causes(connection: sqlite3.Connection, picked: SelectedRuns) -> list[CauseCount]:
     """The causes of runs that failed or ended in an error, most frequent first."""
     found: dict[tuple[str, str, str], list[Any]] = {}
     for source, _, values in _arms(connection, picked):
@@ -632,7 +634,7 @@ def _with_results(source: str) -> str:
     return f"{table} CROSS JOIN criterion_results c WHERE c.run = r.id AND {conditions}"
 
 
-def _arms(connection: sqlite3.Connection, picked: Picked) -> Iterator[tuple[str, str, list[Any]]]:
+def _arms(connection: sqlite3.Connection, picked: SelectedRuns) -> Iterator[tuple[str, str, list[Any]]]:
     """(FROM and WHERE, when a run began, values) of the runs with a time of their own, then of those without."""
     conditions, values = _conditions(connection, picked)
     more = "".join(f" AND {one}" for one in conditions)
@@ -653,7 +655,7 @@ def _arms(connection: sqlite3.Connection, picked: Picked) -> Iterator[tuple[str,
 
 def _gathered(
     connection: sqlite3.Connection,
-    picked: Picked,
+    picked: SelectedRuns,
     places: Sequence[Place],
     group: Group,
     what: str,
@@ -702,7 +704,7 @@ def _any_undated(connection: sqlite3.Connection) -> bool:
     return found is not None
 
 
-def _conditions(connection: sqlite3.Connection, picked: Picked) -> tuple[list[str], list[Any]]:
+def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[list[str], list[Any]]:
     conditions: list[str] = []
     values: list[Any] = []
     if picked.tests is not None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.causes import cause_from, cause_id
-from agenteval_tui.history import taken_back
+from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.writer import Totals
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -126,7 +126,7 @@ class Reopen:
             raise UndecidedError(
                 f"nothing was decided about {cause_id(self.signature)}", mend="see agenteval triage without arguments"
             )
-        taken_back.remember(connection, "triage", self.signature, now_ms())
+        tombstones.add_tombstone(connection, "triage", self.signature, now_ms())
 
 
 def decide(store: Store, decision: Decision) -> None:

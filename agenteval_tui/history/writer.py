@@ -18,10 +18,10 @@ from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, Protocol
 
-from agenteval_tui.history.connect import WRITING_TRIES
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.connections import WRITING_TRIES
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
-from agenteval_tui.history.waiting import waiting_for
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.history.lock_wait import waiting_for
 
 _BATCH = 512  # operations in one transaction
 _TRIES = WRITING_TRIES  # of a batch, when another process holds the lock longer than a connection waits (2 s)

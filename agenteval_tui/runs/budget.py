@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agenteval_tui.runs.plan import Limits
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.model import Limits
 
 FIRST = 4
 """As long as no run has ended nobody knows what one takes: no more than so many begin."""
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class Spending:
     """US dollars and tokens."""
 
     cost: float = 0.0
@@ -30,7 +30,7 @@ class Budget:
         self._limits = limits
         self.limited = limits != Limits()
 
-    def holds_up(self, used: Used, ended: int, in_flight: Collection[Used], seconds: float) -> str:
+    def holds_up(self, used: Spending, ended: int, in_flight: Collection[Spending], seconds: float) -> str:
         """The limit that lets no run begin now, in words; "" when one may.
 
         `used` by what has ended, `ended` runs of which were paid for; `in_flight` is what those have used so far;

@@ -13,13 +13,13 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from agenteval_tui.own_files import make_private
-from agenteval_tui.places import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
+from agenteval_tui.core.directories import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs.events import Command, Event, decode_event, encode
-from agenteval_tui.runs.live import ExecutionRequest, Live, live_dir, read_card, understood
-from agenteval_tui.runs.plan import PlanOptions
-from agenteval_tui.text.identity import new_id
-from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live, live_dir, parse_request, read_card
+from agenteval_tui.runs.plan.model import PlanOptions
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
@@ -191,7 +191,7 @@ def _answer(descriptor: int, timeout_s: float) -> bytes:
 
 def _understand(said: bytes, log_file: Path) -> Live:
     try:
-        return understood(said)
+        return parse_request(said)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     try:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.text.identity import criterion_names
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import Criterion

@@ -11,8 +11,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.interface import AgentRequest
-from agenteval_tui.runs.calm import calm
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.agent_pool import prepare_agents
+from agenteval_tui.runs.attempt import RunAttempts
+from agenteval_tui.runs.completion import RunCompletion
+from agenteval_tui.runs.early_stopping import repetitions_of
 from agenteval_tui.runs.events import (
     AgentFinished,
     Command,
@@ -22,24 +27,19 @@ from agenteval_tui.runs.events import (
     Planned,
     UsageCounted,
 )
-from agenteval_tui.runs.executors.interface import executor_of
-from agenteval_tui.runs.flight import Flight
-from agenteval_tui.runs.judging import Judging
-from agenteval_tui.runs.plan import RunPlan
-from agenteval_tui.runs.prepared import prepare_agents
-from agenteval_tui.runs.records import begin
-from agenteval_tui.runs.refusals import Refusals
-from agenteval_tui.runs.settling import Settling
-from agenteval_tui.runs.stopping import repetitions_of
-from agenteval_tui.runs.verdicts import CANCELLED, judge
-from agenteval_tui.runs.waiting import WaitingRuns
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.runs.executors.base import executor_of
+from agenteval_tui.runs.gc_tuning import calm
+from agenteval_tui.runs.grade_run import CANCELLED, judge
+from agenteval_tui.runs.grading_pool import GradingPool
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.run_queue import WaitingRuns
+from agenteval_tui.runs.store_records import begin
+from agenteval_tui.runs.throttle import Refusals
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.runs.executors.interface import Executor
+    from agenteval_tui.runs.executors.base import Executor
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ MERGE_S = 0.05
 TICKS_A_PROGRESS = 5
 
 
-class Engine(Settling):
+class Engine(RunCompletion):
     """One execution. `emit` is called in the event loop's thread with every event, in order.
 
     `prepare()` finds what can be found wrong before anything is run; `run()` calls it if nobody has. `command()` must
@@ -61,7 +61,7 @@ class Engine(Settling):
         self._executor = executor_of(self.plan)
         agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
         self._agents.update(agents)
-        self._judging = Judging(self.plan, self._store, self._env, self._retry_base_s)
+        self._judging = GradingPool(self.plan, self._store, self._env, self._retry_base_s)
 
     async def run(self) -> Ended:
         """Run all of the plan; gives the last event. Raises `AgentevalError` when it can't begin.
@@ -208,15 +208,17 @@ class Engine(Settling):
             await asyncio.sleep(0)
             await self._ends.room.wait()
 
-    def _flight(self, run: RunPlan) -> Flight:
+    def _flight(self, run: RunPlan) -> RunAttempts:
         one, ref = self._agents[run.agent.hash], run.ref
         request = AgentRequest(
             run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
             variables=run.variables,
         )  # fmt: skip
-        return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld, one.error_on_finish)
+        return RunAttempts(
+            run, one.agent, request, one.retries, self._tell, one.price, one.withheld, one.error_on_finish
+        )
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _fly(self, flight: RunAttempts) -> None:
         stored: tuple[StoredReply, ...] = ()
         try:
             known = await self._known(flight) if self.plan.cache else None
@@ -244,7 +246,7 @@ class Engine(Settling):
             self._store.keep_replies(flight.run, stored)
         self._settle(flight, transcript, judged)
 
-    def _back_in_line(self, flight: Flight) -> bool:
+    def _back_in_line(self, flight: RunAttempts) -> bool:
         """The server refused the run: whether it waits for another turn."""
         if self._stopping or flight.stop:
             return False
@@ -253,7 +255,7 @@ class Engine(Settling):
             self._flights.pop(flight.run)
         return waits
 
-    async def _known(self, flight: Flight) -> Transcript | None:
+    async def _known(self, flight: RunAttempts) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""
         if self.plan.cache == "first" and flight.plan.ref.repetition > 1:
             return None

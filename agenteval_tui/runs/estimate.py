@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.runs.trusting import asks_judge
+from agenteval_tui.runs.trust_check import asks_judge
 
 if TYPE_CHECKING:
     from agenteval_tui.history.estimates import Figures
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan_model import Plan, RunPlan
+    from agenteval_tui.runs.plan.model import Plan, RunPlan
 
 RECENT = 20
 """Runs of a test that its figures rest on, at most."""

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.row_keys import row_label
-from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class AttemptFailed(Event):
 class AgentFinished(Event):
     """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
     in the history already, no agent was asked. `ending` and `finish_reason`: what ended the answer
-    (`transcripts.ending`); "" where it ended by itself."""
+    (`transcripts.finish_reason`); "" where it ended by itself."""
 
     type: ClassVar[str] = "finished"
     run: str

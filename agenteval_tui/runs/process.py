@@ -16,17 +16,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui import places
-from agenteval_tui.descriptors import open_missing_descriptors
-from agenteval_tui.own_files import log_error
-from agenteval_tui.runs import live as living
-from agenteval_tui.runs.live import ExecutionRequest
-from agenteval_tui.runs.loop import run_to_end
-from agenteval_tui.text.problems import AgentevalError, InfrastructureError, program_error
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError, program_error
+from agenteval_tui.core.private_files import log_error
+from agenteval_tui.core.standard_streams import open_missing_descriptors
+from agenteval_tui.runs import live_registry as living
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.live_registry import ExecutionRequest
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan import Plan
+    from agenteval_tui.runs.plan.model import Plan
     from agenteval_tui.suites.load import LoadedSuite
 
 log = logging.getLogger(__name__)
@@ -47,12 +47,12 @@ def main(arguments: list[str] | None = None) -> int:
         return run_to_end(_execute(request, handshake))
     except AgentevalError as error:
         log.error("%s", error)
-        handshake.say(living.said_error(error))
+        handshake.say(living.error_reply(error))
         return error.exit_code
     except Exception as error:
-        broken = InfrastructureError(program_error(error, log_error(error, "an execution", places.data_dir())))
+        broken = InfrastructureError(program_error(error, log_error(error, "an execution", directories.data_dir())))
         log.error("%s", broken)
-        handshake.say(living.said_error(broken))
+        handshake.say(living.error_reply(broken))
         return broken.exit_code
 
 
@@ -76,7 +76,7 @@ class _Handshake:
 async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.events import Command
-    from agenteval_tui.runs.hosting import Host
+    from agenteval_tui.runs.execution_host import Host
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
@@ -88,7 +88,7 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, host.engine.command, Command("cancel"))
-        await host.run(lambda live: handshake.say(living.said_well(live)))
+        await host.run(lambda live: handshake.say(living.ok_reply(live)))
         return 0
     finally:
         store.close()
@@ -99,11 +99,11 @@ def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...
 
     user_agents = load_agents(Path(request.config_dir))
     if request.resume:
-        from agenteval_tui.runs.resuming import resume_plan
+        from agenteval_tui.runs.resume import resume_plan
 
         resumed = resume_plan(store, request.resume, request.options, errors=request.errors, user_agents=user_agents)
         return resumed.plan, resumed.notices
-    from agenteval_tui.runs.plan import make_plan
+    from agenteval_tui.runs.plan.planner import make_plan
 
     return make_plan(_load(request.paths), request.options, user_agents=user_agents, store=store), ()
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.suites.dataset_shapes import has_prompt
-from agenteval_tui.suites.datasets import DatasetRow, dataset_path, rows_and_problems
+from agenteval_tui.core.errors import AgentevalError, Problem, Severity
+from agenteval_tui.suites.datasets import DatasetRow, dataset_path, has_prompt, rows_and_problems
 from agenteval_tui.suites.row_keys import MissingId, RowKeys, said_of_missing, said_of_repeated
-from agenteval_tui.text.problems import AgentevalError, Problem, Severity
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.dataset_lines import Lines
+    from agenteval_tui.suites.datasets import LineReader
     from agenteval_tui.suites.model import Dataset
 
 MAX_PROBLEMS = 100
@@ -120,7 +119,7 @@ def check_dataset(
     """
     path = base_dir / dataset.file
     check = DatasetCheck(path)
-    lines: list[Lines] = []
+    lines: list[LineReader] = []
     said = wrong = 0
     last = 0
     try:

@@ -5,20 +5,199 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from agenteval_tui.suites.dataset_shapes import messages_of as messages_of
-from agenteval_tui.suites.dataset_shapes import prompt_of as prompt_of
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
-from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.dataset_lines import Lines
     from agenteval_tui.suites.model import Dataset
+
+PROMPT_COLUMNS = ("input", "prompt", "question")
+EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "answer")
+EXPECTED = "expected_value"
+"""The variable that the expected value of a row is in, whatever its column is called."""
+
+# Outputs of the course's (and LangSmith's) rows, and the answer of OpenAI's, have more names.
+_OUTPUTS = (*EXPECTED_COLUMNS, "output", "response", "text")
+_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+
+
+def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables that a row gives: its columns, and `expected_value`.
+
+    `{"inputs": {...}, "outputs": {...}}` (the course, LangSmith): the inputs' keys are variables; `outputs`, `metadata`
+    and what else stands there stay objects, for `{{outputs.tool_used}}`. `{"input": [messages], "ideal": ...}` (OpenAI
+    evals): `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
+    """
+    inputs, outputs = data.get("inputs"), data.get("outputs")
+    if isinstance(inputs, dict) and (outputs is None or isinstance(outputs, dict)):
+        variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
+        variables.update(inputs)
+        if EXPECTED not in variables and outputs:
+            found = _first(outputs, _OUTPUTS)
+            if found is None and len(outputs) == 1:
+                found = next(iter(outputs.values()))
+            if found is not None:
+                variables[EXPECTED] = found
+        return variables
+    item = data.get("item")
+    if isinstance(item, dict) and data.keys() <= {"item", "sample"}:
+        return with_expected(dict(item))
+    variables = with_expected(dict(data))
+    if EXPECTED not in variables and "ideal" in data and _is_messages(data.get("input")):
+        ideal = data["ideal"]
+        variables[EXPECTED] = ideal[0] if isinstance(ideal, list) and len(ideal) == 1 else ideal
+    return variables
+
+
+def with_expected(variables: dict[str, Any]) -> dict[str, Any]:
+    """`variables` itself, with `expected_value` put in from the first column that has an expected value.
+
+    An empty cell is no expected value.
+    """
+    if EXPECTED not in variables:
+        for name in EXPECTED_COLUMNS:
+            value = variables.get(name)
+            if value is not None and value != "":
+                variables[EXPECTED] = value
+                break
+        else:
+            found = _first(variables, EXPECTED_COLUMNS)
+            if found is not None:
+                variables[EXPECTED] = found
+    return variables
+
+
+def prompt_of(variables: Mapping[str, Any]) -> str | None:
+    """The prompt that a row's variables hold: the first of `input`, `prompt`, `question` that is not empty.
+
+    Numbers and objects become JSON. None when there is none, or when it is a list of chat messages: ask `messages_of`
+    first.
+    """
+    value = _first(variables, PROMPT_COLUMNS)
+    if value is None or _is_messages(value):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The conversation that a row begins with: the first of `input`, `prompt`, `question`, `messages` that is not
+    empty, if it is a list of OpenAI chat messages; else None.
+    """
+    value = _first(variables, (*PROMPT_COLUMNS, "messages"))
+    return [dict(one) for one in value] if _is_messages(value) else None
+
+
+def has_prompt(variables: Mapping[str, Any]) -> bool:
+    """Whether a row says what the agent is asked."""
+    for name in PROMPT_COLUMNS:  # the quick way, for many rows
+        value = variables.get(name)
+        if isinstance(value, str) and value and not value.isspace():
+            return True
+    return prompt_of(variables) is not None or messages_of(variables) is not None
+
+
+def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The value of the first name that has one that is not empty; then the same ignoring case. None: there is none."""
+    for name in names:
+        value = variables.get(name)
+        if _says_something(value):
+            return value
+    folded: dict[str, Any] = {}
+    for key, value in variables.items():
+        lower = key.lower()
+        if lower != key and lower in names and _says_something(value):
+            folded.setdefault(lower, value)
+    return next((folded[name] for name in names if name in folded), None)
+
+
+def _says_something(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return not (value is None or value == [] or value == {})
+
+
+def _is_messages(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and one.get("role") in _ROLES and "content" in one for one in value)
+    )
+
+
+MAX_LINE = 16 * 1024 * 1024  # characters; also of a field with line ends in it
+
+# What `surrogateescape` makes of bytes that are not UTF-8.
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+class LineTooLongError(Exception):
+    """A line is longer than may be held; the problem is among the `Lines`' problems."""
+
+
+class LineReader:
+    """An iterator of lines with their line ends. `number` is the line that came last, 1-based; 0 before the first.
+
+    Bytes that are no UTF-8 and NUL characters go to `problems`, with the line as it is otherwise; whoever reads takes
+    them from there. Raises `LineTooLongError`.
+    """
+
+    def __init__(self, stream: TextIO, path: Path) -> None:
+        self._stream = stream
+        self._file = str(path)
+        self.number = 0
+        self.header = 1  # the line where the header of a .csv begins
+        self.characters = 0
+        self.last = ""
+        self.problems: list[Problem] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(MAX_LINE + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self.characters += len(line)
+        self.last = line
+        if len(line) > MAX_LINE:
+            self.report("too-large", 1, 1, f"this line is longer than {MAX_LINE:,} characters", "split it into rows")
+            raise LineTooLongError
+        if not line.isascii() and (wrong := _NOT_UTF8.search(line)) is not None:
+            at = wrong.start() + 1
+            byte = ord(wrong.group()) - 0xDC00
+            self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8")
+        if "\0" in line:
+            at = line.index("\0") + 1
+            self.report("bad-character", at, at + 1, "a NUL character can't stand in a dataset", "remove it")
+        return line
+
+    def report(
+        self, code: str, column: int, end_column: int, message: str, fix: str | None, line: int | None = None
+    ) -> None:
+        """Note a problem on `line` (the last one if None)."""
+        at = self.number if line is None else line
+        self.problems.append(Problem(self._file, at, column, at, end_column, "error", code, message, fix))
+
+    def taken(self) -> list[Problem]:
+        """The problems since the last time this was asked."""
+        problems, self.problems = self.problems, []
+        return problems
+
+
+def text_end(line: str) -> int:
+    """The 1-based column behind the text of a line, without its line end."""
+    return len(line.rstrip("\r\n")) + 1
+
 
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
 
@@ -98,7 +277,7 @@ def kind_of(path: Path) -> str:
 
 
 def rows_and_problems(
-    path: Path, limit: int | None = None, lines: list[Lines] | None = None
+    path: Path, limit: int | None = None, lines: list[LineReader] | None = None
 ) -> Iterator[DatasetRow | Problem]:
     """Every row up to `limit` and every problem, in the order of the file. A wrong row counts as a row.
 
@@ -125,14 +304,11 @@ def rows_and_problems(
             return
 
 
-def _found(path: Path, out: list[Lines] | None) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+def _found(path: Path, out: list[LineReader] | None) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     kind = kind_of(path)
     if kind == "yaml":
-        from agenteval_tui.suites.dataset_jsonl import yaml_rows
-
         yield from yaml_rows(path)
         return
-    from agenteval_tui.suites.dataset_lines import Lines
 
     try:
         with path.open("rb") as peek:
@@ -140,16 +316,277 @@ def _found(path: Path, out: list[Lines] | None) -> Iterator[tuple[int, dict[str,
         if start in (b"\xff\xfe", b"\xfe\xff"):
             raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", mend="save it as UTF-8")
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            lines = Lines(stream, path)
+            lines = LineReader(stream, path)
             if out is not None:
                 out.append(lines)
             if kind == "csv":
-                from agenteval_tui.suites.dataset_csv import csv_rows
-
                 yield from csv_rows(lines)
             else:
-                from agenteval_tui.suites.dataset_jsonl import jsonl_rows
-
                 yield from jsonl_rows(lines)
     except OSError as error:
         raise AgentevalError(f"this dataset can't be read: {error.strerror or error}", where=str(path)) from None
+
+
+# One cell at a time, to say where a column's name stands. (`csv` does not tell.)
+_CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\r|\Z)')
+
+
+def csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+    """(line, variables) of every right row, and a problem for each that is not.
+
+    Comma-separated, quoted by `"`. The first row is the header; lines that begin with `#` and blank lines before it
+    are skipped, as blank lines are between rows.
+    """
+    if csv.field_size_limit() < MAX_LINE:
+        csv.field_size_limit(MAX_LINE)
+    reader = csv.reader(_from_header(lines), strict=True)
+    header: list[str] | None = None
+    try:
+        header = next(reader)
+    except StopIteration:
+        lines.report("empty", 1, 1, "this dataset is empty", "begin with a line of column names", line=1)
+    except (csv.Error, LineTooLongError) as error:
+        _report(error, lines, lines.header)
+    names = _names(header, lines) if header is not None else None
+    yield from lines.taken()
+    if names is None:
+        return
+    width = len(names)
+    while True:
+        start = lines.number + 1
+        try:
+            row = next(reader)
+        except (StopIteration, LineTooLongError):
+            break
+        except csv.Error as error:
+            _report(error, lines, start)
+            yield from lines.taken()
+            continue
+        if len(row) != width:
+            if not row:
+                continue  # a blank line
+            _wrong_length(row, names, lines, start)
+        if lines.problems:
+            yield from lines.taken()
+            continue
+        variables: dict[str, Any] = dict(zip(names, row, strict=True))
+        for at, cell in enumerate(row):
+            if "{" in cell or "[" in cell:
+                variables[names[at]] = decoded_cell(cell)
+        yield start, with_expected(variables)
+    yield from lines.taken()
+
+
+def decoded_cell(cell: str) -> Any:
+    """The object or list that a cell holds as JSON; every other cell is the text that stands there."""
+    text = cell.strip()
+    if not ((text.startswith("{") and text.endswith("}")) or (text.startswith("[") and text.endswith("]"))):
+        return cell
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _from_header(lines: LineReader) -> Iterator[str]:
+    for line in lines:
+        if not line.startswith("#") and not line.isspace():
+            lines.header = lines.number
+            yield line
+            break
+    yield from lines
+
+
+def _report(error: BaseException, lines: LineReader, start: int) -> None:
+    if isinstance(error, LineTooLongError):
+        return  # said where it was found
+    said = str(error)
+    if "field larger" in said or "unexpected end" in said:
+        message, fix = "a quote is opened in this row and never closed", 'close it; a quote inside a text is written ""'
+        lines.report("syntax", 1, 2, message, fix, line=start)
+        return
+    where = f" (the row begins on line {start})" if start != lines.number else ""
+    if "expected after" in said:
+        at = _behind_quote(lines.last, inside=start != lines.number)
+        message = f"text stands behind a closed quote{where}"
+        lines.report("syntax", at, text_end(lines.last), message, 'a quote inside a quoted text is written ""')
+        return
+    lines.report("syntax", 1, text_end(lines.last), f"this line is no CSV{where}: {said}", "check its quotes")
+
+
+def _behind_quote(line: str, *, inside: bool) -> int:
+    """The 1-based column of what stands behind a closed quote, where a comma should. `inside`: the line begins
+    within a quoted text.
+    """
+    at = 0
+    if inside and (rest := re.match(r'(?:[^"]|"")*"', line)) is not None:
+        at = rest.end()
+        if line[at : at + 1] != ",":
+            return at + 1
+        at += 1
+    while at < len(line):
+        cell = _CELL.match(line, at)
+        if cell is not None and cell.group(1).endswith('"') == line.startswith('"', at):
+            at = max(cell.end(), at + 1)
+            continue
+        quoted = re.compile(r'"(?:[^"]|"")*"').match(line, at)
+        return quoted.end() + 1 if quoted is not None else at + 1
+    return 1
+
+
+def _names(header: list[str], lines: LineReader) -> list[str] | None:
+    """The names of the columns; None, with the problems said, when they are not right."""
+    names = [name.strip() for name in header]
+    start = lines.header
+    if lines.problems:
+        return None
+    if len(names) == 1 and (mark := next((one for one in ";\t|" if one in names[0]), None)) is not None:
+        said = {";": "a semicolon", "\t": "a tab", "|": "a bar"}[mark]
+        at = lines.last.find(mark) + 1
+        message = f"the columns are separated by {said}, not by a comma"
+        lines.report("wrong-value", at, at + 1, message, "export it as CSV with commas", line=start)
+        return None
+    places = [match.span(1) for match in _CELL.finditer(lines.last)]
+    seen: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        begin, end = places[number - 1] if number <= len(places) else (0, 0)
+        if not name:
+            fix = "name it, or remove it from every row"
+            lines.report("missing-required", begin + 1, end + 1, f"column {number} has no name", fix, line=start)
+        elif name in seen:
+            message = f'the column "{name}" is there twice: column {seen[name]} and column {number}'
+            lines.report("duplicate", begin + 1, end + 1, message, "rename or remove one of the two", line=start)
+        seen.setdefault(name, number)
+    return None if lines.problems else names
+
+
+def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: int) -> None:
+    cells = f"{len(row):,} cell{'' if len(row) == 1 else 's'}"
+    if len(row) > len(names):
+        fix = "quote the text that holds a comma, or remove what is too much"
+    else:
+        fix = f'"{names[len(row)]}" is the first column without a cell: add the cells, empty ones with a comma'
+    message = f"this row has {cells}, and the header {len(names):,}"
+    end = text_end(lines.last) if start == lines.number else 2
+    lines.report("wrong-length", 1, end, message, fix, line=start)
+
+
+def jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+    """(line, variables) of every line that holds a JSON object, and a problem for each that does not."""
+    any_row = False
+    while True:
+        try:
+            line = next(lines)
+        except (StopIteration, LineTooLongError):
+            break
+        if not line.strip(" \t\r\n"):
+            continue
+        any_row = True
+        data = None if lines.problems else _object(line, lines)
+        if lines.problems or data is None:
+            yield from lines.taken()
+            continue
+        yield lines.number, variables_of(data)
+    if not any_row and not lines.problems:
+        lines.report("empty", 1, 1, "this dataset is empty", "write one JSON object a line", line=1)
+    yield from lines.taken()
+
+
+class _ConstantError(ValueError):
+    """NaN and Infinity: Python reads them, JSON has no word for them."""
+
+
+def _dataset_jsonl_no_constant(name: str) -> NoReturn:
+    raise _ConstantError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_dataset_jsonl_no_constant)
+
+
+def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
+    end = text_end(line)
+    begin = len(line) - len(line.lstrip()) + 1
+    try:
+        data = _DECODER.decode(line)
+    except json.JSONDecodeError as error:
+        column = min(error.pos + 1, end)
+        if lines.number == 1 and line.strip() in ("[", "{"):
+            message = "this is one JSON value over several lines"
+            lines.report("syntax", begin, end, message, "write each object on one line, without a list around them")
+        else:
+            said = error.msg[:1].lower() + error.msg[1:]
+            lines.report("syntax", column, column + 1, f"this line is no JSON: {said}", "write one JSON object a line")
+        return None
+    except _ConstantError as error:
+        at = max(line.find(str(error)), 0) + 1
+        lines.report("syntax", at, at + len(str(error)), f"{error} is no JSON", "write null, or a text")
+        return None
+    except (ValueError, RecursionError):
+        lines.report("too-deep", begin, end, "this line is nested too deep, or holds a huge number", "make it smaller")
+        return None
+    if not isinstance(data, dict):
+        kind = "a list" if isinstance(data, list) else "no object"
+        lines.report("wrong-type", begin, end, f"this line is {kind}; a row is a JSON object", 'write {"input": ...}')
+        return None
+    if "\\u" in line and not _whole(data):
+        message = "a text here holds half a character (a lone surrogate)"
+        lines.report("bad-character", begin, end, message, "write the character itself")
+        return None
+    return data
+
+
+def _whole(data: Any) -> bool:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+    """(line, variables) of the objects of a YAML list (or of `rows:`), and what is wrong. The file is read at once."""
+    from agenteval_tui.suites.files import decode_utf8, read_bytes
+    from agenteval_tui.suites.yaml.line_index import LineIndex
+    from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
+
+    text = decode_utf8(read_bytes(path), path)
+    places = LineIndex(text)
+
+    def problem(code: str, start: int, end: int, message: str, fix: str | None) -> Problem:
+        line, column = places.line_and_column(start)
+        end_line, end_column = places.line_and_column(max(end, start))
+        return Problem(str(path), line, column, end_line, end_column, "error", code, message, fix)
+
+    said: list[Problem] = []
+    root, whole = compose(text, lambda *one: said.append(problem(*one)))
+    if not whole or said:
+        yield from said
+        return
+    top: Node | None = None if root is None or is_null(root) else root
+    if (
+        top is not None
+        and isinstance(real := resolve(top), MappingNode)
+        and [key.text for key, _ in real.pairs] == ["rows"]
+    ):
+        top = real.get("rows")
+    listed = resolve(top) if top is not None else None
+    if listed is None or (isinstance(listed, SequenceNode) and not listed.items):
+        yield problem("empty", 0, 0, "this dataset is empty", "begin every row with `- `")
+        return
+    if not isinstance(listed, SequenceNode):
+        message = "a dataset must be a list of objects"
+        yield problem("wrong-type", listed.start, listed.start + 1, message, "begin every row with `- `")
+        return
+    for item in listed.items:
+        if isinstance(resolve(item), MappingNode):
+            yield places.line_and_column(item.start)[0], variables_of(plain_data(item))
+        else:
+            message = "a row of a dataset is an object"
+            yield problem("wrong-type", item.start, max(item.end, item.start), message, "write `- input: ...`")

@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
-from agenteval_tui.suites.yaml_tree import (
-    Mapping,
+from agenteval_tui.suites.yaml.tree import (
+    MappingNode,
     Node,
     Report,
-    Scalar,
-    Sequence,
+    ScalarNode,
+    SequenceNode,
     is_null,
     plain_data,
     resolve,
@@ -84,23 +84,27 @@ def reader_of(wanted: Any) -> Reader:
 
 def _text(node: Node, name: str, report: Report) -> Any:
     real = resolve(node)
-    if isinstance(real, Scalar):
+    if isinstance(real, ScalarNode):
         return real.text
-    if isinstance(real, Mapping) and real.flow and len(real.pairs) <= 1:
+    if isinstance(real, MappingNode) and real.flow and len(real.pairs) <= 1:
         return _mismatch(node, f"{name} must be a text, not an object", 'put quotes around it: "{{...}}"', report)
-    if isinstance(real, Sequence) and len(real.items) == 1 and isinstance(only := resolve(real.items[0]), Scalar):
+    if (
+        isinstance(real, SequenceNode)
+        and len(real.items) == 1
+        and isinstance(only := resolve(real.items[0]), ScalarNode)
+    ):
         return _mismatch(node, f"{name} must be a text, not a list", f"write {quoted(only.text)}", report)
-    return _mismatch(node, f"{name} must be a text, not {kind_of(node)}", "write one text", report)
+    return _mismatch(node, f"{name} must be a text, not {type_label(node)}", "write one text", report)
 
 
 def _flag(node: Node, name: str, report: Report) -> Any:
     real = resolve(node)
-    if isinstance(real, Scalar) and real.plain:
+    if isinstance(real, ScalarNode) and real.plain:
         if real.text in _TRUE:
             return True
         if real.text in _FALSE:
             return False
-    return _mismatch(node, f"{name} must be true or false, not {kind_of(node)}", "write true or false", report)
+    return _mismatch(node, f"{name} must be true or false, not {type_label(node)}", "write true or false", report)
 
 
 def _whole(node: Node, name: str, report: Report) -> Any:
@@ -110,7 +114,7 @@ def _whole(node: Node, name: str, report: Report) -> Any:
     if type(value) is float and value == int(value):
         return int(value)
     return _mismatch(
-        node, f"{name} must be a whole number, not {kind_of(node)}", _unquote(node, "write a number"), report
+        node, f"{name} must be a whole number, not {type_label(node)}", _unquote(node, "write a number"), report
     )
 
 
@@ -118,7 +122,7 @@ def _number(node: Node, name: str, report: Report) -> Any:
     value = _number_of(node)
     if type(value) in (int, float):
         return float(value)
-    return _mismatch(node, f"{name} must be a number, not {kind_of(node)}", _unquote(node, "write a number"), report)
+    return _mismatch(node, f"{name} must be a number, not {type_label(node)}", _unquote(node, "write a number"), report)
 
 
 _SCALARS: dict[Any, Reader] = {str: _text, bool: _flag, int: _whole, float: _number}
@@ -126,7 +130,7 @@ _SCALARS: dict[Any, Reader] = {str: _text, bool: _flag, int: _whole, float: _num
 
 def _number_of(node: Node) -> Any:
     real = resolve(node)
-    if not isinstance(real, Scalar):
+    if not isinstance(real, ScalarNode):
         return None
     value = untyped(real)
     return value if real.plain and not isinstance(value, bool) else None
@@ -134,8 +138,8 @@ def _number_of(node: Node) -> Any:
 
 def _unquote(node: Node, otherwise: str) -> str:
     real = resolve(node)
-    if isinstance(real, Scalar) and real.style in ("'", '"'):
-        bare = Scalar(real.text, real.start, real.end)
+    if isinstance(real, ScalarNode) and real.style in ("'", '"'):
+        bare = ScalarNode(real.text, real.start, real.end)
         if type(untyped(bare)) in (int, float):
             return f"write {real.text} without quotes"
     return otherwise
@@ -146,8 +150,8 @@ def _choice(options: tuple[Any, ...]) -> Reader:
 
     def read(node: Node, name: str, report: Report) -> Any:
         real = resolve(node)
-        if not isinstance(real, Scalar):
-            return _mismatch(node, f"{name} must be {listed}, not {kind_of(node)}", f"write {listed}", report)
+        if not isinstance(real, ScalarNode):
+            return _mismatch(node, f"{name} must be {listed}, not {type_label(node)}", f"write {listed}", report)
         if real.text in options:
             return real.text
         near = did_you_mean(real.text, [str(option) for option in options])
@@ -174,34 +178,34 @@ def _union(options: tuple[Any, ...]) -> Reader:
         if len(readers) == 1:
             return readers[0][1](node, name, report)
         kinds = " or ".join(_KINDS[shape] for shape, _ in readers if shape is not None)
-        return _mismatch(node, f"{name} must be {kinds}, not {kind_of(node)}", f"write {kinds}", report)
+        return _mismatch(node, f"{name} must be {kinds}, not {type_label(node)}", f"write {kinds}", report)
 
     return read
 
 
-_KINDS: dict[Any, str] = {Scalar: "a text", Mapping: "an object", Sequence: "a list"}
+_KINDS: dict[Any, str] = {ScalarNode: "a text", MappingNode: "an object", SequenceNode: "a list"}
 
 
 def _shape(option: Any) -> type | None:
     origin = get_origin(option)
     if origin is list:
-        return Sequence
+        return SequenceNode
     if origin is dict or (isinstance(option, type) and issubclass(option, BaseModel)):
-        return Mapping
-    return None if option is Any else Scalar
+        return MappingNode
+    return None if option is Any else ScalarNode
 
 
 def _list(item: Reader) -> Reader:
     def read(node: Node, name: str, report: Report) -> Any:
         real = resolve(node)
-        if isinstance(real, Sequence):
+        if isinstance(real, SequenceNode):
             single = _singular(name)
             return [item(one, f"{single} {number}", report) for number, one in enumerate(real.items, 1)]
-        if isinstance(real, Scalar) and real.text and not is_null(real):
+        if isinstance(real, ScalarNode) and real.text and not is_null(real):
             fix = f"write [{quoted(real.text) if real.style else real.text}]"
         else:
             fix = "begin every item with `- `, or write [...]"
-        return _mismatch(node, f"{name} must be a list, not {kind_of(node)}", fix, report)
+        return _mismatch(node, f"{name} must be a list, not {type_label(node)}", fix, report)
 
     return read
 
@@ -209,8 +213,10 @@ def _list(item: Reader) -> Reader:
 def _dict(value: Reader) -> Reader:
     def read(node: Node, name: str, report: Report) -> Any:
         real = resolve(node)
-        if not isinstance(real, Mapping):
-            return _mismatch(node, f"{name} must be an object, not {kind_of(node)}", "write `key: value` pairs", report)
+        if not isinstance(real, MappingNode):
+            return _mismatch(
+                node, f"{name} must be an object, not {type_label(node)}", "write `key: value` pairs", report
+            )
         return {key.text: value(one, f"{name}.{key.text}", report) for key, one in real.pairs}
 
     return read
@@ -227,9 +233,9 @@ def _model(model: type[BaseModel]) -> Reader:
 
     def read(node: Node, name: str, report: Report) -> Any:
         real = resolve(node)
-        if not isinstance(real, Mapping):
+        if not isinstance(real, MappingNode):
             expected = "`key: value` pairs"
-            return _mismatch(node, f"{name} must be an object, not {kind_of(node)}", f"write {expected}", report)
+            return _mismatch(node, f"{name} must be an object, not {type_label(node)}", f"write {expected}", report)
         out: dict[str, Any] = {}
         for key, value in real.pairs:
             known = fields.get(key.text)
@@ -255,19 +261,19 @@ def _model(model: type[BaseModel]) -> Reader:
             out[key.text] = reader(value, key.text, report)
         for key_name, (_, required, _) in fields.items():
             if required and key_name not in out:
-                start, end = head_of(real)
+                start, end = union_tag(real)
                 report("missing-required", start, end, f"{name} has no {key_name}", f"add `{key_name}: ...`")
                 out[key_name] = WRONG
         for complaint in complaints(out):
             at = real.key(complaint.at) if complaint.at else None
-            start, end = (at.start, at.end) if at is not None else head_of(real)
+            start, end = (at.start, at.end) if at is not None else union_tag(real)
             report(complaint.code, start, end, complaint.message, complaint.fix or None)
         return out
 
     return read
 
 
-def unknown_key(key: Scalar, name: str, free: list[str], known: list[str], report: Report) -> None:
+def unknown_key(key: ScalarNode, name: str, free: list[str], known: list[str], report: Report) -> None:
     """Say that `key` is none of `known`; the remedy names the nearest of them (first of those still `free`)."""
     near = did_you_mean(key.text, free) or did_you_mean(key.text, known)
     fix = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
@@ -283,20 +289,20 @@ def did_you_mean(word: str, known: list[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-def head_of(node: Node) -> tuple[int, int]:
+def union_tag(node: Node) -> tuple[int, int]:
     """The place to show for a whole object: its first key, or its beginning."""
     real = resolve(node)
-    if isinstance(real, Mapping) and real.pairs and real.start <= real.pairs[0][0].start <= real.end:
+    if isinstance(real, MappingNode) and real.pairs and real.start <= real.pairs[0][0].start <= real.end:
         return real.pairs[0][0].start, real.pairs[0][0].end
     return real.start, min(real.end, real.start + 1)
 
 
-def kind_of(node: Node) -> str:
+def type_label(node: Node) -> str:
     """What a node is, in words: "a list", "the text "x"", ..."""
     real = resolve(node)
-    if isinstance(real, Mapping):
+    if isinstance(real, MappingNode):
         return "an object"
-    if isinstance(real, Sequence):
+    if isinstance(real, SequenceNode):
         return "a list"
     value = untyped(real)
     if value is None:
@@ -308,7 +314,7 @@ def kind_of(node: Node) -> str:
 
 def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
     start, end = node.start, node.end
-    if isinstance(resolve(node), Mapping | Sequence) and not getattr(resolve(node), "flow", False):
+    if isinstance(resolve(node), MappingNode | SequenceNode) and not getattr(resolve(node), "flow", False):
         end = min(end, start + 1)
     report("wrong-type", start, end, message, fix)
     return WRONG
@@ -326,16 +332,16 @@ def _singular(name: str) -> str:
     return special.get(last) or (last.removesuffix("s") if last.endswith("s") else f"{last} item")
 
 
-def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, Scalar | None]:
+def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, ScalarNode | None]:
     """The node at a path of keys and indexes, and its key; steps that are not there are passed over."""
-    key: Scalar | None = None
+    key: ScalarNode | None = None
     for step in path:
         real = resolve(node)
-        if isinstance(real, Mapping) and isinstance(step, str):
+        if isinstance(real, MappingNode) and isinstance(step, str):
             found = next(((one, value) for one, value in real.pairs if one.text == step), None)
             if found is not None:
                 key, node = found
-        elif isinstance(real, Sequence) and isinstance(step, int) and 0 <= step < len(real.items):
+        elif isinstance(real, SequenceNode) and isinstance(step, int) and 0 <= step < len(real.items):
             key, node = None, real.items[step]
     return node, key
 
@@ -349,8 +355,8 @@ def _say(error: ValidationError, root: Node, name: str, report: Report) -> None:
         node, key = node_at(root, one["loc"])
         field = next((str(step) for step in reversed(one["loc"]) if isinstance(step, str)), name)
         message, fix = _sentence(one, field)
-        start, end = (node.start, node.end) if isinstance(resolve(node), Scalar) else head_of(node)
-        if not isinstance(resolve(node), Scalar) and key is not None:
+        start, end = (node.start, node.end) if isinstance(resolve(node), ScalarNode) else union_tag(node)
+        if not isinstance(resolve(node), ScalarNode) and key is not None:
             start, end = key.start, key.end
         if (start, message) not in said:
             said.add((start, message))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 ENDINGS = (".suite.yaml", ".suite.yml")
 NAMES = ("suite.yaml", "suite.yml")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 MAX_BYTES = 32 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"

@@ -5,25 +5,33 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites import model
-from agenteval_tui.suites.decode import WRONG, head_of, kind_of, quoted, read_model, reader_of, unknown_key
-from agenteval_tui.suites.files import BOM
-from agenteval_tui.suites.files import decode_utf8 as decode_utf8
-from agenteval_tui.suites.files import read_bytes as read_bytes
-from agenteval_tui.suites.naming import ID, name_from, slug
-from agenteval_tui.suites.places import LineIndex
-from agenteval_tui.suites.yaml_tree import Mapping, Node, Report, Scalar, Sequence, compose, is_null, resolve
-from agenteval_tui.text.problems import AgentevalError, Problem, Severity
-
-MAX_PROBLEMS = 1000  # of one file: who has more mends these first
+from agenteval_tui.suites.decode import WRONG, quoted, read_model, reader_of, type_label, union_tag, unknown_key
+from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes
+from agenteval_tui.suites.slugs import ID, name_from, slug
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import (
+    MappingNode,
+    Node,
+    Report,
+    ScalarNode,
+    SequenceNode,
+    compose,
+    is_null,
+    resolve,
+)
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.source import ConfigSource
+    from agenteval_tui.suites.config_source import ConfigSource
+
+MAX_PROBLEMS = 1000  # of one file: who has more mends these first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,16 +71,16 @@ class LoadedSuite:
         if criterion is None:
             return node
         test = resolve(node)
-        listed = test.get("criteria") if isinstance(test, Mapping) else None
+        listed = test.get("criteria") if isinstance(test, MappingNode) else None
         items = resolve(listed) if listed is not None else None
-        if not isinstance(items, Sequence) or not 0 <= criterion < len(items.items):
+        if not isinstance(items, SequenceNode) or not 0 <= criterion < len(items.items):
             raise AgentevalError(f"test {test_id} has no criterion {criterion + 1}", where=str(self.path))
         return items.items[criterion]
 
     def config_node(self, test_id: str, criterion: int) -> Node:
         """The node of a criterion's config_uxon."""
         real = resolve(self.node(test_id, criterion))
-        found = real.get("config_uxon") if isinstance(real, Mapping) else None
+        found = real.get("config_uxon") if isinstance(real, MappingNode) else None
         if found is None:
             raise AgentevalError(f"criterion {criterion + 1} of {test_id} has no config_uxon", where=str(self.path))
         return found
@@ -83,11 +91,11 @@ class LoadedSuite:
             node = self.node(test_id, criterion)
         except AgentevalError:
             return 1
-        return self.places.line_and_column(head_of(node)[0])[0]
+        return self.places.line_and_column(union_tag(node)[0])[0]
 
     def config_source(self, test_id: str, criterion: int) -> ConfigSource:
         """The text of a criterion's config_uxon as an editor shows it, with its places in the file."""
-        from agenteval_tui.suites.source import source_of
+        from agenteval_tui.suites.config_source import source_of
 
         return source_of(self.config_node(test_id, criterion), self.text, self.places)
 
@@ -132,8 +140,6 @@ def _tree(text: str, report: Report) -> tuple[Node | None, bool, bool]:
     root, whole = compose(text, lambda *one: said.append(one))
     cut = False
     if not whole and any(one[0] == "syntax" for one in said):
-        from agenteval_tui.suites.recover import without_broken_tests
-
         recovered = without_broken_tests(text)
         if recovered is not None:
             rest: list[tuple[str, int, int, str, str | None]] = []
@@ -204,12 +210,12 @@ class _Reading:
 
     def suite(self, root: Node) -> model.Suite | None:
         top = resolve(root)
-        if not isinstance(top, Mapping):
+        if not isinstance(top, MappingNode):
             self.report(
                 "wrong-type",
                 root.start,
                 min(root.end, root.start + 1),
-                f"a suite must be an object, not {kind_of(root)}",
+                f"a suite must be an object, not {type_label(root)}",
                 "write `name:` and `tests:` at its top",
             )
             return None
@@ -226,7 +232,7 @@ class _Reading:
             else:
                 unknown_key(key, "a suite", [one for one in known if top.get(one) is None], known, self.report)
         if not self.half and top.get("tests") is None:
-            start, end = head_of(top)
+            start, end = union_tag(top)
             self.report("missing-required", start, end, "this suite has no tests", "add `tests:` and a list below it")
         # Every value was read by its type already; to check them again would build the largest of the models.
         suite = model.Suite.model_construct(**values)
@@ -234,7 +240,7 @@ class _Reading:
         suite.tests = tests
         return suite
 
-    def _header(self, key: Scalar, node: Node, values: dict[str, Any]) -> None:
+    def _header(self, key: ScalarNode, node: Node, values: dict[str, Any]) -> None:
         info = model.Suite.model_fields[key.text]
         if is_null(node):
             return
@@ -250,21 +256,21 @@ class _Reading:
     def _agents(self, node: Node) -> dict[str, model.AgentConfig]:
         return read_agents(node, self.report)
 
-    def _tests(self, key: Scalar, node: Node) -> list[model.Test]:
+    def _tests(self, key: ScalarNode, node: Node) -> list[model.Test]:
         listed = resolve(node)
-        if is_null(node) or (isinstance(listed, Sequence) and not listed.items):
+        if is_null(node) or (isinstance(listed, SequenceNode) and not listed.items):
             if self.half or self.cut:
                 return []
             self.report(
                 "missing-required", key.start, key.end, "this suite has no tests", "write a list below `tests:`"
             )
             return []
-        if not isinstance(listed, Sequence):
+        if not isinstance(listed, SequenceNode):
             self.report(
                 "wrong-type",
                 node.start,
                 min(node.end, node.start + 1),
-                f"tests must be a list, not {kind_of(node)}",
+                f"tests must be a list, not {type_label(node)}",
                 "begin every test with `- `",
             )
             return []
@@ -290,11 +296,11 @@ class _Reading:
     def _identity(self, item: Node, label: str, report: Report) -> tuple[str, str] | None:
         """(id, name) of a test. The id is claimed: a second test with it is wrong even if the first one is."""
         node = resolve(item)
-        if not isinstance(node, Mapping):
+        if not isinstance(node, MappingNode):
             return None
         id_node, name_node = node.get("id"), node.get("name")
         own_id, name = _text_of(id_node), (_text_of(name_node) or "").strip()
-        start, end = head_of(item)
+        start, end = union_tag(item)
         if id_node is not None and own_id:
             start, end = id_node.start, id_node.end
             if not ID.fullmatch(own_id):
@@ -338,7 +344,7 @@ def _nothing(*_: Any) -> None:
 def test_label(item: Node, number: int) -> str:
     """How problems call a test: by its id or name, else by its number."""
     node = resolve(item)
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         for key in ("id", "name"):
             text = _text_of(node.get(key))
             if text and text.strip():
@@ -350,7 +356,7 @@ def _text_of(node: Node | None) -> str | None:
     if node is None or is_null(node):
         return None
     real = resolve(node)
-    return real.text if isinstance(real, Scalar) else None
+    return real.text if isinstance(real, ScalarNode) else None
 
 
 def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
@@ -358,18 +364,18 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
     if is_null(node):
         return {}
     real = resolve(node)
-    if not isinstance(real, Mapping):
+    if not isinstance(real, MappingNode):
         report(
             "wrong-type",
             node.start,
             min(node.end, node.start + 1),
-            f"agents must be an object, not {kind_of(node)}",
+            f"agents must be an object, not {type_label(node)}",
             "write `name: {kind: ...}`",
         )
         return {}
     agents = {}
     for key, one in real.pairs:
-        if isinstance(config := resolve(one), Mapping) and (secret := config.key("api_key")) is not None:
+        if isinstance(config := resolve(one), MappingNode) and (secret := config.key("api_key")) is not None:
             report(
                 "secret",
                 secret.start,
@@ -382,3 +388,64 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
         if agent is not None:
             agents[key.text] = agent
     return agents
+
+
+_TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
+_VISIBLE = re.compile(r"[^\r\n]")
+
+Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
+
+
+def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:
+    """The text with its broken tests blanked out (as long as it was), and what is wrong in them.
+
+    None when the mistake is not inside of a single test.
+    """
+    said: list[Said] = []
+    parts: list[str] = []
+    done = 0
+    for start, end in _items(text):
+        found = _syntax_errors(text[start:end])
+        if found:
+            said.extend((code, start + at, start + to, message, fix) for code, at, to, message, fix in found)
+            parts += [text[done:start], _VISIBLE.sub(" ", text[start:end])]
+            done = end
+    return ("".join([*parts, text[done:]]), said) if said else None
+
+
+def _syntax_errors(item: str) -> list[Said]:
+    found: list[Said] = []
+    compose(item, lambda *said: found.append(said))
+    # What an item alone can't know (an anchor of another test) is no mistake of it.
+    return [one for one in found if one[0] == "syntax"]
+
+
+def _items(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of every item of the block list `tests:`, whole lines."""
+    header = _TESTS.search(text)
+    if header is None:
+        return
+    begun: int | None = None
+    indent: int | None = None
+    at = header.end() + 1
+    while at < len(text):
+        line_end = text.find("\n", at)
+        following = len(text) if line_end < 0 else line_end + 1
+        line = text[at:following]
+        bare = line.strip()
+        if bare and not bare.startswith("#"):
+            column = len(line) - len(line.lstrip(" "))
+            is_item = line.lstrip(" ").startswith(("- ", "-\n", "-\r"))
+            if indent is None:
+                if not is_item:
+                    return
+                indent = column
+            if column == indent and is_item:
+                if begun is not None:
+                    yield begun, at
+                begun = at
+            elif column < indent or (column == 0 and indent == 0):
+                break  # the list is over: another key of the suite
+        at = following
+    if begun is not None:
+        yield begun, min(at, len(text))

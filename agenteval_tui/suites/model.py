@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from agenteval_tui.text.identity import criterion_names
+from agenteval_tui.core.ids import criterion_names
 
 Category = Literal["happy_path", "edge_case", "negative"]
 CriterionSeverity = Literal["error", "warning", "info"]
@@ -32,7 +32,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
-class Complaint(NamedTuple):
+class LoadWarning(NamedTuple):
     """What a type alone can't say is wrong. `at` is the key it is about ("" for the whole object)."""
 
     code: str
@@ -45,7 +45,7 @@ class _Checked(_Strict):
     """A model with rules over several fields. `load` asks for `complaints` itself, to say all of them with places."""
 
     @classmethod
-    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         """What is wrong in `data` (plain values or models by key; absent keys may be missing or have defaults)."""
         return iter(())
 
@@ -89,10 +89,10 @@ class RequestResponse(_Checked):
     response: Any = Field(description="What the tool answers: a text, or a value that is sent as JSON.")
 
     @classmethod
-    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         if all(data.get(key) is None for key in ("request", "requests", "arguments")):
             fix = "add `request`, `requests` or `arguments`"
-            yield Complaint("missing-required", "a request_response_pair says for which call it is", fix=fix)
+            yield LoadWarning("missing-required", "a request_response_pair says for which call it is", fix=fix)
 
 
 class SampleTool(_Strict):
@@ -137,10 +137,10 @@ class Context(_Checked):
         return out
 
     @classmethod
-    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         tools = data.get("sample_tools")
         if isinstance(tools, list) and not all(_field(tool, "name") for tool in tools):
-            yield Complaint(
+            yield LoadWarning(
                 "missing-required",
                 "every tool in a list of sample_tools needs a name",
                 at="sample_tools",
@@ -238,27 +238,27 @@ class Test(_Checked):
         return criterion_names(one.name for one in self.criteria)
 
     @classmethod
-    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         prompt, messages, turns = data.get("prompt"), data.get("messages"), data.get("turns")
         if prompt is not None and messages is not None:
             fix = "make the prompt the last of the messages"
-            yield Complaint("conflict", "a test has either a prompt or messages, not both", "messages", fix)
+            yield LoadWarning("conflict", "a test has either a prompt or messages, not both", "messages", fix)
         if prompt is not None and turns is not None:
             fix = "make the prompt the first of the turns"
-            yield Complaint("conflict", "a test has either a prompt or turns, not both", "turns", fix)
+            yield LoadWarning("conflict", "a test has either a prompt or turns, not both", "turns", fix)
         for key, listed in (("messages", messages), ("turns", turns)):
             if listed == []:
-                yield Complaint("empty", f"{key} is empty", key, "add one, or write a prompt instead")
+                yield LoadWarning("empty", f"{key} is empty", key, "add one, or write a prompt instead")
         if prompt is None and messages is None and turns is None and data.get("dataset") is None:
             message = "this test asks nothing: it needs a prompt (or messages, or turns)"
-            yield Complaint("missing-required", message, "prompt", "add `prompt: ...`")
+            yield LoadWarning("missing-required", message, "prompt", "add `prompt: ...`")
         if isinstance(prompt, str) and not prompt.strip():
-            yield Complaint("empty", "the prompt is empty", "prompt", "write what the agent is asked")
+            yield LoadWarning("empty", "the prompt is empty", "prompt", "write what the agent is asked")
         if isinstance(messages, list) and messages and not turns:
             role = _field(messages[-1], "role")
             if role in ("system", "developer", "assistant"):
                 message = f"the agent answers the last message, so it can't be one of the {role}"
-                yield Complaint("conflict", message, "messages", "end with `role: user`, or add `turns`")
+                yield LoadWarning("conflict", message, "messages", "end with `role: user`, or add `turns`")
         yield from _twice(data.get("variations"))
 
 
@@ -266,14 +266,14 @@ def _field(one: Any, key: str) -> Any:
     return one.get(key) if isinstance(one, dict) else getattr(one, key, None)
 
 
-def _twice(variations: Any) -> Iterator[Complaint]:
+def _twice(variations: Any) -> Iterator[LoadWarning]:
     seen: set[str] = set()
     for variation in variations if isinstance(variations, list) else ():  # what is no list was complained about
         name = _field(variation, "name")
         if isinstance(name, str):
             if name.casefold() in seen:
                 message = f'two variations are named "{name}"'
-                yield Complaint("duplicate", message, "variations", "give each variation a name of its own")
+                yield LoadWarning("duplicate", message, "variations", "give each variation a name of its own")
             seen.add(name.casefold())
 
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.load import LoadedSuite, load_text
-from agenteval_tui.suites.naming import slug
-from agenteval_tui.suites.write_block import block_item, block_pair
-from agenteval_tui.suites.write_scalar import key_text
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.slugs import slug
+from agenteval_tui.suites.yaml.write import block_item, block_pair, key_text
 
 ENDING = ".suite.yaml"
 EOL = "\n"

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 
 SAMPLES = "sample suites"
 """The project of the suites that ship with the program, wherever that is installed."""
@@ -20,7 +20,7 @@ SCOPE = "AGENTEVAL_SCOPE"
 def project_of_folder(folder: Path) -> str:
     """The project of what lies in this folder, which need not be there (any more)."""
     real = Path(os.path.realpath(folder))
-    samples = places.bundled("sample_suites").resolve()
+    samples = directories.bundled("sample_suites").resolve()
     # An installed program may lie in a virtual environment within the user's project; a checkout is a project itself.
     if real.is_relative_to(samples) and not os.path.lexists(samples.parent / ".git"):
         return SAMPLES

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.text.identity import canonical_json, content_hash
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import canonical_json, content_hash
+from agenteval_tui.core.quick_dataclass import dataclass
 
 ID_COLUMN = "id"
 """The column whose values are the rows' ids, where a dataset names none."""
@@ -102,7 +102,7 @@ def row_case(place: int, key: str) -> str:
 def row_label(place: int, key: str) -> str:
     """What people call a row, behind a `#`: its id, or its place in the file as it was; "" without a dataset.
 
-    An id may hold anything: `text.display.one_line` before it is shown.
+    An id may hold anything: `core.display.one_line` before it is shown.
     """
     if key.startswith(ID):
         return key[len(ID) :]

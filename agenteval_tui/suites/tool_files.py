@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import decode_utf8, read_bytes
-from agenteval_tui.suites.places import LineIndex
-from agenteval_tui.suites.yaml_tree import Sequence, compose, plain_data, resolve
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, resolve
 
 
 def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dict[str, Any]]:
@@ -21,12 +21,12 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
     if tools is None:
         return []
     if isinstance(tools, str):
-        path = inside(tools, base_dir, trusted=trusted)
+        path = require_inside(tools, base_dir, trusted=trusted)
         return _checked(_read(path), str(path))
     return _checked(tools, "tools")
 
 
-def inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
+def require_inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
     """The file `given` (or another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside of it
     (links count), unless the user trusts the folder.
     """
@@ -70,7 +70,7 @@ def _read(path: Path) -> Any:
     data = plain_data(root)
     if isinstance(data, dict) and set(data) == {"tools"}:
         data = data["tools"]
-    if not isinstance(data, list) and not isinstance(resolve(root), Sequence):
+    if not isinstance(data, list) and not isinstance(resolve(root), SequenceNode):
         raise AgentevalError(
             "this file holds no list of tools", where=str(path), mend="begin every tool with `- name:`"
         )

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui import places
-from agenteval_tui.own_files import make_private, open_to_others, read_small
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import make_private, open_to_others, read_small
 
 MAX_FILES = 50_000  # (and folders) that are looked at: what is more than that can't be remembered
 MAX_BYTES = 1_000_000_000  # that are hashed
@@ -59,7 +59,7 @@ class Trust:
     @classmethod
     def load(cls, path: Path | None = None) -> Trust:
         """Read `trust.json` of the user's data folder; never raises."""
-        file = places.data_dir() / "trust.json" if path is None else path
+        file = directories.data_dir() / "trust.json" if path is None else path
         made = cls(file)
         made._read()
         return made
@@ -294,7 +294,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _own_folders() -> set[tuple[int, int]]:
     """The program's own folders, which it writes all the time: they may lie in a project's folder."""
-    own = (places.data_dir(), places.cache_dir(), places.runtime_dir())
+    own = (directories.data_dir(), directories.cache_dir(), directories.runtime_dir())
     return {found for one in own if (found := _identity(one)) != (0, 0)}
 
 

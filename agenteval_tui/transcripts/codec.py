@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import (
     Message,
     Note,

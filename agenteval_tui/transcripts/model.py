@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from agenteval_tui.text.fingerprint import fingerprint
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.fingerprint import fingerprint
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.error_codes import ErrorCode
 
 Role = Literal["system", "user", "assistant", "tool"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from agenteval_tui.text.fingerprint import fingerprint
-from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
+from agenteval_tui.core.fingerprint import fingerprint
+from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 

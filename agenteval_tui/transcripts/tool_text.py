@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArgumentRange:
     """Where a piece of the formatted text comes from: characters `start`..`end` are call `call`'s `argument`.
 
     `argument` is None for the tool's name.
@@ -38,14 +38,14 @@ def format_tool_calls(calls: Iterable[ToolCall]) -> str:
     return "\n\n".join(_block(call)[0] for call in calls)
 
 
-def format_with_places(calls: Iterable[ToolCall]) -> tuple[str, tuple[Place, ...]]:
+def format_with_places(calls: Iterable[ToolCall]) -> tuple[str, tuple[ArgumentRange, ...]]:
     """`format_tool_calls(calls)`, and for each name and argument in it the place it comes from."""
     blocks: list[str] = []
-    places: list[Place] = []
+    places: list[ArgumentRange] = []
     offset = 0
     for index, call in enumerate(calls):
         text, local = _block(call)
-        places.extend(Place(offset + start, offset + end, index, argument) for start, end, argument in local)
+        places.extend(ArgumentRange(offset + start, offset + end, index, argument) for start, end, argument in local)
         blocks.append(text)
         offset += len(text) + 2
     return "\n\n".join(blocks), tuple(places)

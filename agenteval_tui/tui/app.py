@@ -18,17 +18,17 @@ from textual.events import DescendantFocus
 from textual.filter import LineFilter
 from textual.widgets import Input
 
-from agenteval_tui import places
-from agenteval_tui.history.waiting import told
+from agenteval_tui.core import directories
+from agenteval_tui.history.lock_wait import told
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
-from agenteval_tui.tui.frames import FACTORIES
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
-from agenteval_tui.tui.presenters.outcomes import UNICODE
-from agenteval_tui.tui.safe import AsciiOnly, Colourless, DisplaySafe
-from agenteval_tui.tui.session import Session
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.state import State, flag, name_of_start
-from agenteval_tui.tui.theming import Theming
+from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
+from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
 
 
 def _places() -> type[Provider]:
-    from agenteval_tui.tui.finding import PlacesProvider
+    from agenteval_tui.tui.command_providers import PlacesProvider
 
     return PlacesProvider
 
 
-class AgentevalApp(Theming):
+class AgentevalApp(ThemeController):
     """The terminal program. `start` says what to open; everything else is found by the session."""
 
     TITLE = "agenteval"
@@ -60,8 +60,8 @@ class AgentevalApp(Theming):
         self.animation_level = "none"
         self.start = start
         self._waits = contextlib.ExitStack()
-        self.session = Session(start.paths, places.history_file(start.db))
-        self.state = State(places.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
+        self.session = Session(start.paths, directories.history_file(start.db))
+        self.state = State(directories.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
         kept = self.state.of("projects")
         if "all" in kept:
             self.session.everything = flag(kept, "all")
@@ -132,7 +132,7 @@ class AgentevalApp(Theming):
 
     def _take_keys(self) -> None:
         """The person's own keys; what is wrong with them in one notification."""
-        path = places.config_dir() / KEYS_FILE
+        path = directories.config_dir() / KEYS_FILE
         self.keymap, problems = read_keymap(path)
         self.set_keymap(self.keymap)
         if problems:

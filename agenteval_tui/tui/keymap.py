@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from agenteval_tui.own_files import UnreadableError, read_small
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
 
 NAME = "keys.yaml"

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.own_files import make_private, read_small_bytes
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import make_private, read_small_bytes
 
 MOST_STARTS = 30  # folders whose place is kept; the oldest goes
 _THEME = {False: "theme", True: "theme of 16 colours"}

@@ -12,8 +12,8 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from agenteval_tui.own_files import read_small
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import read_small
 
 # Every token that the screens use, with the colour it falls back to when a theme leaves it out.
 TOKENS: dict[str, str] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from agenteval_tui.text.problems import Fix, Severity
+from agenteval_tui.core.errors import Fix, Severity
 from agenteval_tui.uxon.diagnostics import (
     MOST_DIAGNOSTICS,
     Diagnostic,
@@ -14,14 +14,14 @@ from agenteval_tui.uxon.diagnostics import (
     surround_fix,
     without_doubtful_fixes,
 )
-from agenteval_tui.uxon.dump import to_text
-from agenteval_tui.uxon.expect import expected, fits, found, shown
-from agenteval_tui.uxon.mend import insert_member, remove_member
+from agenteval_tui.uxon.did_you_mean import closest, listed
+from agenteval_tui.uxon.member_edits import insert_member, remove_member
 from agenteval_tui.uxon.php_regex import PatternError, compile_pattern, suspicious_delimiter
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType, Variants
+from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.strings import quote
-from agenteval_tui.uxon.suggest import closest, listed
 from agenteval_tui.uxon.tree import Document, Member, Node
+from agenteval_tui.uxon.type_descriptions import expected, fits, found, shown
 
 _TEMPLATE = re.compile(r"\{\{.*?\}\}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?\Z")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agenteval_tui.text.problems import Fix, Severity, TextEdit
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.errors import Fix, Severity, TextEdit
+from agenteval_tui.core.quick_dataclass import dataclass
 
 MOST_DIAGNOSTICS = 200
 """More than this many of one text help nobody: the rest is left out."""

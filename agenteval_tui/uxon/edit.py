@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from agenteval_tui.text.problems import Fix, TextEdit
-from agenteval_tui.uxon.dump import to_text
-from agenteval_tui.uxon.mend import insert_member, remove_member
-from agenteval_tui.uxon.parse import Document, Node
+from agenteval_tui.core.errors import Fix, TextEdit
+from agenteval_tui.uxon.member_edits import insert_member, remove_member
+from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.strings import quote
-from agenteval_tui.uxon.tree import Member
+from agenteval_tui.uxon.tree import Document, Member, Node
 
 Path = tuple[str | int, ...]
 

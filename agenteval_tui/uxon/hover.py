@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agenteval_tui.uxon.expect import expected, shown
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, ScalarType, Type, UnionType
-from agenteval_tui.uxon.spot import spot_at
+from agenteval_tui.uxon.schema_location import spot_at
+from agenteval_tui.uxon.type_descriptions import expected, shown
 
 _TOKENS = ("key", "string", "number", "literal", "error")
 

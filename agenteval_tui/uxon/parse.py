@@ -6,26 +6,319 @@ probably meant. No recursion: the depth of a text is data, not a reason to fail.
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-from agenteval_tui.uxon import brackets, mistakes
+from agenteval_tui.core.errors import Fix, TextEdit
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.uxon import syntax_errors
 from agenteval_tui.uxon.diagnostics import (
+    ESCAPE_THE_QUOTES,
     MOST_DIAGNOSTICS,
     Diagnostic,
+    replace_fix,
     without_doubtful_fixes,
 )
-from agenteval_tui.uxon.plain import read_name, read_plain, template_end
-from agenteval_tui.uxon.power_ui import finish_array, finish_object
-from agenteval_tui.uxon.quotes import unescaped
+from agenteval_tui.uxon.member_edits import remove_member
+from agenteval_tui.uxon.strings import quote, read_string
 from agenteval_tui.uxon.tokens import Token, tokenize
-from agenteval_tui.uxon.tree import Document, Member, Node
+from agenteval_tui.uxon.tree import MULTILINE, Document, Member, Node, NodeKind, delimiter_of
 
-__all__ = ["MAX_DEPTH", "Diagnostic", "Document", "Member", "Node", "parse"]
+_OPENING = {"}": "{", "]": "["}
+_AHEAD = 4000  # tokens
+
+
+def skip(text: str, tokens: Sequence[Token], index: int) -> int:
+    """The index behind the bracket that closes the one at `index`; the end when nothing does."""
+    depth = 0
+    for position in range(index, len(tokens)):
+        if tokens[position].kind in ("brace", "bracket"):
+            depth += 1 if text[tokens[position].start] in "{[" else -1
+            if depth == 0:
+                return position + 1
+    return len(tokens)
+
+
+def unmatched(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """The openings that the closing brackets from `index` on still want, in their order; None: too far to look."""
+    if len(tokens) - index > _AHEAD:
+        return None
+    depth: list[str] = []
+    wanted: list[str] = []
+    for position in range(index, len(tokens)):
+        if tokens[position].kind not in ("brace", "bracket"):
+            continue
+        char = text[tokens[position].start]
+        if char in "{[":
+            depth.append(char)
+        elif depth and depth[-1] == _OPENING[char]:
+            depth.pop()
+        elif not depth:
+            wanted.append(_OPENING[char])
+    return "".join(wanted)
+
+
+def closes_one_more(text: str, tokens: Sequence[Token], index: int, char: str) -> bool:
+    """Whether exactly one bracket `char` from `index` on has no partner."""
+    return unmatched(text, tokens, index) == _OPENING[char]
+
+
+def judge(
+    text: str, tokens: Sequence[Token], index: int, stack: Sequence[str], *, ahead: bool
+) -> Literal["insert", "replace", "remove"]:
+    """What to do about the closing bracket at `index` that does not fit the innermost of `stack`."""
+    opening = _OPENING[text[tokens[index].start]]
+    can_insert = opening in stack
+    rest = unmatched(text, tokens, index + 1) if ahead else None
+    if rest is not None and stack[-1]:
+        outer = "".join(reversed(stack[:-1]))
+        if rest == outer:
+            return "replace"
+        if rest == outer[1:] and can_insert and outer[:1] == opening:
+            return "insert"
+        if not can_insert and rest.startswith(stack[-1]):
+            return "remove"
+    if can_insert:
+        return "insert"
+    return "remove"
+
+
+_WORDS_LITERALS = {"true": "true", "false": "false", "null": "null", "none": "null", "nil": "null", "undefined": "null"}
+_VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
+_NON_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+_NUMBER_LIKE = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+"""A number as JSON writes it."""
+_HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,16}\Z")
+_LONGEST_NUMBER = 400  # digits; longer ones are no numbers that a config means
+
+
+def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic | None]:
+    """The value of a JSON number; None with a diagnostic when no computer number can hold it."""
+    end = start + len(source)
+    whole = source.lstrip("-").isdecimal()
+    if whole and len(source) <= _LONGEST_NUMBER:
+        return int(source), None
+    if not whole:
+        value = float(source)
+        if value - value == 0:
+            return value, None
+    message = "This number is too large: write a number below 1e308, or put it in quotes."
+    fix = replace_fix("make it a string", start, end, quote(source))
+    return None, Diagnostic("error", "not-finite", message, start, end, fix)
+
+
+def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
+    """The kind of node, the value that was probably meant, and the diagnostic for a bare word."""
+    end = start + len(source)
+    literal = _WORDS_LITERALS.get(source.lower())
+    if literal is not None:
+        message = f"Expected a value: {_shown(source)} is written {literal} here."
+        fix = replace_fix(f"write {literal}", start, end, literal)
+        return "literal", _VALUES[literal], Diagnostic("error", "syntax", message, start, end, fix)
+    if _NON_FINITE.match(source):
+        message = f"{source} is no number that JSON can hold: write a finite number, or null."
+        return (
+            "literal",
+            None,
+            Diagnostic("error", "not-finite", message, start, end, replace_fix("write null", start, end, "null")),
+        )
+    number = _number(source)
+    if number is not None:
+        value, diagnostic = read_number(number, start)
+        if diagnostic is None:
+            message = f"{_shown(source)} is not how a number is written: write {number}."
+            fix = replace_fix(f"write {number}", start, end, number)
+            return "number", value, Diagnostic("error", "syntax", message, start, end, fix)
+    right = quote(source)
+    message = f"Strings stand in double quotes: write {right if len(right) <= 60 else 'them around this text'}."
+    fix = replace_fix("put it in quotes", start, end, right)
+    return "string", source, Diagnostic("error", "syntax", message, start, end, fix)
+
+
+def _number(source: str) -> str | None:
+    """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
+    if len(source) > _LONGEST_NUMBER:
+        return None
+    if _HEXADECIMAL.match(source):
+        return str(int(source, 16))
+    if not _NUMBER_LIKE.match(source):
+        return None
+    plain = source.replace("_", "")
+    sign = "-" if plain.startswith("-") else ""
+    plain = plain.lstrip("+-")
+    mantissa, mark, exponent = plain.replace("E", "e").partition("e")
+    whole, point, fraction = mantissa.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return sign + whole + (point + fraction if fraction else "") + mark + exponent
+
+
+def _shown(source: str) -> str:
+    return source if len(source) <= 40 else source[:39] + "…"
+
+
+_FARTHEST = 2000  # characters of a line that are looked at
+_LINE = re.compile(r"[^\n\r]*")
+_QUOTE = re.compile(r'\\.|"')
+_CAN_FOLLOW = re.compile(r"[ \t]*(?:[,}\]\n\r]|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unescaped:
+    """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
+
+    value: str
+    end: int
+    next_index: int
+    fix: Fix
+
+
+def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | None:
+    """Whether the string before the token at `index` goes on there. Only a word right behind a quote says so."""
+    before, token = tokens[index - 1], tokens[index]
+    if before.kind not in ("string", "key") or before.end != token.start or text[before.start] != '"':
+        return None
+    if token.kind in ("brace", "bracket", "comma", "colon") or text[token.start] in "\"'":
+        return None
+    line_end = _LINE.match(text, token.start, min(len(text), token.start + _FARTHEST))
+    limit = line_end.end() if line_end else token.end
+    quotes = [m.start() for m in _QUOTE.finditer(text, before.start + 1, limit) if m.group() == '"']
+    end = next((at + 1 for at in quotes if at >= token.start and _CAN_FOLLOW.match(text, at + 1)), None)
+    if end is None:
+        return None
+    next_index = index
+    while next_index < len(tokens) and tokens[next_index].start < end:
+        next_index += 1
+    if tokens[next_index - 1].end != end:
+        return None
+    fix = Fix(ESCAPE_THE_QUOTES, tuple(TextEdit(at, at, "\\") for at in quotes if at < end - 1))
+    value, _ = read_string(text, before.start, end)
+    return Unescaped(value, end, next_index, fix)
+
+
+Report = Callable[[Diagnostic], None]
+
+
+def finish_object(text: str, start: int, end: int, members: list[Member], report: Report) -> Node:
+    """The node of an object; its comments are marked, names given twice are reported."""
+    value: dict[str, Any] = {}
+    latest: dict[str, int] = {}
+    opened: Member | None = None
+    for index, member in enumerate(members):
+        key, node = member.key, member.value
+        mark = key[:2]
+        if mark == "//" or mark == "/*" or mark == "*/":
+            member.commented = True
+            if mark != "//":
+                opened = member if mark == "/*" else None
+        elif opened is not None or node.commented:
+            member.commented = True
+        else:
+            if key in latest:
+                report(_duplicate(text, start, members, latest[key]))
+            latest[key] = index
+            if node.kind != "missing":
+                value[key] = node.value
+            else:
+                value.pop(key, None)
+    if opened is not None:
+        message = 'This switches off all that follows in the object: add "*/": "" where it should end.'
+        last = members[-1].end
+        whole = members[-1].end < end and members[-1].value.kind != "missing"
+        fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
+        report(Diagnostic("warning", "open-comment", message, opened.key_start, opened.key_end, fix))
+    off = len(members) > 1 and members[0].key == "/*" and members[-1].key == "*/"
+    return Node("object", start, end, value, tuple(members), (), off)
+
+
+def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diagnostic:
+    """The earlier member of two with one name has no effect: that is the one to remove."""
+    member = members[index]
+    fix = remove_member(text, start, members, index, "remove this one")
+    name = quote(member.key)
+    name = name if len(name) <= 60 else "This name"
+    message = f"{name} is given again below, and the last one counts: remove this one."
+    return Diagnostic("warning", "duplicate-key", message, member.key_start, member.key_end, fix)
+
+
+def finish_array(start: int, end: int, items: list[Node], report: Report) -> Node:
+    """The node of a list, or of the string that a list of lines stands for."""
+    if items and items[0].kind == "string" and not items[0].items and items[0].value.startswith(MULTILINE):
+        lines = items[1:]
+        wrong = next((line for line in lines if line.kind != "string"), None)
+        if wrong is None:
+            text = delimiter_of(items[0].value).join([line.value for line in lines])
+            return Node("string", start, end, text, (), tuple(items))
+        message = "Every line of an exported text is a string: put this one in double quotes."
+        report(Diagnostic("error", "wrong-type", message, wrong.start, wrong.end))
+    value = [item.value for item in items if item.kind != "missing" and not item.commented]
+    return Node("array", start, end, value, (), tuple(items))
+
+
+_LITERALS = {"true": True, "false": False, "null": None}
+_QUOTES = "\"'`“”„‟"
+_TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
+_NONE: tuple[Diagnostic, ...] = ()
+
+
+def read_name(text: str, token: Token) -> tuple[str, Sequence[Diagnostic]]:
+    """A property name, and what is wrong with how it is written."""
+    start, end = token.start, token.end
+    source = text[start:end]
+    if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
+        return source[1:-1], _NONE
+    if source[0] in _QUOTES:
+        return read_string(text, start, end)
+    return source, (syntax_errors.bare_name(source, start),)
+
+
+def read_plain(text: str, tokens: Sequence[Token], index: int) -> tuple[Node, int, Sequence[Diagnostic]]:
+    """The string, number, literal or bare words at `tokens[index]`; the index behind it; what is wrong with it."""
+    token = tokens[index]
+    start, end = token.start, token.end
+    source = text[start:end]
+    if source[0] == '"' and source[-1] == '"' and "\\" not in source and end - start > 1 and source.isprintable():
+        return Node("string", start, end, source[1:-1]), index + 1, _NONE
+    if source[0] in _QUOTES:
+        value, problems = read_string(text, start, end)
+        return Node("string", start, end, value), index + 1, problems
+    index, end = _words(text, tokens, index)
+    if end == token.end and token.kind != "error":
+        if source in _LITERALS:
+            return Node("literal", start, end, _LITERALS[source]), index, _NONE
+        if NUMBER.fullmatch(source):
+            number, problem = read_number(source, start)
+            return Node("number", start, end, number), index, (problem,) if problem else _NONE
+    kind, meant, problem = read_word(text[start:end], start)
+    node_kind: NodeKind = "literal" if kind == "literal" else "number" if kind == "number" else "string"
+    return Node(node_kind, start, end, meant), index, (problem,)
+
+
+def _words(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
+    """All bare words up to the end of the line are one value: the index behind them, and where they end."""
+    kind, end = tokens[index].kind, tokens[index].end
+    index += 1
+    while index < len(tokens):
+        follows = tokens[index]
+        if follows.kind not in ("error", "number", "literal") or "error" not in (kind, follows.kind):
+            break
+        between = text[end : follows.start]
+        if text[follows.start] == ";" or "\n" in between or "/" in between:
+            break
+        kind, end = "error", follows.end
+        index += 1
+    return index, end
+
+
+def template_end(text: str, start: int) -> int | None:
+    """Where the `{{name}}` ends that stands outside of a string at `start`; None if there is none."""
+    found = _TEMPLATE.match(text, start)
+    return found.end() if found else None
+
 
 MAX_DEPTH = 100
 """Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
-
-_OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 _PLAIN_VALUES = ("string", "number", "literal", "error", "key")
 
@@ -86,9 +379,9 @@ class _Parser:
         self.at_end()
         for comment in self.tokens:
             if comment.kind == "comment" and not self.closed_comment(comment):
-                self.report(mistakes.open_comment(comment))
+                self.report(syntax_errors.open_comment(comment))
         if self.root is None:
-            self.report(mistakes.empty(text, bool(self.tokens)))
+            self.report(syntax_errors.empty(text, bool(self.tokens)))
         value = {} if self.root is None else self.root.value
         diagnostics = without_doubtful_fixes(text, sorted(self.diagnostics, key=lambda d: (d.start, d.end)))
         return Document(text, self.tokens, self.root, value, tuple(diagnostics))
@@ -104,7 +397,7 @@ class _Parser:
     def before_root(self, token: Token) -> None:
         if token.kind == "key" and self.next_is("colon"):
             self.frames.append(_Frame(True, token.start, implicit=True))
-            self.report(mistakes.no_braces(token, self.solid[-1].end))
+            self.report(syntax_errors.no_braces(token, self.solid[-1].end))
         elif token.kind in ("comma", "colon") or self.text[token.start] in "]}":
             self.unexpected(token)
         else:
@@ -119,9 +412,9 @@ class _Parser:
             follows = (
                 self.solid[self.index + 1] if token.kind == "comma" and self.index + 1 < len(self.solid) else token
             )
-            if follows.kind in ("key", "string") and brackets.closes_one_more(self.text, self.solid, self.index, "}"):
+            if follows.kind in ("key", "string") and closes_one_more(self.text, self.solid, self.index, "}"):
                 self.reopened = True
-                self.report(mistakes.early_end(root.end - 1))
+                self.report(syntax_errors.early_end(root.end - 1))
                 frame = _Frame(True, root.start)
                 frame.members = list(root.members)
                 frame.state = "comma"
@@ -129,7 +422,7 @@ class _Parser:
                 self.root = None
                 return
         closers = all(self.text[t.start] in "]}" for t in self.solid[self.index :])
-        self.report(mistakes.text_behind(token.start, rest, closers))
+        self.report(syntax_errors.text_behind(token.start, rest, closers))
         self.index = len(self.solid)
 
     # ------------------------------------------------------------------ objects
@@ -151,7 +444,7 @@ class _Parser:
                 if kind == "key":
                     frame.state = "name"  # one mistake, one diagnostic: the comma is not missed as well
             elif kind == "colon":
-                self.report(mistakes.extra_colon(token))
+                self.report(syntax_errors.extra_colon(token))
                 self.index += 1
             else:
                 self.value(token)
@@ -179,12 +472,12 @@ class _Parser:
         elif kind == "comma":
             self.extra_comma(frame, token)
         elif kind == "colon":
-            self.report(mistakes.missing_name(token))
+            self.report(syntax_errors.missing_name(token))
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
             frame.state, frame.comma = "value", -1
             self.index += 1
         else:
-            self.report(mistakes.missing_name(token))
+            self.report(syntax_errors.missing_name(token))
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
             frame.comma = -1
             self.value(token)
@@ -192,7 +485,7 @@ class _Parser:
     def missing_colon(self, frame: _Frame, token: Token) -> None:
         source = self.text[token.start : token.end]
         if source in ("=", "=>", ":=", "->"):
-            self.report(mistakes.not_a_colon(token, source))
+            self.report(syntax_errors.not_a_colon(token, source))
             self.index += 1
             frame.state = "value"
         elif token.kind == "comma" or (token.kind == "key" and self.next_is("colon")):
@@ -200,13 +493,13 @@ class _Parser:
             if token.kind == "key":
                 frame.state = "name"
         else:
-            self.report(mistakes.missing_colon(frame.key, frame.key_start, frame.key_end))
+            self.report(syntax_errors.missing_colon(frame.key, frame.key_start, frame.key_end))
             frame.state = "value"
 
     def missing_value(self, frame: _Frame) -> None:
         """The open property has no value: say it, and stand in something for it."""
         at = self.solid[self.index - 1].end if self.index else frame.key_end
-        self.report(mistakes.missing_value(frame.key, frame.key_start, max(at, frame.key_end)))
+        self.report(syntax_errors.missing_value(frame.key, frame.key_start, max(at, frame.key_end)))
         self.put(Node("missing", at, at, None))
 
     def missing_comma(self, frame: _Frame, token: Token) -> None:
@@ -215,11 +508,11 @@ class _Parser:
                 self.unexpected(token)
                 frame.state = "comma"
                 return
-            self.report(mistakes.semicolon(token))
+            self.report(syntax_errors.semicolon(token))
             frame.comma = token.start
             self.index += 1
             return
-        self.report(mistakes.missing_comma(self.solid[self.index - 1].end))
+        self.report(syntax_errors.missing_comma(self.solid[self.index - 1].end))
 
     # ------------------------------------------------------------------ lists
     def in_array(self, frame: _Frame, token: Token, char: str) -> None:
@@ -242,7 +535,7 @@ class _Parser:
             if name.kind == "string":
                 frame.items.pop()
                 frame.state = "value"
-                self.report(mistakes.name_in_list(name.start, token.end))
+                self.report(syntax_errors.name_in_list(name.start, token.end))
                 self.index += 1
             else:
                 self.unexpected(token)
@@ -273,7 +566,7 @@ class _Parser:
         start, end = token.start, template_end(self.text, token.start)
         if end is None:
             return False
-        self.report(mistakes.bare_template(self.text[start:end], start))
+        self.report(syntax_errors.bare_template(self.text[start:end], start))
         while self.index < len(self.solid) and self.solid[self.index].start < end:
             self.index += 1
         self.put(Node("string", start, end, self.text[start:end]))
@@ -288,7 +581,7 @@ class _Parser:
         longer = unescaped(self.text, self.solid, self.index)
         if longer is None:
             return False
-        self.report(mistakes.quotes_inside(node.start, longer.end, longer.fix))
+        self.report(syntax_errors.quotes_inside(node.start, longer.end, longer.fix))
         node.value, node.end = longer.value, longer.end
         if self.frames and self.frames[-1].is_object:
             self.frames[-1].members[-1].end = longer.end
@@ -309,9 +602,9 @@ class _Parser:
             frame.members.append(Member(frame.key, start, frame.key_end, node, start, max(node.end, frame.key_end)))
 
     def too_deep(self, token: Token) -> None:
-        end = brackets.skip(self.text, self.solid, self.index)
+        end = skip(self.text, self.solid, self.index)
         last = self.solid[end - 1].end
-        self.report(mistakes.too_deep(token, MAX_DEPTH))
+        self.report(syntax_errors.too_deep(token, MAX_DEPTH))
         self.index = end
         self.put(Node("missing", token.start, last, None))
 
@@ -326,9 +619,9 @@ class _Parser:
         stack = ["" if f.implicit else "{" if f.is_object else "[" for f in self.frames]
         # Looking ahead costs: texts with many wrong brackets get the plain rule.
         self.judged += 1
-        verdict = brackets.judge(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
+        verdict = judge(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
         if verdict == "replace":
-            self.report(mistakes.wrong_closer(token, char, _CLOSING[mine]))
+            self.report(syntax_errors.wrong_closer(token, char, _CLOSING[mine]))
             self.close(frame, token.end)
             self.index += 1
         elif verdict == "insert":
@@ -337,7 +630,7 @@ class _Parser:
             while ("{" if self.frames[-1].is_object else "[") != opening:
                 missing += "}" if self.frames[-1].is_object else "]"
                 self.close(self.frames[-1], at)
-            self.report(mistakes.missing_closers(token, char, missing, at))
+            self.report(syntax_errors.missing_closers(token, char, missing, at))
         else:
             self.unexpected(token)
 
@@ -346,7 +639,7 @@ class _Parser:
         if frame.state == "colon" or (frame.state == "value" and frame.is_object):
             self.missing_value(frame)
         if frame.comma >= 0 and (frame.members or frame.items):
-            self.report(mistakes.trailing_comma(frame.comma))
+            self.report(syntax_errors.trailing_comma(frame.comma))
         self.frames.pop()
         node: Node
         if frame.is_object:
@@ -361,7 +654,7 @@ class _Parser:
         end = self.solid[-1].end if self.solid else 0
         missing = "".join("}" if frame.is_object else "]" for frame in reversed(open_frames))
         if missing:
-            self.report(mistakes.unclosed(open_frames[-1].start, missing, end))
+            self.report(syntax_errors.unclosed(open_frames[-1].start, missing, end))
         while self.frames:
             self.close(self.frames[-1], end)
 
@@ -373,10 +666,10 @@ class _Parser:
         return self.index + 1 < len(self.solid) and self.text[self.solid[self.index + 1].start] in "]}"
 
     def extra_comma(self, frame: _Frame, token: Token) -> None:
-        self.report(mistakes.extra_comma(token))
+        self.report(syntax_errors.extra_comma(token))
         frame.comma = -1  # a trailing comma is told when this one is gone
         self.index += 1
 
     def unexpected(self, token: Token) -> None:
-        self.report(mistakes.unexpected(token, self.text[token.start : token.end]))
+        self.report(syntax_errors.unexpected(token, self.text[token.start : token.end]))
         self.index += 1

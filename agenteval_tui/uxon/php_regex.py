@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import regex

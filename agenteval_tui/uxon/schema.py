@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 ScalarKind = Literal["string", "integer", "number", "boolean", "null", "any", "regex"]
 
@@ -53,7 +53,7 @@ class UnionType:
 class Property:
     """A property of an object. `aliases` are other names that are accepted without a word.
 
-    `facts` says what was seen of what stands here, at any depth below: one of `uxon.facts`' names, or "".
+    `facts` says what was seen of what stands here, at any depth below: one of `uxon.name_source`' names, or "".
     `examples` are values worth offering here: for the property, an item of its list, or a value of its map.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.diagnostics import CLOSE_THE_QUOTE, MOST_DIAGNOSTICS, Diagnostic, replace_fix
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}

@@ -18,15 +18,16 @@ from typing import Any
 import yaml
 
 from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.config.schema import object_type
 from agenteval_tui.grading.explain import explain, render_text
 from agenteval_tui.grading.registry import metric, metric_names, prototype, prototype_names
-from agenteval_tui.grading.remote import RemoteMetric, Reply
+from agenteval_tui.grading.remote import RemoteMetric
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.grading.schema import object_type
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.uxon.expect import expected
 from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, Type, UnionType
+from agenteval_tui.uxon.type_descriptions import expected
 
 HERE = Path(__file__).resolve().parent
 _MADE = "Made by `docs/metrics/make.py` from the code; do not edit."

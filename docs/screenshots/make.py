@@ -24,11 +24,12 @@ def clean(svg: str) -> str:
 
 async def main() -> None:
     """Run the samples once, open a failure, edit its criterion, take pictures on the way."""
-    from agenteval_tui import places
     from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.core import directories
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.engine import Engine
-    from agenteval_tui.runs.plan import PlanOptions, make_plan
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.planner import make_plan
     from agenteval_tui.suites.discover import discover
     from agenteval_tui.suites.load import load_suite
     from agenteval_tui.tui.app import AgentevalApp
@@ -39,7 +40,7 @@ async def main() -> None:
         folder = Path(name)
         suites = folder / "suites"
         suites.mkdir()
-        for path in places.bundled("sample_suites").glob("*.suite.yaml"):
+        for path in directories.bundled("sample_suites").glob("*.suite.yaml"):
             shutil.copy(path, suites)
         db = folder / "history.db"
         store = Store.open(db)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scripted import Answer, ScriptedServer
 
-from agenteval_tui.agents.interface import Failed, UsageReported
+from agenteval_tui.agents.base import Failed, UsageReported
 
 pytestmark = pytest.mark.shared
 DONE = {"type": "message", "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn", "usage": {}}

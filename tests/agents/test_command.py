@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from programs import executable, lives, script, until
 
-from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent, option_problems
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.demo import pieces
-from agenteval_tui.agents.interface import Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
+from agenteval_tui.agents.base import Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
+from agenteval_tui.agents.demo import chunks
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS, AssistantV2
 from agenteval_tui.agents.shop.database import TABLES, open_shop
-from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.intent import read
+from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import TOOLS, call_tool
-from agenteval_tui.agents.shop.understand import read
 from agenteval_tui.transcripts.model import Message
 
 
@@ -190,4 +190,4 @@ async def test_a_variation_may_choose_the_version(run_agent: Any) -> None:
 
 @given(st.text())
 def test_pieces_join_to_the_text(text: str) -> None:
-    assert "".join(pieces(text)) == text
+    assert "".join(chunks(text)) == text

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents import demo_server
-from agenteval_tui.agents.interface import AgentSetup, TextDelta
-from agenteval_tui.agents.openai_chat import OpenAIChatAgent
-from agenteval_tui.text.problems import InfrastructureError
+from agenteval_tui.agents.base import AgentSetup, TextDelta
+from agenteval_tui.agents.models.openai import OpenAIChatAgent
+from agenteval_tui.core.errors import InfrastructureError
 
 PROMPTS = [
     "Where is my order #W1042?",

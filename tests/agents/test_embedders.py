@@ -13,11 +13,11 @@ import pytest
 from aimock import Aimock, NotAvailable
 from scripted import Answer, Request, ScriptedServer
 
+from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders import minilm, registry
-from agenteval_tui.agents.embedders.interface import Embedding
+from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.embedders.registry import make_embedder
-from agenteval_tui.agents.interface import Failed
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 
 async def embed(config: Mapping[str, Any], text: str = "hello", **env: str) -> Embedding | Failed:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents import gathered
-from agenteval_tui.agents.gathered import Gatherer, GatheringTransport
+from agenteval_tui.agents.http import chunk_coalescing
+from agenteval_tui.agents.http.chunk_coalescing import Gatherer, GatheringTransport
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -115,4 +115,4 @@ async def test_httpx_speaks_over_connections_that_gather(monkeypatch: pytest.Mon
             got = await client.get(f"http://127.0.0.1:{port}/")
     assert got.text == "one two"
     assert fed
-    assert gathered._Stream.open == 0
+    assert chunk_coalescing._Stream.open == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.interface import AgentRequest
+from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message, ToolCall, Usage

@@ -10,7 +10,7 @@ import pytest
 from aimock import Aimock, NotAvailable
 from dialects import ANTHROPIC, MODELS, Dialect
 
-from agenteval_tui.agents.interface import Failed, TextDelta, ToolArgumentsDelta
+from agenteval_tui.agents.base import Failed, TextDelta, ToolArgumentsDelta
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, ToolCall

@@ -11,7 +11,7 @@ import pytest
 from dialects import CHAT, HTTP, MODELS, Call, Dialect, Text
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.interface import CheckReport
+from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 

@@ -21,7 +21,7 @@ import pytest
 from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dialect, Text, event
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents import http_bodies, http_errors
-from agenteval_tui.agents.chat_reply import ChatReply
-from agenteval_tui.agents.http_options import HttpOptions
-from agenteval_tui.agents.http_reply import HttpReply
-from agenteval_tui.agents.messages_reply import MessagesReply
-from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, decoded
-from agenteval_tui.agents.responses_reply import ResponsesReply
-from agenteval_tui.agents.sse import ServerEvent
+from agenteval_tui.agents.http import errors
+from agenteval_tui.agents.http.agent import HttpReply
+from agenteval_tui.agents.http.options import HttpOptions
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.anthropic import MessagesReply
+from agenteval_tui.agents.models.openai_chat import ChatReply
+from agenteval_tui.agents.models.openai_responses import ResponsesReply
+from agenteval_tui.agents.models.stream import EmptyResponseError, ProviderError, StreamReply, decoded
 from agenteval_tui.transcripts.model import Usage
 
 HTTP = HttpOptions(
@@ -65,9 +65,9 @@ def assert_words(reading: Callable[[], Any]) -> None:
     said = "read"
     try:
         reading()
-    except ServerSaidError as error:
-        said = http_errors.from_reply(http_errors.Server("http://h"), error.error).error.message
-    except NoReplyError as error:
+    except ProviderError as error:
+        said = errors.from_reply(errors.ErrorMapper("http://h"), error.error).error.message
+    except EmptyResponseError as error:
         said = str(error)
     assert said
 
@@ -97,7 +97,7 @@ def test_any_depth(name: str, depth: int) -> None:
     for text in texts:
         read(REPLIES[name], [text], text)
     read(REPLIES[name], texts[1:3], texts[-1])
-    http_bodies.words_in(deep)
+    errors.words_in(deep)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_is_json_is_what_the_standard_library_says(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "{'a': 1}", "\ufeff{}", '"\n"', "[1,]", "01", '{"a": 1} x'])
 def test_what_is_no_json_is_said(text: str) -> None:
-    with pytest.raises(NoReplyError, match="not JSON"):
+    with pytest.raises(EmptyResponseError, match="not JSON"):
         decoded(text)
 
 

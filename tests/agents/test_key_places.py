@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.key_places import sends_keys
+from agenteval_tui.agents.key_destinations import sends_keys
 
 TOOLS = [{"name": "t", "mcp": {"url": "https://m.test", "api_key_env": "K"}}]
 

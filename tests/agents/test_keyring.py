@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from scripted import Answer, ScriptedServer
 
-from agenteval_tui.agents.interface import AgentSetup
+from agenteval_tui.agents.base import AgentSetup
+from agenteval_tui.agents.http.client_factory import NoWayError, api_key
 from agenteval_tui.agents.secrets import secrets_of
-from agenteval_tui.agents.server_access import NoWayError, key_of
-from agenteval_tui.agents.tools_entries import McpServerOptions
-from agenteval_tui.agents.tools_mcp_server import McpServer
+from agenteval_tui.agents.tools.mcp import McpServer
+from agenteval_tui.agents.tools.options import McpServerOptions
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites import environment
 from agenteval_tui.suites.environment import key_from
-from agenteval_tui.text.problems import AgentevalError
 
 keyring = pytest.importorskip("keyring")
 backend = pytest.importorskip("keyring.backend")
@@ -88,13 +88,13 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_agents_key_comes_from_the_keyring(memory: Memory) -> None:
     keyring.set_password("agenteval", "MY_KEY", "from-the-keyring")
-    assert key_of(AgentSetup("a", {}, Path()), "MY_KEY") == "from-the-keyring"
-    assert key_of(AgentSetup("a", {}, Path()), "") == ""
+    assert api_key(AgentSetup("a", {}, Path()), "MY_KEY") == "from-the-keyring"
+    assert api_key(AgentSetup("a", {}, Path()), "") == ""
     with pytest.raises(NoWayError, match="OTHER is not set"):
-        key_of(AgentSetup("a", {}, Path()), "OTHER")
+        api_key(AgentSetup("a", {}, Path()), "OTHER")
     memory.error = errors.KeyringLocked()
     with pytest.raises(NoWayError, match="THIRD can't be read from the keyring"):
-        key_of(AgentSetup("a", {}, Path()), "THIRD")
+        api_key(AgentSetup("a", {}, Path()), "THIRD")
 
 
 async def test_a_tool_servers_key_comes_from_the_keyring(memory: Memory, tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ import pytest
 from programs import lives, script, until
 from scripted import Answer, ScriptedServer
 
-from agenteval_tui.agents import tools_mcp_server
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.tools import Toolbox, ToolHost, make_toolbox
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.agents.tools import mcp
+from agenteval_tui.agents.tools.mcp import ToolHost
+from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
+from agenteval_tui.core.errors import AgentevalError
 
 ALLOWED = permitted((), everything=True)
 
@@ -138,7 +139,7 @@ async def test_what_a_server_says(tmp_path: Path) -> None:
 
 
 def _failure(text: str) -> Any:
-    from agenteval_tui.agents.tools import ToolOutcome
+    from agenteval_tui.agents.shop.tools import ToolOutcome
 
     return ToolOutcome(text, error=True)
 
@@ -235,7 +236,7 @@ async def test_runs_share_a_server_only_if_asked(tmp_path: Path) -> None:
 
 
 async def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools_mcp_server, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp, "find_spec", lambda name: None)
     with pytest.raises(AgentevalError) as caught:
         box(tmp_path, {"command": "x"})
     assert "pip install 'agenteval-tui[mcp]'" in caught.value.mend

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.programs.named_files import files_of_agent
-from agenteval_tui.agents.programs.python_host import start_host
+from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.process.python_host import start_host
 
 SH = Path(shutil.which("sh") or "").resolve()
 ENV = Path(shutil.which("env") or "").resolve()

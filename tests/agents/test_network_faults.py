@@ -23,12 +23,12 @@ from dialects import ALL, CHAT, MODELS, Dialect, Text
 from scripted import Answer, ScriptedServer
 from strange import port, socks_proxy
 
-from agenteval_tui.agents import http_errors
-from agenteval_tui.agents.http_bodies import words_in
-from agenteval_tui.agents.interface import AgentSetup, Failed
-from agenteval_tui.agents.openai_chat import OpenAIChatAgent
-from agenteval_tui.agents.proxies import proxy_to
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.http import errors
+from agenteval_tui.agents.http.errors import words_in
+from agenteval_tui.agents.http.proxies import proxy_to
+from agenteval_tui.agents.models.openai import OpenAIChatAgent
+from agenteval_tui.core.errors import AgentevalError
 
 KEY = "sk-very-secret-0123456789"
 PASSWORD = "pr0xy-pass"
@@ -587,5 +587,5 @@ def test_the_words_in_a_body(body: str, words: str) -> None:
 
 def test_a_hostile_page_takes_no_time_worth_mentioning() -> None:
     for body in ("<" * 200_000, "<html>" + "<div>" * 100_000, "<title>" * 50_000, "<!--" * 100_000, "<a " * 100_000):
-        said = http_errors.from_status(http_errors.Server("http://h"), 500, {}, body[:64_000])
+        said = errors.from_status(errors.ErrorMapper("http://h"), 500, {}, body[:64_000])
         assert len(said.error.message) < 1000

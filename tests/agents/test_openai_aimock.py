@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aimock import Aimock, NotAvailable
 
-from agenteval_tui.agents.interface import AgentSetup, Failed, TextDelta, ToolArgumentsDelta
-from agenteval_tui.agents.openai_chat import OpenAIChatAgent
+from agenteval_tui.agents.base import AgentSetup, Failed, TextDelta, ToolArgumentsDelta
+from agenteval_tui.agents.models.openai import OpenAIChatAgent
 
 LONG = "This sentence is long enough to come in several pieces, one after the other."
 FIXTURES: list[dict[str, Any]] = [

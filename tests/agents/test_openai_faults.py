@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer, stream_of
 
-from agenteval_tui.agents.interface import AgentRequest, AgentSetup, Failed, TextDelta
-from agenteval_tui.agents.openai_chat import OpenAIChatAgent
+from agenteval_tui.agents.base import AgentRequest, AgentSetup, Failed, TextDelta
+from agenteval_tui.agents.models.openai import OpenAIChatAgent
 from agenteval_tui.transcripts.model import Message
 
 KEY = "sk-very-secret-0123456789"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.interface import Failed
+from agenteval_tui.agents.base import Failed
 from agenteval_tui.transcripts.codec import content_text, decode_arguments
 
 pytestmark = pytest.mark.shared

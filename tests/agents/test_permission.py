@@ -13,55 +13,60 @@ from pathlib import Path
 import pytest
 
 import agenteval_tui
-from agenteval_tui import places
 from agenteval_tui.agents import permission as module
 from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permitted
-from agenteval_tui.agents.programs.process import start
+from agenteval_tui.agents.process.child_process import start
 from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.core import directories
 
 PACKAGE = Path(agenteval_tui.__file__).parent
 
 # What makes something that can act or send, and the modules that may call it. Each of them passes on a permission that
 # it was given, or gets one from the check. A new module in this table is a new way in: give it a permission of
-# `runs.trusting`, and say here that it has.
+# `runs.trust_check`, and say here that it has.
 WAYS_IN = {
-    "make_agent": {"runs/asking.py", "runs/configured.py", "runs/prepared.py", "runs/executors/on_worker.py"},
-    "make_embedder": {"runs/asking.py"},
-    "call_function": {"runs/asking.py"},
-    "AgentSetup": {"agents/registry.py", "agents/embedders/registry.py", "agents/shop/record.py"},
-    "make_toolbox": {"agents/model_agent.py"},
-    "McpServer": {"agents/tools.py"},
-    "CommandTool": {"agents/tools.py"},
-    "PythonTools": {"agents/tools.py"},
-    "start_host": {"agents/python_agent.py", "agents/tools_python.py", "runs/python_call.py"},
-    "start": {
-        "agents/command.py",
-        "agents/tools_command.py",
-        "agents/tools_mcp_server.py",
-        "agents/programs/python_host.py",
+    "make_agent": {
+        "runs/judge_client.py",
+        "runs/agent_factory.py",
+        "runs/agent_pool.py",
+        "runs/executors/dask_worker.py",
     },
-    "Asker": {"analysis/rejudge.py", "cli/grade.py", "runs/judging.py"},
+    "make_embedder": {"runs/judge_client.py"},
+    "call_function": {"runs/judge_client.py"},
+    "AgentSetup": {"agents/registry.py", "agents/embedders/registry.py", "agents/shop/record.py"},
+    "make_toolbox": {"agents/models/loop.py"},
+    "McpServer": {"agents/tools/toolset.py"},
+    "CommandTool": {"agents/tools/toolset.py"},
+    "PythonTools": {"agents/tools/toolset.py"},
+    "start_host": {"agents/process/python.py", "agents/tools/python.py", "runs/judge_client.py"},
+    "start": {
+        "agents/process/command.py",
+        "agents/tools/command.py",
+        "agents/tools/mcp.py",
+        "agents/process/python_host.py",
+    },
+    "JudgeClient": {"analysis/judge_repeatability.py", "cli/commands/grade.py", "runs/grading_pool.py"},
     # What hands out a permission.
     "Permission": {"agents/permission.py"},
-    "permitted": {"runs/trusting.py"},
-    "received": {"runs/executors/wire.py"},
-    "check_trust": {"cli/permission.py", "runs/plan.py", "runs/resuming.py", "tui/session.py"},
-    "check_asking": {"cli/grade.py", "cli/judge_report.py"},
-    "check_agents": {"cli/agents.py", "tui/screens/agents.py"},
+    "permitted": {"runs/trust_check.py"},
+    "received": {"runs/executors/task_codec.py"},
+    "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/analysis_context.py"},
+    "check_asking": {"cli/commands/grade.py", "cli/commands/judge_report.py"},
+    "check_agents": {"cli/commands/agents.py", "tui/screens/agents.py"},
     # What speaks with servers.
-    "AsyncClient": {"agents/connections.py", "agents/tools_mcp_server.py"},
-    "Connections": {"agents/http_agent.py", "agents/model_agent.py"},
+    "AsyncClient": {"agents/http/connection_pool.py", "agents/tools/mcp.py"},
+    "Connections": {"agents/http/agent.py", "agents/models/loop.py"},
 }
 
 PROCESSES = {
-    "agents/programs/process.py": "subprocess_exec",  # with a permission
-    "runs/client.py": "Popen",  # places.own_command
-    "tui/outside.py": "run",  # the person's own editor
+    "agents/process/child_process.py": "subprocess_exec",  # with a permission
+    "runs/client.py": "Popen",  # directories.own_command
+    "tui/external_programs.py": "run",  # the person's own editor
 }
 INTERPRETERS = {
-    "places.py",  # own_command: with -P
-    "agents/programs/python_host.py",  # with -P
+    "core/directories.py",  # own_command: with -P
+    "agents/process/python_host.py",  # with -P
 }
 MODULES_THAT_START = {"subprocess", "multiprocessing", "pty", "runpy", "code"}
 CALLS_THAT_START = {
@@ -124,7 +129,7 @@ def named() -> Named:
 @pytest.mark.parametrize("name", WAYS_IN)
 def test_who_makes_what_can_act(name: str) -> None:
     if name == "start":  # many an object has such a method
-        found = named().imported["agenteval_tui.agents.programs.process", "start"]
+        found = named().imported["agenteval_tui.agents.process.child_process", "start"]
     else:
         found = named().callers(name)
     assert found == WAYS_IN[name]
@@ -141,8 +146,8 @@ def test_who_starts_processes() -> None:
 def test_who_names_an_interpreter() -> None:
     """A child of ours that is a Python starts with -P: nothing is imported from the folder it is started in."""
     found = named().attributes["sys", "executable"]
-    assert found - {"cli/doctor.py", "cli/init_files.py"} == INTERPRETERS
-    assert places.own_command("m")[1:] == ["-P", "-m", "m"]
+    assert found - {"cli/commands/doctor.py", "cli/commands/init.py"} == INTERPRETERS
+    assert directories.own_command("m")[1:] == ["-P", "-m", "m"]
 
 
 @of_all_modules

@@ -12,7 +12,7 @@ import pytest
 from agenteval_tui.agents import prices as prices_module
 from agenteval_tui.agents.options import AgentOptions, PriceOption, option_problems
 from agenteval_tui.agents.prices import Price, Prices, read_prices
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Usage
 
 ROOT = Path(__file__).resolve().parents[2]

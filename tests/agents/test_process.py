@@ -12,7 +12,7 @@ import pytest
 from programs import lives, until
 
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.programs.process import kill_group, start
+from agenteval_tui.agents.process.child_process import kill_group, start
 
 ALLOWED = permitted((), everything=True)
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from programs import lives, until
 
-from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.programs import reused
+from agenteval_tui.agents.process import child_pool
 from agenteval_tui.agents.registry import make_agent, option_problems
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run
@@ -309,7 +309,7 @@ async def test_requests_wait_for_a_process_that_is_free_in_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("BUSY_S", "STARTING_S"):
-        monkeypatch.setattr(reused, name, 60.0)  # a moment, on a machine that has much to do
+        monkeypatch.setattr(child_pool, name, 60.0)  # a moment, on a machine that has much to do
     meeting = Meeting(tmp_path)
     assert len(set(await meeting.all("a 1", 8))) == 1
     assert len(set(await meeting.all("b 1", 8))) == 1
@@ -431,7 +431,7 @@ async def test_a_function_does_not_outlive_whoever_asked(tmp_path: Path) -> None
     code = """
 import asyncio, os, sys
 from pathlib import Path
-from agenteval_tui.agents.interface import AgentRequest, TextDelta
+from agenteval_tui.agents.base import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.programs import reused
 from agenteval_tui.agents.registry import make_agent

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     Done,
     Failed,
-    Prompted,
+    PromptSent,
     ReasoningDelta,
     Recorded,
     Restarted,
@@ -22,7 +22,7 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 
@@ -129,7 +129,7 @@ def test_usage_of_several_requests_adds_up_and_what_is_unmeasured_stays_so() -> 
 
 def test_the_system_prompt_is_in_the_transcript() -> None:
     messages = (Message("system", "be brief"), Message("user", "hello"))
-    assert record(Prompted(messages), TextDelta("hi"), Done()).messages[:2] == messages
+    assert record(PromptSent(messages), TextDelta("hi"), Done()).messages[:2] == messages
 
 
 def test_a_recorded_transcript_is_given_back_whole() -> None:

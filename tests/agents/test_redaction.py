@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     Done,
     Failed,
-    Prompted,
+    PromptSent,
     ReasoningDelta,
     Recorded,
     TextDelta,
@@ -62,9 +62,9 @@ def test_text_thinking_and_the_arguments_of_each_call_are_apart() -> None:
 
 def test_prompts_and_recordings() -> None:
     said = (Message("user", f"use {KEY}"),)
-    made = cleaned(Prompted(said), Recorded(Transcript(messages=said, final_output=KEY)))
+    made = cleaned(PromptSent(said), Recorded(Transcript(messages=said, final_output=KEY)))
     assert made == [
-        Prompted((Message("user", "use ***"),)),
+        PromptSent((Message("user", "use ***"),)),
         Recorded(Transcript(messages=(Message("user", "use ***"),), final_output="***")),
     ]
 

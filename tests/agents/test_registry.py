@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.interface import Agent
+from agenteval_tui.agents.base import Agent
 from agenteval_tui.agents.registry import kinds, make_agent, option_problems
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 
 @pytest.mark.parametrize(

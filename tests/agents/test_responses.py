@@ -9,7 +9,7 @@ import pytest
 from dialects import STREAM, event
 from scripted import Answer, ScriptedServer
 
-from agenteval_tui.agents.interface import ReasoningDelta
+from agenteval_tui.agents.base import ReasoningDelta
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.transcripts.model import Usage
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import AgentRequest
-from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.core.directories import bundled
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.places import bundled
-from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
 
 SAMPLES = bundled("sample_suites")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.sse import ServerEvent, SseReader
+from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 
 
 def read(*pieces: bytes) -> list[ServerEvent]:

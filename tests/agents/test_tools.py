@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents import tools_mock
 from agenteval_tui.agents.registry import make_agent, option_problems
-from agenteval_tui.agents.tools import make_toolbox
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.agents.tools import mock
+from agenteval_tui.agents.tools.toolset import make_toolbox
+from agenteval_tui.core.errors import AgentevalError
 
 PAIRS = [
     {"arguments": {"city": "Oslo", "unit": "c"}, "response": {"degrees": 4}},
@@ -64,7 +64,7 @@ async def test_the_first_pair_that_fits_answers(arguments: str, answer: str) -> 
     ],
 )
 def test_which_call_a_pair_fits(pair: dict[str, Any], arguments: dict[str, Any], fits: bool) -> None:
-    assert tools_mock.fits(pair, arguments) is fits
+    assert mock.fits(pair, arguments) is fits
 
 
 def test_a_pair_that_fits_no_call(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from programs import executable, lives, until
 
 from agenteval_tui.agents.permission import NOTHING, permitted
-from agenteval_tui.agents.tools import Toolbox, make_toolbox
-from agenteval_tui.agents.tools_check import tool_problems
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.agents.tools.check import tool_problems
+from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
+from agenteval_tui.core.errors import AgentevalError
 
 ALLOWED = permitted((), everything=True)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_of, spec_to_dict
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 MakeHistory = Callable[..., tuple[Path, Store]]

@@ -12,8 +12,8 @@ import scipy
 
 from agenteval_tui.analysis.ab import compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts
-from agenteval_tui.history.rows import RunRow
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunRow
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.analysis.alignment import Alignment, align, steps_of
+from agenteval_tui.analysis.trajectory_alignment import Alignment, align, steps_of
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 Turn = tuple[str, list[tuple[str, Any, str | None]], str]

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from failing import SUITE, make
 
-from agenteval_tui.analysis.cause_scopes import execution_scope, newest_scope
-from agenteval_tui.analysis.causes import Scope
+from agenteval_tui.analysis.causes import Scope, execution_scope, newest_scope
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.run_end import conclude
-from agenteval_tui.cli.run_progress import Known, RunProgress
+from agenteval_tui.cli.run_finish import finish
+from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.causes import failures, first_seen
 from agenteval_tui.history.store import Store
@@ -128,7 +127,7 @@ def test_the_end_of_an_execution_reads_no_more_of_a_long_history(tmp_path: Path,
                 set_baseline(store, "E0000")
             out = Output(io.StringIO(), {})
             store.read(lambda c: c.set_progress_handler(count, 1))
-            conclude(out, store, "NEW", RunProgress(out, Known.of(store)), interrupted=False)
+            finish(out, store, "NEW", RunProgress(out, ProgressState.of(store)), interrupted=False)
             store.read(lambda c: c.set_progress_handler(None, 0))
         assert counted > 100
         return counted

@@ -10,20 +10,27 @@ from pathlib import Path
 import pytest
 from failing import SUITE, at, make, specs_of
 
-from agenteval_tui.analysis.agreement import worth_reading
-from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
-from agenteval_tui.analysis.causes import CauseGroup, Causes, causes_of, failure_causes
+from agenteval_tui.analysis.agreement import disagreements
+from agenteval_tui.analysis.causes import (
+    CauseGroup,
+    Causes,
+    execution_scope,
+    failure_causes,
+    filter_scope,
+    group_failures,
+    newest_scope,
+)
 from agenteval_tui.analysis.labels import give_labels
-from agenteval_tui.analysis.triage import Done, decide, standings
+from agenteval_tui.analysis.triage import DecisionResult, decide, statuses
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import baselines, set_baseline
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.pruning import Pruning, prunable
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 
 # What a run of a test did: "" passed; "text" misses a text; "tool" a call; "down" its agent failed.
 Made = Callable[..., str]
@@ -48,7 +55,7 @@ def group(causes: Causes, part: str) -> CauseGroup:
 def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", ""], refund=["tool"])
     ran("E2", smoke=["text", "text", ""], refund=["text", "down", "down"])
-    causes = causes_of(store, execution_scope(store))
+    causes = group_failures(store, execution_scope(store))
     assert causes.said == "5 failures = 2 causes"
     assert causes.scope.before_words == "the execution before"
     text, down, gone = causes.groups
@@ -63,13 +70,13 @@ def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before
     assert (gone.count, gone.trend, gone.before) == (0, "gone", 1)
     assert [one.title for one in failure_causes(store, ["E2-000", "E2-002"])["E2-000"]] == [text.cause.title]
     # One test of it, the newest runs of each test, and everything that was ever run.
-    assert causes_of(store, execution_scope(store, "E2", ["SMOKE"])).said == "2 failures = 1 cause"
-    assert causes_of(store, newest_scope(store, [SUITE])).said == causes.said
-    assert causes_of(store, newest_scope(store, [SUITE], ["refund"])).said == "3 failures = 2 causes"
-    everything = causes_of(store, filter_scope(store, RunFilter()))
+    assert group_failures(store, execution_scope(store, "E2", ["SMOKE"])).said == "2 failures = 1 cause"
+    assert group_failures(store, newest_scope(store, [SUITE])).said == causes.said
+    assert group_failures(store, newest_scope(store, [SUITE], ["refund"])).said == "3 failures = 2 causes"
+    everything = group_failures(store, filter_scope(store, RunFilter()))
     assert everything.said == "7 failures = 3 causes"
     assert {one.trend for one in everything.groups} == {""}
-    assert causes_of(store, filter_scope(store, RunFilter(test_id="nobody"))).said == "0 failures = 0 causes"
+    assert group_failures(store, filter_scope(store, RunFilter(test_id="nobody"))).said == "0 failures = 0 causes"
 
 
 def test_a_baseline_is_what_it_is_compared_with(store: Store, ran: Made) -> None:
@@ -77,7 +84,7 @@ def test_a_baseline_is_what_it_is_compared_with(store: Store, ran: Made) -> None
     set_baseline(store, "E1", tests=[(SUITE, "smoke")])
     ran("E2", smoke=[""], refund=["tool"])
     ran("E3", smoke=["text"], refund=["down"])
-    causes = causes_of(store, execution_scope(store))
+    causes = group_failures(store, execution_scope(store))
     assert causes.scope.before_words == "the baseline, or the execution before"
     assert group(causes, "filter").trend == "known"  # E2 had it not, but the baseline had
     assert group(causes, "timeout").trend == "new"
@@ -86,11 +93,11 @@ def test_a_baseline_is_what_it_is_compared_with(store: Store, ran: Made) -> None
 
 def test_causes_of_older_runs_are_made_out_of_their_evidence_and_kept(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", "tool", "", "down"])
-    fresh = causes_of(store, execution_scope(store))
+    fresh = group_failures(store, execution_scope(store))
     with sqlite3.connect(store.path) as connection:
         connection.execute("UPDATE criterion_results SET cause = NULL")
         connection.commit()
-        assert causes_of(store, execution_scope(store)).groups == fresh.groups
+        assert group_failures(store, execution_scope(store)).groups == fresh.groups
         store.label("E1-000", 1).result()  # behind what was written before
         kept = connection.execute("SELECT count(*) FROM criterion_results WHERE cause > ''").fetchone()
         assert kept == (3,)  # the agent that failed among them
@@ -98,17 +105,17 @@ def test_causes_of_older_runs_are_made_out_of_their_evidence_and_kept(store: Sto
         connection.execute("UPDATE evidence SET data = x'00'")
         connection.commit()
     connection.close()
-    assert group(causes_of(store, execution_scope(store)), "no stored result").count == 2
+    assert group(group_failures(store, execution_scope(store)), "no stored result").count == 2
 
 
-def decided(store: Store, decision: str, part: str = "filter", **more: object) -> Done:
-    causes = causes_of(store, execution_scope(store))
+def decided(store: Store, decision: str, part: str = "filter", **more: object) -> DecisionResult:
+    causes = group_failures(store, execution_scope(store))
     return decide(store, group(causes, part), decision, who="kim", **more)  # type: ignore[arg-type]
 
 
 def open_again(store: Store, part: str = "filter", at_ms: int | None = None) -> str:
-    causes = causes_of(store, execution_scope(store))
-    return standings(store, causes, at_ms)[group(causes, part).cause.signature].open_again
+    causes = group_failures(store, execution_scope(store))
+    return statuses(store, causes, at_ms)[group(causes, part).cause.signature].open_again
 
 
 def test_a_decision_holds_until_something_changes(store: Store, ran: Made) -> None:
@@ -134,7 +141,7 @@ def test_a_decision_holds_until_something_changes(store: Store, ran: Made) -> No
     triage.decide(store, triage.Decision(done.decision.signature, "fix", at_ms=now_ms(), context=done.decision.context))
     assert open_again(store) == "the criterion was changed, and it still fails"
     triage.reopen(store, done.decision.signature)
-    assert standings(store, causes_of(store, execution_scope(store))) == {}
+    assert statuses(store, group_failures(store, execution_scope(store))) == {}
     with pytest.raises(AgentevalError, match="nothing was decided"):
         triage.reopen(store, done.decision.signature)
 
@@ -164,7 +171,7 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
         give_labels(store, [Label("E1-000", 1), Label("GONE", 1)])
     assert len(store.labels()) == 2, "all of them, or none"
     labelled = {store.run(one).rowid for one in ("E1-000", "E1-001")}
-    assert set(worth_reading(store, store.run_ids())) == labelled, "no judge had a say in the others"
+    assert set(disagreements(store, store.run_ids())) == labelled, "no judge had a say in the others"
 
     assert decided(store, "fix", "Looks").said == "the criterion is to be fixed"
     known = [one.signature for one in triage.decisions(store)]
@@ -182,7 +189,7 @@ def test_runs_whose_agent_failed_are_labelled_as_a_whole(store: Store, ran: Made
 
 def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text"], refund=["down"])
-    causes = causes_of(store, execution_scope(store))
+    causes = group_failures(store, execution_scope(store))
     with pytest.raises(AgentevalError, match="no run of these tests"):
         decide(store, group(causes, "timeout"), "accept")
     with pytest.raises(AgentevalError, match="no decision"):
@@ -193,7 +200,7 @@ def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
         triage.decide(store, triage.Decision("not one", "ignore"))
     ran("E2", smoke=[""])
     with pytest.raises(AgentevalError, match="gone"):
-        decide(store, group(causes_of(store, execution_scope(store)), "filter"), "quarantine")
+        decide(store, group(group_failures(store, execution_scope(store)), "filter"), "quarantine")
     assert triage.decisions(store) == []
     with pytest.raises(AgentevalError, match="no cause"):
         triage.signature_of(["a"], "")

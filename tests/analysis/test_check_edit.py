@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.analysis.check_edit import check_edit
+from agenteval_tui.analysis.edit_validation import check_edit
 from agenteval_tui.analysis.lint import check_suite
-from agenteval_tui.suites.edit_keys import YamlText
-from agenteval_tui.suites.edit_test import CriterionEdit, TestEdit
+from agenteval_tui.suites.editing import CriterionEdit, TestEdit, id_now, rebase
 from agenteval_tui.suites.load import LoadedSuite, load_text
-from agenteval_tui.suites.rebase_edit import id_now, rebased
-from agenteval_tui.suites.save import SaveFailed
+from agenteval_tui.suites.yaml.edit import YamlFragment
+from agenteval_tui.suites.yaml.save import SaveFailed
 
 SUITE = """\
 name: S
@@ -43,7 +42,7 @@ tests:
         (TestEdit({"prompt": "Hi {{whom}}"}), ("prompt", None)),
         (TestEdit({"id": "two"}), ("id", None)),
         (TestEdit({"dataset": {"file": "no.csv"}}), ("dataset", None)),
-        (TestEdit({"context": YamlText("sample_tool: {}")}), ("context", None)),
+        (TestEdit({"context": YamlFragment("sample_tool: {}")}), ("context", None)),
         (TestEdit(criteria=[CriterionEdit(0), CriterionEdit(1, {"weight": "much"})]), ("weight", 1)),
         (TestEdit(criteria=[CriterionEdit(1, {"config_uxon": "{"}), CriterionEdit(0)]), ("config_uxon", 0)),
         (TestEdit(criteria=[CriterionEdit(1), CriterionEdit(0, {"prototype_class": "Tex"})]), ("prototype_class", 1)),
@@ -66,15 +65,15 @@ def test_an_edit_is_made_anew_for_a_file_that_others_changed() -> None:
     new = "      - {name: New, prototype_class: TextResponse, config_uxon: '{}'}\n      - {name: A, "
     now = load_text(SUITE.replace("      - {name: A, ", new, 1), Path("s.suite.yaml"))
     edit = TestEdit({}, [CriterionEdit(1, {"weight": 2}), CriterionEdit(0), CriterionEdit(None, {"name": "Mine"})])
-    again = rebased(edit, before, now, "one").criteria
+    again = rebase(edit, before, now, "one").criteria
     assert again is not None
     assert [one.source for one in again] == [2, 1, None, 0]
     assert again[0].changes == {"weight": 2}
     gone = load_text(SUITE.replace("name: B", "name: C"), Path("s.suite.yaml"))
     with pytest.raises(SaveFailed, match="`B`"):
-        rebased(edit, before, gone, "one")
+        rebase(edit, before, gone, "one")
     with pytest.raises(SaveFailed, match="`one`"):
-        rebased(edit, before, without_one(SUITE), "one")
+        rebase(edit, before, without_one(SUITE), "one")
 
 
 def without_one(text: str) -> LoadedSuite:

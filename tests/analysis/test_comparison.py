@@ -10,15 +10,14 @@ import pytest
 import scipy
 from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, renamed, text, two_executions
 
-from agenteval_tui.analysis.comparison import compare, compare_runs
-from agenteval_tui.analysis.comparison_metrics import metric_changes
+from agenteval_tui.analysis.comparison import compare, compare_runs, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, Side
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
-from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.comparison_text import said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline, set_baseline_run
-from agenteval_tui.history.comparing import ComparedRun
+from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")
@@ -268,13 +267,13 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
 
 
 def test_very_many_cases_give_what_drawing_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agenteval_tui.analysis import comparison_overall
+    from agenteval_tui.analysis import comparison
 
     cases = [("passed" if n % 2 else "failed", "passed" if n % 3 else "failed") for n in range(90)]
     left = [made(f"t{n}", was, 10 * n + r, repetition=r) for n, (was, _) in enumerate(cases) for r in (1, 2)]
     right = [made(f"t{n}", now, 10 * n + r, side="B", repetition=r) for n, (_, now) in enumerate(cases) for r in (1, 2)]
     drawn = compare_runs(side(left), side(right), {}, {}).overall
-    monkeypatch.setattr(comparison_overall, "_MANY", 5)
+    monkeypatch.setattr(comparison, "_MANY", 5)
     normal = compare_runs(side(left), side(right), {}, {}).overall
     assert normal.p_value == pytest.approx(drawn.p_value, abs=0.02)
     assert normal.rate is not None

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.costs import Costs, Spent, costs_of, execution_costs
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.history.records import CostRow, ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import CostRow, ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 

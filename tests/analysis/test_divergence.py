@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, tree_of
-from agenteval_tui.analysis.divergence_words import said_of_fork, said_of_run
+from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence_text import said_of_fork, said_of_run
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 
@@ -27,10 +27,10 @@ def done(*steps: str | tuple[str, Any], error: str = "") -> Transcript:
 
 
 def tree(*runs: tuple[bool, Transcript], **options: Any) -> Tree:
-    return tree_of(Way(f"r{n}", passed, acts_of(one, **options)) for n, (passed, one) in enumerate(runs))
+    return tree_of(Trajectory(f"r{n}", passed, acts_of(one, **options)) for n, (passed, one) in enumerate(runs))
 
 
-def fork_of(*runs: tuple[bool, Transcript], **options: Any) -> Fork:
+def fork_of(*runs: tuple[bool, Transcript], **options: Any) -> BranchPoint:
     found = first_divergence(tree(*runs, **options))
     assert found is not None
     return found
@@ -147,7 +147,7 @@ def test_every_run_is_counted_once_at_every_step(runs: list[tuple[bool, list[Any
 def test_a_thousand_repetitions_that_part_late() -> None:
     alike = acts_of(done(*(("step", {"n": n}) for n in range(50)), "bye"))[:-1]
     ends = {good: acts_of(done(("right" if good else "wrong", None), "bye")) for good in (True, False)}
-    fork = first_divergence(tree_of(Way(f"r{n}", n % 3 == 0, (*alike, *ends[n % 3 == 0])) for n in range(1_000)))
+    fork = first_divergence(tree_of(Trajectory(f"r{n}", n % 3 == 0, (*alike, *ends[n % 3 == 0])) for n in range(1_000)))
     assert fork is not None
     assert fork.step == 51
     assert [(branch.passed, branch.failed) for branch in fork.branches] == [(0, 666), (334, 0)]

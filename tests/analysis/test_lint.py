@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui import places
 from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.text.problems import Problem
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import Problem
 
 BASE = """\
 name: S
@@ -114,7 +114,7 @@ def test_options_of_an_agent(tmp_path: Path) -> None:
 
 
 def test_the_users_agents_count_and_their_mistakes_too(tmp_path: Path) -> None:
-    folder = places.config_dir()
+    folder = directories.config_dir()
     folder.mkdir(parents=True)
     agents = folder / "agents.yaml"
     agents.write_text("mine: {kind: demo}\n", "utf-8")
@@ -144,7 +144,7 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
 
 
 def test_the_sample_suites_are_right() -> None:
-    loaded, problems = check_suites([places.bundled("sample_suites")])
+    loaded, problems = check_suites([directories.bundled("sample_suites")])
     assert loaded
     assert problems == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.text.problems import Problem
+from agenteval_tui.core.errors import Problem
 
 SUITE = """\
 name: S

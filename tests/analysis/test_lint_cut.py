@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.analysis.check_edit import check_edit
+from agenteval_tui.analysis.edit_validation import check_edit
 from agenteval_tui.analysis.lint import check_suite
-from agenteval_tui.suites.cut_texts import cut_texts, quote_cut_text
-from agenteval_tui.suites.edit_test import TestEdit
+from agenteval_tui.suites.editing import TestEdit
 from agenteval_tui.suites.load import load_suite, load_text
-from agenteval_tui.suites.save import FileChanged, SaveFailed
+from agenteval_tui.suites.unquoted_hash import cut_texts, quote_cut_text
+from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed
 
 SUITE = """\
 name: Shop   # the shop's

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.core.errors import Problem
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.text.problems import Problem
 
 SUITE = """\
 name: S

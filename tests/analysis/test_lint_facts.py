@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.analysis.lint_facts import facts_problems
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.analysis.lint_tool_names import facts_problems
+from agenteval_tui.core.errors import Problem
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import Problem
 from agenteval_tui.transcripts.codec import from_openai_messages
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy
 
-from agenteval_tui.analysis import paired
-from agenteval_tui.analysis.paired import detectable, difference_interval, sign_flip
+from agenteval_tui.analysis import permutation_test
+from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import mcnemar_exact, paired_bootstrap
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
@@ -71,7 +71,7 @@ def test_many_cases_give_the_bootstraps_interval() -> None:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paired, "_DRAWS", 12 * 400)  # the least that it draws: rougher, and quick
+    monkeypatch.setattr(permutation_test, "_DRAWS", 12 * 400)  # the least that it draws: rougher, and quick
     draw = random.Random(7)
     held = 0
     for seed in range(150):

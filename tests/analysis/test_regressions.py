@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from compared import NEW, NOON, OLD, Planned, answered, keep, text, two_executions
 
-from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, knowing
+from agenteval_tui.analysis.regression_gate import (
+    BaselineResult,
+    GateOptions,
+    compare_to_baseline,
+    with_cached_comparison,
+)
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, active, put
 from agenteval_tui.history.store import Store
@@ -24,8 +29,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def against(store: Store) -> Against:
-    found = against_baseline(store, store.execution("last"))
+def against(store: Store) -> BaselineResult:
+    found = compare_to_baseline(store, store.execution("last"))
     assert found is not None
     return found
 
@@ -46,27 +51,27 @@ def test_a_test_that_always_passed_regresses_and_a_flaky_one_beyond_chance_only(
         Planned("better", [YES] * 3, [RIGHT]),
         Planned("unknown", [NO], [RIGHT]),
     ], at_ms=NOON + 1)  # fmt: skip
-    assert against_baseline(store, store.execution(NEW)) is None, "there is no baseline yet"
+    assert compare_to_baseline(store, store.execution(NEW)) is None, "there is no baseline yet"
     set_baseline(store, OLD)
     found = against(store)
     assert {one.test for one in found.regressed} == {"always", "collapsed"}
     assert [one.test for one in found.by_chance] == ["flaky"]
     assert found.without_baseline == 1
-    (said,) = found.missed(Gates(no_regressions=True))
+    (said,) = found.missed(GateOptions(no_regressions=True))
     assert said.startswith("--no-regressions: 2 tests regressed (collapsed: 9/10, now 1/10 (Fisher's exact test: p")
     assert "always: 5/5, now 4/5" in said
     # 1, .8, .9, 0, 0 were 54 %; now .8, .6, .1, 0, 1 are 50 %.
-    assert found.missed(Gates(max_drop=0.05)) == []
-    (said,) = found.missed(Gates(max_drop=0.03))
+    assert found.missed(GateOptions(max_drop=0.05)) == []
+    (said,) = found.missed(GateOptions(max_drop=0.03))
     assert said == "--max-drop 3 %: the pass rate fell from 54 % to 50 % (-4 points)"
-    certainty = found.certainty(Gates(max_drop=0.05))
+    certainty = found.certainty(GateOptions(max_drop=0.05))
     assert "sign-flip test on 5 cases" in certainty
     assert certainty.endswith("a drop of 5 % would not have shown")
-    assert not Gates()
+    assert not GateOptions()
     # An execution that is its own baseline, or older than it, is compared with nothing.
     set_baseline(store, NEW)
-    assert against_baseline(store, store.execution(NEW)) is None
-    assert against_baseline(store, store.execution(OLD)) is None
+    assert compare_to_baseline(store, store.execution(NEW)) is None
+    assert compare_to_baseline(store, store.execution(OLD)) is None
 
 
 def test_what_is_known_is_not_computed_again(store: Store) -> None:
@@ -74,10 +79,10 @@ def test_what_is_known_is_not_computed_again(store: Store) -> None:
     set_baseline(store, OLD, who="ada")
     keep(store, NEW, [Planned("always", [YES] * 5, [RIGHT])])
     new = store.execution(NEW)
-    with knowing(NEW, None):
-        assert against_baseline(store, new) is None
-        assert against_baseline(store, new, quarantined=active(store)) is not None, "another question"
-    assert against_baseline(store, new) is not None
+    with with_cached_comparison(NEW, None):
+        assert compare_to_baseline(store, new) is None
+        assert compare_to_baseline(store, new, quarantined=active(store)) is not None, "another question"
+    assert compare_to_baseline(store, new) is not None
 
 
 def test_errors_are_no_regressions(store: Store) -> None:
@@ -96,17 +101,17 @@ def test_what_is_in_quarantine_is_shown_and_does_not_gate(store: Store) -> None:
     set_baseline(store, OLD)
     assert {one.test for one in against(store).regressed} == {"t", "u"}
     day = 86_400_000
-    from agenteval_tui.text.identity import now_ms
+    from agenteval_tui.core.ids import now_ms
 
     put(store, Quarantine("/s", "t", now_ms() + day, reason="flaky since May")).result()
     put(store, Quarantine("/s", "u", now_ms() + day, criterion="wobbly")).result()
     found = against(store)
     assert found.regressed == ()
-    assert found.missed(Gates(True, 0.0)) == []
+    assert found.missed(GateOptions(True, 0.0)) == []
     shown = {one.test: one for one in found.shown.in_state("worse")}
     assert shown["t"].quarantine == "flaky since May"
     assert not shown["u"].quarantine, "only a criterion of it is"
     assert found.gating.counts() == {"criteria": 1}, "without the criterion u passes as before"
-    later = against_baseline(store, store.execution(NEW), quarantined=active(store, now_ms() + 2 * day))
+    later = compare_to_baseline(store, store.execution(NEW), quarantined=active(store, now_ms() + 2 * day))
     assert later is not None
     assert len(later.regressed) == 2, "a quarantine ends"

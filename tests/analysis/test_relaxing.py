@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.relaxing import Suggestion, suggest
-from agenteval_tui.analysis.workbench import Workbench
+from agenteval_tui.analysis.workbench import Suggestion, Workbench, suggest
 from agenteval_tui.grading.results import Outcome
 
 SUITE = """\

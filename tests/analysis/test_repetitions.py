@@ -15,7 +15,7 @@ from agenteval_tui.analysis.repetitions import (
     runs_to_choose,
     said_of_divergence,
 )
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.analysis import statistics as own
-from agenteval_tui.analysis.distributions import student_t_quantile
+from agenteval_tui.analysis.statistics import student_t_quantile
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")

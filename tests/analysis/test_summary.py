@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.records import RunRow
 
 
 def row(test: str, status: str, repetition: int = 1, **more: object) -> RunRow:

@@ -15,30 +15,23 @@ from jsonschema import Draft202012Validator
 from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
 
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.time_buckets import HOUR_MS, bins_between, bucket_size, midnight_ms, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_bins import (
-    HOUR_MS,
-    bins_between,
-    chosen_by,
-    midnight_ms,
-    window_ms,
-    window_words,
-)
-from agenteval_tui.analysis.trend_extras import criterion_labels, extras
 from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_json import to_csv, to_json
-from agenteval_tui.analysis.trends import MEASURES, Wanted, groups_of, trend
+from agenteval_tui.analysis.trend_scores import criterion_labels, extras
+from agenteval_tui.analysis.trends import MEASURES, TrendQuery, groups_of, trend
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as history_trends
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName
-from agenteval_tui.text.problems import AgentevalError
 
 NOW = NOON + 3_600_000
-ALL = Wanted(None, NOW)
+ALL = TrendQuery(None, NOW)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +71,7 @@ def test_days_are_those_of_the_local_clock(zone: None) -> None:
 )  # fmt: skip
 def test_windows_are_read_and_said(text: str, milliseconds: int | None, words: str) -> None:
     assert window_ms(text) == milliseconds
-    assert window_words(milliseconds) == words
+    assert window_label(milliseconds) == words
 
 
 @pytest.mark.parametrize("text", ["", "7", "d", "-3d", "0h", "nan h", "1e99w", "7 years"])
@@ -88,7 +81,7 @@ def test_what_is_no_window_is_refused(text: str) -> None:
 
 
 def test_the_pieces_fit_the_span() -> None:
-    assert [chosen_by(span) for span in (HOUR_MS, 2 * DAY, 3 * DAY, 92 * DAY, 93 * DAY)] == [
+    assert [bucket_size(span) for span in (HOUR_MS, 2 * DAY, 3 * DAY, 92 * DAY, 93 * DAY)] == [
         "hour", "hour", "day", "day", "week",
     ]  # fmt: skip
 
@@ -112,14 +105,14 @@ def test_a_bin_says_what_stats_says_of_its_execution(store: Store) -> None:
 
 
 def test_days_without_runs_are_gaps_and_errors_are_no_verdicts(store: Store) -> None:
-    found = trend(store, Wanted(NOON - 35 * DAY, NOW, "day"))
+    found = trend(store, TrendQuery(NOON - 35 * DAY, NOW, "day"))
     (one,) = found.series
     ran = [point is not None for point in one.points]
     assert ran.count(True) == DAYS
     assert not any(ran[:5])
     errors = [point for point in one.points if point is not None and point.errors]
     assert [(point.errors, point.n) for point in errors] == [(3, 6)]
-    counted = trend(store, Wanted(NOON - 35 * DAY, NOW, "day", count_errors=True)).series[0]
+    counted = trend(store, TrendQuery(NOON - 35 * DAY, NOW, "day", count_errors=True)).series[0]
     assert [point.n for point in counted.points if point is not None and point.errors] == [9]
 
 
@@ -176,7 +169,7 @@ def test_runs_without_a_time_stand_at_their_execution(tmp_path: Path) -> None:
     with filled(tmp_path / "h.db", range(28, 30)) as store:
         record, runs = execution(20)
         store.import_runs(record, undated(runs))
-        found = trend(store, Wanted(NOON - 20 * DAY, NOW, "day"), ("tokens",))
+        found = trend(store, TrendQuery(NOON - 20 * DAY, NOW, "day"), ("tokens",))
         points = [point.n if point is not None else 0 for point in found.series[0].points]
         assert sum(points) == 27
         at = [number for number, n in enumerate(points) if n]
@@ -184,8 +177,8 @@ def test_runs_without_a_time_stand_at_their_execution(tmp_path: Path) -> None:
             True
         ]
         assert found.series[0].spent["tokens"][at[0]] is not None
-        assert trend(store, Wanted(None, NOW, "execution")).bins[0].execution == "EXECUTION-20"
-        assert sum(one.n for one in extras(store, Wanted(None, NOW)).scores) == 54
+        assert trend(store, TrendQuery(None, NOW, "execution")).bins[0].execution == "EXECUTION-20"
+        assert sum(one.n for one in extras(store, TrendQuery(None, NOW)).scores) == 54
 
 
 def test_an_empty_history_has_no_trend(tmp_path: Path) -> None:
@@ -232,7 +225,7 @@ def test_the_executions_of_a_piece_of_time(store: Store) -> None:
 
 
 def test_an_alert_fires_below_its_threshold_and_not_at_it(store: Store) -> None:
-    day = Wanted(NOON - DAY // 2, NOW)
+    day = TrendQuery(NOON - DAY // 2, NOW)
     rate = trend(store, day).series[0].overall.rate
     assert rate == pytest.approx(8 / 9)
     assert rate is not None
@@ -245,10 +238,10 @@ def test_an_alert_fires_below_its_threshold_and_not_at_it(store: Store) -> None:
 
 def test_only_errors_are_no_verdict_and_no_run_is_empty(store: Store) -> None:
     at = NOON - 20 * DAY
-    broken = Wanted(at - 1, at + HOUR_MS, tests=("greeting",))
+    broken = TrendQuery(at - 1, at + HOUR_MS, tests=("greeting",))
     assert [one.state for one in watch(store, broken, 0.5, NOW).alerts] == ["errors"]
     assert watch(store, replace(broken, count_errors=True), 0.5, NOW).fired
-    assert [one.state for one in watch(store, Wanted(0, 1), 0.5, NOW).alerts] == ["empty"]
+    assert [one.state for one in watch(store, TrendQuery(0, 1), 0.5, NOW).alerts] == ["empty"]
 
 
 def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
@@ -267,7 +260,7 @@ def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
 
 
 def test_the_document_has_its_schema_and_the_table_its_lines(store: Store) -> None:
-    for wanted in (ALL, replace(ALL, group="agent", by="week"), Wanted(0, 1)):
+    for wanted in (ALL, replace(ALL, group="agent", by="week"), TrendQuery(0, 1)):
         found = trend(store, wanted, MEASURES)
         document = to_json(found, extras(store, wanted), watch(store, wanted, 0.5, NOW))
         Draft202012Validator(schema("trends")).validate(document)
@@ -282,7 +275,7 @@ def test_the_cap_is_of_the_runs_that_were_asked_for(tmp_path: Path) -> None:
     """Runs of another suite, however new, take no place from those that were asked for."""
     store = filled(tmp_path / "h.db", range(4))
     desk = tuple(one.row for one in store.read(history_trends.tests_known) if one.suite_key == DESK)
-    only = history_trends.Picked(0, NOON + DAY, tests=desk)
+    only = history_trends.SelectedRuns(0, NOON + DAY, tests=desk)
     # 36 runs in all, nine a day; twelve of the desk, the last three of each day, a second apart.
     assert store.read(lambda c: history_trends.newest_runs(c, only, 12)) == (0, False)
     sixth = NOON - (DAYS - 1 - 2) * DAY + 6_000
@@ -297,11 +290,11 @@ def test_a_ledger_of_a_quiet_suite_is_not_cut_by_a_busy_one(tmp_path: Path, monk
         record, runs = execution(day)
         kept = [one for one in runs if (one[0].suite_key == DESK) == (day == 0)]
         store.import_runs(record, iter(kept))
-    found = ledger(store, Wanted(None, NOON + DAY, suites=(DESK,)), NOON)
+    found = ledger(store, TrendQuery(None, NOON + DAY, suites=(DESK,)), NOON)
     assert [(one.test_id, one.n) for one in found.tests] == [("greeting", 3)]
     assert not found.cut
-    assert [one.criterion for one in extras(store, Wanted(None, NOON + DAY, suites=(DESK,))).scores] != []
-    assert ledger(store, Wanted(None, NOON + DAY), NOON).cut
+    assert [one.criterion for one in extras(store, TrendQuery(None, NOON + DAY, suites=(DESK,))).scores] != []
+    assert ledger(store, TrendQuery(None, NOON + DAY), NOON).cut
     store.close()
 
 
@@ -310,7 +303,7 @@ def test_runs_without_a_time_of_their_own_are_in_the_cap(tmp_path: Path) -> None
     for day in range(3):
         record, runs = execution(day)
         store.import_runs(record, undated(runs))
-    picked = history_trends.Picked(0, NOON + DAY)
+    picked = history_trends.SelectedRuns(0, NOON + DAY)
     assert store.read(lambda c: history_trends.newest_runs(c, picked, 27)) == (0, False)
     middle = NOON - (DAYS - 1 - 1) * DAY
     assert store.read(lambda c: history_trends.newest_runs(c, picked, 10)) == (middle + 1, True)

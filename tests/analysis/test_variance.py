@@ -9,25 +9,25 @@ import pytest
 from jsonschema import Draft202012Validator
 from trend_made import DAY, DESK, NOON, SHOP, filled
 
-from agenteval_tui.analysis.gating import gating
 from agenteval_tui.analysis.judge_variance import split
-from agenteval_tui.analysis.trends import Wanted
+from agenteval_tui.analysis.quarantine_gate import gating
+from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.questions import Reply
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, Transcript
 
 NOW = NOON + 3_600_000
-ALL = Wanted(None, NOW)
+ALL = TrendQuery(None, NOW)
 
 
 def test_all_variance_is_the_agents_where_the_judge_is_steady() -> None:
@@ -86,7 +86,7 @@ def test_the_least_predictable_stand_first_with_their_criteria(tmp_path: Path) -
             ("refunds", "right"),
         ]
         # Of few runs nothing is suggested; what is in quarantine is not suggested again.
-        day = ledger(store, Wanted(NOON - 1, NOW), NOW)
+        day = ledger(store, TrendQuery(NOON - 1, NOW), NOW)
         assert [one.test_id for one in day.flaky] == ["refunds"]
         assert day.suggestions() == []
         quarantines.put(store, Quarantine(SHOP, "refunds", NOW + DAY, "right", at_ms=NOW)).result()

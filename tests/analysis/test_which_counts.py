@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
 
-from agenteval_tui.analysis import ab, review, summary
+from agenteval_tui.analysis import ab, review_queue, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
-from agenteval_tui.analysis.comparison_rows import row_changes
+from agenteval_tui.analysis.comparison import row_changes
 from agenteval_tui.analysis.comparison_suites import paired_suites
-from agenteval_tui.analysis.gating import gating
+from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
-from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, has_regressed
+from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions, compare_to_baseline, has_regressed
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.trend_alerts import Alert, _state
-from agenteval_tui.analysis.trend_extras import Scores, criterion_labels
-from agenteval_tui.analysis.trends import Wanted, figures, groups_of, pick
-from agenteval_tui.analysis.triage import Later, why_open
+from agenteval_tui.analysis.trend_scores import Scores, criterion_labels
+from agenteval_tui.analysis.trends import TrendQuery, figures, groups_of, select_runs
+from agenteval_tui.analysis.triage import Recurrence, open_reason
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, Quarantined
@@ -156,7 +156,7 @@ def test_results_that_differ_from_their_labels_are_those_of_the_execution_that_w
         store.label(second.id, passed=True, criterion="answer").result()  # as it was graded
 
     def found(**wanted: Any) -> set[str]:
-        return {item.address for item in review.queue(store, review.Wanted(**wanted))}
+        return {item.address for item in review_queue.queue(store, review_queue.ReviewFilter(**wanted))}
 
     def due(execution: str) -> set[str]:
         first, second = store.runs_of_execution(execution)
@@ -190,8 +190,8 @@ def test_a_wanted_suite_is_its_name_or_its_place(store: Store) -> None:
     keep(store, NEW, [Planned("t", [NICE], [text("x")])], suite="/b/s.yaml", at_ms=NOON + 5)
 
     def tests(*suites: str) -> int:
-        wanted = Wanted(None, NOON + 9, suites=suites)
-        picked = store.read(lambda c: pick(c, wanted))
+        wanted = TrendQuery(None, NOON + 9, suites=suites)
+        picked = store.read(lambda c: select_runs(c, wanted))
         return -1 if picked.tests is None else len(picked.tests)
 
     assert tests() == -1
@@ -332,30 +332,32 @@ def test_a_drop_of_what_is_allowed_is_allowed(store: Store) -> None:
     keep(store, OLD, [Planned("t", [NICE] * 4, [text("You")])])
     keep(store, NEW, [Planned("t", [NICE, NICE, NICE, answered("")], [text("You")])], at_ms=NOON + 5)
     set_baseline(store, OLD)
-    found = against_baseline(store, store.execution(NEW))
-    assert isinstance(found, Against)
-    assert found.missed(Gates(max_drop=0.25)) == []
-    assert len(found.missed(Gates(max_drop=0.24))) == 1
-    assert found.missed(Gates()) == []
-    assert [bool(one) for one in (Gates(), Gates(True), Gates(max_drop=0.0), Gates(True, 0.1))] == [
+    found = compare_to_baseline(store, store.execution(NEW))
+    assert isinstance(found, BaselineResult)
+    assert found.missed(GateOptions(max_drop=0.25)) == []
+    assert len(found.missed(GateOptions(max_drop=0.24))) == 1
+    assert found.missed(GateOptions()) == []
+    assert [
+        bool(one) for one in (GateOptions(), GateOptions(True), GateOptions(max_drop=0.0), GateOptions(True, 0.1))
+    ] == [
         False,
         True,
         True,
         True,
     ]
-    assert len(found.missed(Gates(no_regressions=True))) == 1
+    assert len(found.missed(GateOptions(no_regressions=True))) == 1
 
 
 # Decisions
 
 
-NOTHING_LATER = Later()
+NOTHING_LATER = Recurrence()
 
 
-def why(decision: str = "ignore", later: Later = NOTHING_LATER, now: int = 99, **more: Any) -> str:
+def why(decision: str = "ignore", later: Recurrence = NOTHING_LATER, now: int = 99, **more: Any) -> str:
     context = more.pop("context", Context(("v1",), (("/s/x.yaml", "t"),), 2, 20))
     group = SimpleNamespace(trend="known", cause=SimpleNamespace(criterion="c"), tests=(("/s/x.yaml", "t"),))
-    return why_open(group, Decision("s", decision, context=context, **more), later, Quarantined({}), now)  # type: ignore[arg-type]
+    return open_reason(group, Decision("s", decision, context=context, **more), later, Quarantined({}), now)  # type: ignore[arg-type]
 
 
 def test_a_decision_is_open_again_at_its_date() -> None:
@@ -364,24 +366,24 @@ def test_a_decision_is_open_again_at_its_date() -> None:
 
 
 def test_a_suite_that_moved_is_no_other_test() -> None:
-    assert why(later=Later(tests=(("/elsewhere/x.yaml", "t"),))) == ""
-    assert why(later=Later(tests=(("/s/y.yaml", "t"),))) == "it is in t too"
-    assert why(later=Later(tests=(("/s/y.yaml", "t"), ("/s/y.yaml", "u")))) == "it is in t and 1 more too"
+    assert why(later=Recurrence(tests=(("/elsewhere/x.yaml", "t"),))) == ""
+    assert why(later=Recurrence(tests=(("/s/y.yaml", "t"),))) == "it is in t too"
+    assert why(later=Recurrence(tests=(("/s/y.yaml", "t"), ("/s/y.yaml", "u")))) == "it is in t and 1 more too"
 
 
 def test_what_opens_a_decision_again_depends_on_it() -> None:
-    changed, grown = Later(versions=("v2",)), Later(failed=9, runs=20)
+    changed, grown = Recurrence(versions=("v2",)), Recurrence(failed=9, runs=20)
     said = {one: (bool(why(one, changed)), bool(why(one, grown))) for one in ("accept", "fix", "label", "ignore")}
     assert said == {"accept": (True, True), "fix": (True, False), "label": (True, False), "ignore": (True, True)}
-    assert why(later=Later(versions=("v1",))) == ""
+    assert why(later=Recurrence(versions=("v1",))) == ""
     assert why(later=changed, context=Context((), (("/s/x.yaml", "t"),), 2, 20)) == "", (
         "an agent's error has no version"
     )
-    assert why(later=Later(failed=2, runs=20)) == ""
-    assert why(later=Later(failed=3, runs=20)) == "", "by chance"
+    assert why(later=Recurrence(failed=2, runs=20)) == ""
+    assert why(later=Recurrence(failed=3, runs=20)) == "", "by chance"
     # The weightier reason is said.
-    assert why(later=Later(("v2",), (("/s/y.yaml", "u"),), 9, 20), until_ms=1) == "its date is over"
-    assert why(later=Later(("v2",), (("/s/y.yaml", "u"),), 9, 20)) == "the criterion was changed"
+    assert why(later=Recurrence(("v2",), (("/s/y.yaml", "u"),), 9, 20), until_ms=1) == "its date is over"
+    assert why(later=Recurrence(("v2",), (("/s/y.yaml", "u"),), 9, 20)) == "the criterion was changed"
 
 
 # Labels beside judges

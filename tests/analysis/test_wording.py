@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.analysis.wording import (
+from agenteval_tui.analysis.text_diff import (
     ArgumentChange,
     compare_arguments,
     compare_texts,

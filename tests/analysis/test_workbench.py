@@ -12,11 +12,11 @@ from agenteval_tui.analysis import workbench
 from agenteval_tui.analysis.lint import check_loaded, check_suites
 from agenteval_tui.analysis.overview import overview, with_known_problems, with_problems, with_summaries
 from agenteval_tui.analysis.workbench import Workbench
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import foreign_result
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.suites.save import save_config
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
 SUITE = """\

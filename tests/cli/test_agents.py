@@ -13,7 +13,7 @@ from dialects import ANTHROPIC, Call, Text
 from scripted import Answer, Request
 from threaded import serving
 
-from agenteval_tui.places import config_dir
+from agenteval_tui.core.directories import config_dir
 
 
 def handler(request: Request) -> Answer:

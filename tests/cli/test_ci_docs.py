@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "ci.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -27,7 +27,7 @@ STEPS = WORKFLOW["jobs"]["evals"]["steps"]
 def checkout(tmp_path: Path) -> Path:
     """A repository with the sample suites in `evals/`, as a builder has it."""
     # Those whose agent answers at once: a job has other things to do than to wait for one that plays its pauses.
-    samples = places.bundled("sample_suites")
+    samples = directories.bundled("sample_suites")
     shutil.copytree(samples, tmp_path / "repo" / "evals", ignore=shutil.ignore_patterns("shop-sql*", "support*"))
     return tmp_path / "repo"
 

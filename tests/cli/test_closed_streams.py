@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui import __main__ as entrance
-from agenteval_tui import descriptors, places
-from agenteval_tui.cli import validate
-from agenteval_tui.runs.live import ExecutionRequest
-from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.cli.commands import validate
+from agenteval_tui.core import directories, standard_streams
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import PlanOptions
 
 SUITE = """\
 name: Suite
@@ -69,7 +69,7 @@ def test_a_reader_who_has_gone_is_no_error(words: list[str]) -> None:
 def test_nothing_is_written_into_a_file_that_got_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     """The first file that is opened would be number 2."""
     source = (
-        "from agenteval_tui.descriptors import open_missing_descriptors as opened\n"
+        "from agenteval_tui.core.standard_streams import open_missing_descriptors as opened\n"
         "opened(); opened()\n"
         "import os, sys\n"
         f"file = open({str(tmp_path / 'history')!r}, 'w')\n"
@@ -86,7 +86,7 @@ def test_nothing_is_written_into_a_file_that_got_the_number_of_a_closed_stream(t
 
 def test_open_streams_are_left_alone() -> None:
     before = (sys.stdin, sys.stdout, sys.stderr)
-    descriptors.open_missing_descriptors()
+    standard_streams.open_missing_descriptors()
     assert (sys.stdin, sys.stdout, sys.stderr) == before
 
 
@@ -106,7 +106,7 @@ def test_an_error_in_the_program_is_said_in_one_line_and_its_traceback_kept(
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert kind.__name__ in said
-    log = places.data_dir() / "errors.log"
+    log = directories.data_dir() / "errors.log"
     assert str(log) in said
     kept = log.read_text("utf-8")
     assert "in broken" in kept
@@ -124,7 +124,7 @@ def test_an_error_before_the_command_line_is_there_is_no_1() -> None:
     assert ended.returncode == 3
     assert len(ended.stderr.splitlines()) == 1
     assert "ZeroDivisionError" in ended.stderr
-    assert "ZeroDivisionError" in (places.data_dir() / "errors.log").read_text("utf-8")
+    assert "ZeroDivisionError" in (directories.data_dir() / "errors.log").read_text("utf-8")
 
 
 def test_an_error_in_an_executions_process_is_told_and_kept() -> None:
@@ -143,7 +143,7 @@ def test_an_error_in_an_executions_process_is_told_and_kept() -> None:
     )
     assert ended.returncode == 3
     assert b"KeyError" in ended.stdout
-    assert "KeyError" in (places.data_dir() / "errors.log").read_text("utf-8")
+    assert "KeyError" in (directories.data_dir() / "errors.log").read_text("utf-8")
 
 
 def test_a_log_that_is_a_fifo_or_a_folder_holds_nobody_up(
@@ -153,10 +153,10 @@ def test_a_log_that_is_a_fifo_or_a_folder_holds_nobody_up(
         raise IndexError
 
     monkeypatch.setattr(validate.command, "callback", broken)
-    places.data_dir().mkdir(parents=True, exist_ok=True)
-    os.mkfifo(places.data_dir() / "errors.log")
+    directories.data_dir().mkdir(parents=True, exist_ok=True)
+    os.mkfifo(directories.data_dir() / "errors.log")
     assert entrance.main(["validate", "."]) == 3
-    (places.data_dir() / "errors.log").unlink()
-    (places.data_dir() / "errors.log").mkdir()
+    (directories.data_dir() / "errors.log").unlink()
+    (directories.data_dir() / "errors.log").mkdir()
     assert entrance.main(["validate", "."]) == 3
     assert capsys.readouterr().err.count("IndexError") == 2

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from compared import OLD, two_executions, write_suite
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 
 
@@ -18,7 +18,7 @@ from agenteval_tui.history.store import Store
 def compared(tmp_path: Path) -> Path:
     """The suite's file; both executions are in the history."""
     suite = write_suite(tmp_path / "suites")
-    with Store.open(places.history_file(None)) as store:
+    with Store.open(directories.history_file(None)) as store:
         two_executions(store, str(suite))
     return suite
 

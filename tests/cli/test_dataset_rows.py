@@ -12,17 +12,17 @@ import pytest
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
 from agenteval_tui.analysis.comparison_sides import execution_side
-from agenteval_tui.analysis.comparison_words import said_of_rows
-from agenteval_tui.analysis.regressions import Gates, against_baseline
-from agenteval_tui.analysis.trends import Wanted
+from agenteval_tui.analysis.comparison_text import said_of_rows
+from agenteval_tui.analysis.regression_gate import GateOptions, compare_to_baseline
+from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.exchange.comparison_json import comparison_document
-from agenteval_tui.exchange.comparison_md import comparison_md
+from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.formats.exporters.comparison_json import comparison_document
+from agenteval_tui.formats.exporters.comparison_md import comparison_md
 from agenteval_tui.history.baselines import set_baseline
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import RowKeys
-from agenteval_tui.text.identity import new_id, now_ms
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.compare_lines import detail_lines
 from agenteval_tui.tui.presenters.compare_rows import rows_of
@@ -96,9 +96,9 @@ def test_a_regression_shows_wherever_the_rows_stand(store: Store, turn: Callable
     was, now = plain(TWENTY, TWENTY[14:]), turn(plain(TWENTY, TWENTY[8:]))
     set_baseline(store, keep(store, was))
     keep(store, now)
-    found = against_baseline(store, store.execution("last"))
+    found = compare_to_baseline(store, store.execution("last"))
     assert found is not None
-    (missed,) = found.missed(Gates(no_regressions=True))
+    (missed,) = found.missed(GateOptions(no_regressions=True))
     assert "t: 14/20, now 8/20 (paired over 20 rows: p = 0.031)" in missed
     (test,) = found.shown.tests
     assert [row.state for row in test.rows].count("worse") == 6
@@ -114,7 +114,7 @@ def test_an_agent_that_does_the_same_is_neither_changed_nor_flaky(
     rows = plain(TWENTY, TWENTY[14:])
     _, test = both(store, rows, turn(rows))
     assert (test.state, test.difference) == ("same", 0.0)
-    assert not ledger(store, Wanted(None, now_ms() + 10_000), now_ms()).flaky
+    assert not ledger(store, TrendQuery(None, now_ms() + 10_000), now_ms()).flaky
     assert len(store.read(lambda c: c.execute("SELECT 1 FROM dataset_rows").fetchall())) == len(test.rows)
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.cli.db import megabytes
-from agenteval_tui.cli.db_prune import cutoff
+from agenteval_tui.cli.commands.db import cutoff, megabytes
 from agenteval_tui.cli.main import main
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 DAY = 86_400_000
 SUITE = """\

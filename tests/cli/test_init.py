@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.registry import BUILT_IN, option_problems
-from agenteval_tui.cli.init_files import KINDS, TRUSTED
+from agenteval_tui.cli.commands.init import KINDS, TRUSTED
 from agenteval_tui.suites.agents_file import read_agents_file
 
 

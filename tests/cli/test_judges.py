@@ -164,7 +164,7 @@ def test_stored_runs_are_graded_again_without_asking(
 
 
 def test_given_transcripts_are_judged_when_asked_for(cli: Any, server: ScriptedServer, tmp_path: Path) -> None:
-    from agenteval_tui.places import config_dir
+    from agenteval_tui.core.directories import config_dir
 
     config_dir().mkdir(parents=True)
     judge = {"kind": "openai", "base_url": server.url, "model": "judge-1", "stream": False}
@@ -219,8 +219,8 @@ def test_functions_run_only_with_trust(cli: Any, suite: Path) -> None:
 
 def test_the_workbench_grades_with_what_was_said(cli: Any, suite: Path, server: ScriptedServer) -> None:
     from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.core.directories import history_file
     from agenteval_tui.history.store import Store
-    from agenteval_tui.places import history_file
 
     cli("run", suite, "--judge", "strict", "--repeat", "3")
     asked = len(server.requests)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from terminal import Terminal
 
+from agenteval_tui.core.directories import history_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.places import history_file
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.events import Ended, Snapshot, TextStreamed, decode_event
 
@@ -267,7 +267,7 @@ def test_ctrl_c_while_it_starts_leaves_nothing_behind(cli: Any, slow: Path, monk
 
 
 def test_lines_need_no_streams(cli: Any, suite: Path) -> None:
-    from agenteval_tui.cli.watching import watch
+    from agenteval_tui.cli.attach_client import watch
     from agenteval_tui.runs.events import Event
 
     paced(suite, good=1, bad=0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui import places
 from agenteval_tui.__main__ import main
-from agenteval_tui.text.problems import path_error
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import path_error
 
 LONG = "x" * 300
 WAYS = [
@@ -43,7 +43,7 @@ def test_it_is_one_sentence_and_no_error_in_the_program(
     said = capsys.readouterr().err
     assert "error in the program" not in said
     assert "Errno" not in said
-    assert not (places.data_dir() / "errors.log").exists()
+    assert not (directories.data_dir() / "errors.log").exists()
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == [], "nothing is half-written"
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agenteval_tui import places
-from agenteval_tui.cli.doctor import command as doctor
-from agenteval_tui.own_files import LARGEST, read_small
-from agenteval_tui.runs.configured import configured
+from agenteval_tui.cli.commands.doctor import command as doctor
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import LARGEST, read_small
+from agenteval_tui.runs.agent_factory import configured
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.drafts import _read as read_draft
+from agenteval_tui.tui.draft_store import _read as read_draft
 from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.themes import load_theme
@@ -110,7 +110,7 @@ def test_a_draft_that_is_none_is_no_draft(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", MADE)
 def test_the_doctor_looks_at_all_of_them(kind: str) -> None:
-    for folder, name in ((places.config_dir(), "keys.yaml"), (places.data_dir(), "trust.json")):
+    for folder, name in ((directories.config_dir(), "keys.yaml"), (directories.data_dir(), "trust.json")):
         folder.mkdir(parents=True, exist_ok=True)
         MADE[kind](folder / name)
     ended = CliRunner().invoke(doctor, ["--json"], standalone_mode=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.cli.serve import app_command
+from agenteval_tui.cli.commands.serve import app_command
+from agenteval_tui.core import directories
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def test_neither_the_folder_nor_a_relative_pythonpath_is_looked_in(
 ) -> None:
     if path is not None:
         monkeypatch.setenv("PYTHONPATH", path)
-    command = places.own_command("agenteval_tui", "--version")
-    done = subprocess.run(command, env=places.own_environment(), capture_output=True, text=True, check=True)
+    command = directories.own_command("agenteval_tui", "--version")
+    done = subprocess.run(command, env=directories.own_environment(), capture_output=True, text=True, check=True)
     assert "agenteval" in done.stdout
     assert not planted.exists()
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import own_files, places
-from agenteval_tui.agents.programs import process
-from agenteval_tui.own_files import make_private
+from agenteval_tui.agents.process import child_process
+from agenteval_tui.core import directories, private_files
+from agenteval_tui.core.private_files import make_private
 from agenteval_tui.runs import client
-from agenteval_tui.runs.live import live_dir
+from agenteval_tui.runs.live_registry import live_dir
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.tui.drafts import Drafts
+from agenteval_tui.tui.draft_store import Drafts
 
 
 @pytest.fixture(autouse=True, params=[0o000, 0o022, 0o077, 0o777])
@@ -45,8 +45,8 @@ def test_every_folder_and_file_is_private(tmp_path: Path, cli: Any) -> None:
     live_dir()
     client._log_file()
     Drafts().keep("k", "s", "t", "p", {})
-    own_files.log_error(ValueError("x"), "testing", places.data_dir())
-    process.bytecode_dir()
+    private_files.log_error(ValueError("x"), "testing", directories.data_dir())
+    child_process.bytecode_dir()
     assert cli("history").code == 0
     assert cli("import", Path(__file__).parents[2] / "tests" / "nothing").code == 2
     assert open_places(tmp_path / "base") == []
@@ -67,7 +67,7 @@ def test_a_list_of_trusted_folders_that_others_may_write_counts_for_nothing(tmp_
     suites.mkdir(mode=0o700)
     suites.chmod(0o700)
     Trust.load().trust(suites)
-    file = places.data_dir() / "trust.json"
+    file = directories.data_dir() / "trust.json"
     changed = file if place == "file" else file.parent
     changed.chmod(0o770 if place == "group" else 0o777)
     trust = Trust.load()
@@ -75,7 +75,7 @@ def test_a_list_of_trusted_folders_that_others_may_write_counts_for_nothing(tmp_
     assert f"other users may write to {changed}" in trust.why_not(suites)
     trust.trust(suites)  # the user says so anew: from now on nobody else can
     assert Trust.load().is_trusted(suites)
-    assert open_places(places.data_dir()) == []
+    assert open_places(directories.data_dir()) == []
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
@@ -84,5 +84,5 @@ def test_a_list_of_another_user_counts_for_nothing(tmp_path: Path) -> None:
     suites.mkdir()
     suites.chmod(0o700)
     Trust.load().trust(suites)
-    os.chown(places.data_dir() / "trust.json", 12345, 12345)
+    os.chown(directories.data_dir() / "trust.json", 12345, 12345)
     assert "belongs to another user" in Trust.load().why_not(suites)

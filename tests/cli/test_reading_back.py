@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import places
 from agenteval_tui.cli.output import Output, duration, json_text, percent, plural
-from agenteval_tui.exchange.schemas import SCHEMAS, schema
+from agenteval_tui.core import directories
+from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -186,7 +186,7 @@ def test_the_sample_suites_fit_the_schema_of_a_suite() -> None:
     from jsonschema import Draft202012Validator
 
     validator = Draft202012Validator(schema("suite"))
-    for path in places.bundled("sample_suites").rglob("*.suite.yaml"):
+    for path in directories.bundled("sample_suites").rglob("*.suite.yaml"):
         validator.validate(yaml.safe_load(path.read_text("utf-8")))
 
 
@@ -218,7 +218,7 @@ def test_doctor(cli, suite: Path, tmp_path: Path) -> None:
     broken = cli("--db", bad, "doctor")
     assert broken.code == 3
     assert "✗ history" in broken.out
-    config = places.config_dir()
+    config = directories.config_dir()
     config.mkdir(parents=True, exist_ok=True)
     (config / "agents.yaml").write_text("a: [\n", "utf-8")
     wrong = cli("doctor")

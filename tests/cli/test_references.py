@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from failing import make
 
+from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.open import _found
 from agenteval_tui.cli.standard_input import read_standard_input, standard_input_file
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 
 @pytest.fixture

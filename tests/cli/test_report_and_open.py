@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.open import _found
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.cli.exits import exit_code, read_rate
+from agenteval_tui.cli.exit_codes import exit_code, read_rate
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 ROOT = Path(__file__).resolve().parents[2]
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -220,16 +220,16 @@ def _ended(db: Path) -> int:
 @pytest.mark.e2e
 # What it does without one is checked where the README's commands run.
 def test_the_demo_on_a_terminal_opens_the_app(cli, monkeypatch) -> None:
-    from agenteval_tui import places
-    from agenteval_tui.cli import demo
+    from agenteval_tui.cli.commands import demo
+    from agenteval_tui.core import directories
 
     monkeypatch.setattr(demo, "on_a_terminal", lambda: True)
     assert cli("demo").code == 0
     (start,) = cli.opened
-    assert start.db == places.demo_history()
+    assert start.db == directories.demo_history()
     (copies,) = start.paths
-    samples = places.bundled("sample_suites")
-    assert copies.is_relative_to(places.demo_dir())
+    samples = directories.bundled("sample_suites")
+    assert copies.is_relative_to(directories.demo_dir())
     assert {one.relative_to(copies) for one in copies.rglob("*")} == {
         one.relative_to(samples) for one in samples.rglob("*")
     }

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis.statistics import wilson
-from agenteval_tui.cli.exits import exit_code, read_seconds
+from agenteval_tui.cli.exit_codes import exit_code, read_seconds
 from agenteval_tui.cli.run_options import runs_apart
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 
 
 @pytest.mark.parametrize(

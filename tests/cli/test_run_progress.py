@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.run_progress import HEARTBEAT_S, Known, RunProgress
+from agenteval_tui.cli.run_progress import HEARTBEAT_S, ProgressState, RunProgress
 from agenteval_tui.runs.events import (
     AgentFinished,
     AttemptFailed,
@@ -17,7 +17,7 @@ from agenteval_tui.runs.events import (
     RunStarted,
     Throttled,
 )
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
 
 
 class Screen:
@@ -27,7 +27,7 @@ class Screen:
         self.stream = io.StringIO()
         self.now = 0.0
         self.seq = 0
-        known = Known(lambda run: (), lambda run: "start the server")
+        known = ProgressState(lambda run: (), lambda run: "start the server")
         self.progress = RunProgress(Output(self.stream, {}), known, clock=lambda: self.now)
         refs = tuple(
             RunRef(f"T{test}R{number}", f"test-{test}", f"Test {test}", "", 0, number, "mine")
@@ -115,7 +115,7 @@ def test_who_comes_later_is_shown_the_same_lines() -> None:
     view = ExecutionView()
     view.apply(first.progress.view.snapshot())
     later = io.StringIO()
-    known = Known(lambda run: (), lambda run: "start the server")
+    known = ProgressState(lambda run: (), lambda run: "start the server")
     progress = RunProgress(Output(later, {}), known)
     progress.apply(first.progress.view.snapshot())
     assert later.getvalue() == first.stream.getvalue()

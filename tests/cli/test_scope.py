@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from failing import make
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import queries, schema
-from agenteval_tui.history.connect import connect_writer
+from agenteval_tui.history.connections import connect_writer
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
-from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.scope import executions_in, in_scope
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.projects import SAMPLES, project_of_folder, project_of_keys, projects_open
-from agenteval_tui.text.problems import AgentevalError
 
 VERBS = (
     ("history",), ("history", "--runs"), ("show",), ("why",), ("stats",), ("report",), ("causes",), ("compare",),
@@ -57,11 +57,11 @@ def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path, monkeypatch: py
     assert project_of_folder(suites / "gone" / "deeper") == str(tmp_path / "p")
     (tmp_path / "link").symlink_to(suites)
     assert project_of_folder(tmp_path / "link") == str(tmp_path / "p")
-    checkout = places.bundled("sample_suites").parent
+    checkout = directories.bundled("sample_suites").parent
     assert project_of_folder(checkout / "sample_suites" / "recorded") == str(checkout)
     installed = tmp_path / "p" / ".venv" / "sample_suites"
     (installed / "recorded").mkdir(parents=True)
-    monkeypatch.setattr(places, "bundled", lambda name: installed.parent / name)
+    monkeypatch.setattr(directories, "bundled", lambda name: installed.parent / name)
     assert project_of_folder(installed / "recorded") == SAMPLES
     one, other = str(suites / "a.suite.yaml"), str(tmp_path / "q" / "b.suite.yaml")
     assert project_of_keys((one,)) == str(tmp_path / "p")
@@ -225,10 +225,10 @@ def test_the_demo_leaves_the_user_s_history_alone(cli: Any, tmp_path: Path, monk
     done = cli("demo", "--headless")
     assert done.code == 0, done.err
     assert not own.exists()
-    assert str(places.demo_history()) in done.err + done.out
-    assert len(json.loads(cli("history", "--json", "--db", places.demo_history()).out)) == 1
-    for row in json.loads(cli("history", "--json", "--db", places.demo_history()).out):
-        assert row["project"].startswith(str(places.demo_dir()))
+    assert str(directories.demo_history()) in done.err + done.out
+    assert len(json.loads(cli("history", "--json", "--db", directories.demo_history()).out)) == 1
+    for row in json.loads(cli("history", "--json", "--db", directories.demo_history()).out):
+        assert row["project"].startswith(str(directories.demo_dir()))
     assert "nothing was run yet" in cli("history").out
 
 

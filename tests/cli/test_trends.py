@@ -51,7 +51,7 @@ def db(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """A copy of the history made by hand, an hour after its last run."""
     path = tmp_path / "history.db"
     shutil.copy(made, path)
-    monkeypatch.setattr("agenteval_tui.text.identity.now_ms", lambda: NOON + 3_600_000)
+    monkeypatch.setattr("agenteval_tui.core.ids.now_ms", lambda: NOON + 3_600_000)
     monkeypatch.setattr("agenteval_tui.history.quarantines.now_ms", lambda: NOON + 3_600_000)
     return path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 
 EDITED = """
       - name: Looks it up
@@ -25,7 +25,7 @@ def test_beside_a_history(cli, suite: Path) -> None:
     assert "did you mean get_order? (write get_order)" in result.out
     assert "0 errors, 1 warning" in result.out
     assert cli("validate", suite, "--no-facts", "--json").json("validate") == []
-    history = places.history_file(None)
+    history = directories.history_file(None)
     before = history.read_bytes()
     assert cli("validate", suite, "--json").code == 0
     assert history.read_bytes() == before
@@ -33,7 +33,7 @@ def test_beside_a_history(cli, suite: Path) -> None:
 
 def test_no_history_is_made(cli, suite: Path) -> None:
     assert cli("validate", suite, "--facts").code == 0
-    assert not places.history_file(None).exists()
+    assert not directories.history_file(None).exists()
 
 
 def test_a_history_that_cannot_be_read_is_no_obstacle(cli, suite: Path, tmp_path: Path) -> None:

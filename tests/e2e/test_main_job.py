@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 
@@ -23,7 +23,7 @@ def suites(tmp_path: Path) -> Path:
     """The sample suites in a folder of the test's own; the agent a little slower, so that streaming can be seen."""
     target = tmp_path / "suites"
     target.mkdir()
-    shutil.copy(places.bundled("sample_suites") / "shop-sql.suite.yaml", target)
+    shutil.copy(directories.bundled("sample_suites") / "shop-sql.suite.yaml", target)
     return target
 
 

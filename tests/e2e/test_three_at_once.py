@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
+from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.importing import ImportReport, import_file
+from agenteval_tui.formats.import_file import ImportReport, import_file
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Transcript

@@ -12,10 +12,10 @@ import pytest
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.cli.main import main
-from agenteval_tui.exchange.derived import of_actions, of_target, of_tools, writes
-from agenteval_tui.exchange.exporting import EXPORTERS, stored_runs
-from agenteval_tui.exchange.importing import import_file
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.formats.exporters.export import EXPORTERS, stored_runs
+from agenteval_tui.formats.import_file import import_file
+from agenteval_tui.formats.importers.derived_criteria import of_actions, of_target, of_tools, writes
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 
@@ -145,7 +145,7 @@ TARGETS: list[tuple[Any, Any, str, list[str]]] = [
 
 @pytest.mark.parametrize(("target", "choices", "answer", "outcomes"), TARGETS)
 def test_targets(target: Any, choices: Any, answer: str, outcomes: list[str]) -> None:
-    from agenteval_tui.exchange.derived import Deriving
+    from agenteval_tui.formats.importers.derived_criteria import Deriving
 
     transcript = Transcript(final_output=answer)
     found = Deriving().results(of_target(target, choices), transcript, {})

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
-from agenteval_tui.exchange.explanation import as_json, as_markdown, as_text, explanation_of, missed_of
-from agenteval_tui.exchange.junit import junit_xml
-from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.core.display import displayable
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.explanation import as_json, as_markdown, as_text, explanation_of, missed_of
+from agenteval_tui.formats.exporters.junit import junit_xml
+from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line, render_markdown, render_text
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunRow
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.display import displayable
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
 ATTACKS = [

@@ -14,15 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.cli.main import main
-from agenteval_tui.exchange.detect import FORMATS
-from agenteval_tui.exchange.exporting import EXPORTERS, StoredRun, stored_runs
-from agenteval_tui.exchange.importing import import_file
-from agenteval_tui.exchange.otel_run import recording_of
-from agenteval_tui.exchange.otel_spans import _span
-from agenteval_tui.exchange.recorded import Recording
+from agenteval_tui.formats.detect import FORMATS
+from agenteval_tui.formats.exporters.export import EXPORTERS, ExportRun, stored_runs
+from agenteval_tui.formats.import_file import import_file
+from agenteval_tui.formats.importers.otel import _span, recording_of
+from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages
 from agenteval_tui.transcripts.model import Timing, Transcript
@@ -73,14 +72,14 @@ def core(transcript: Transcript) -> Any:
 
 
 def exported(name: str, transcript: Transcript) -> str:
-    run = StoredRun(row_of(transcript), transcript, (foreign_result("mine", score=0.5, source="x", reason="so"),))
+    run = ExportRun(row_of(transcript), transcript, (foreign_result("mine", score=0.5, source="x", reason="so"),))
     return "".join(EXPORTERS[name].pieces([run]))
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(transcripts())
 def test_own_runs_keep_messages_and_calls_through_openai_and_own_form(transcript: Transcript) -> None:
-    from agenteval_tui.exchange.openai_messages import _transcript
+    from agenteval_tui.formats.importers.openai_messages import _transcript
 
     for name in ("openai", "agenteval"):
         back = _transcript(json.loads(exported(name, transcript)))
@@ -177,7 +176,7 @@ def test_our_own_form_keeps_everything_and_believes_nothing(store: Store, tmp_pa
     metric = MetricResult("text", "TextMatch", Outcome.PASSED, 1.0, evidence=(evidence,))
     result = CriterionResult("Cold", Outcome.PASSED, 1.0, value="Kalt.", metrics=(metric,), criterion_hash="abc")
     row = replace(row_of(chat), variation="v", variables={"city": "Oslo"})
-    (line,) = EXPORTERS["agenteval"].pieces([StoredRun(row, chat, (result,))])
+    (line,) = EXPORTERS["agenteval"].pieces([ExportRun(row, chat, (result,))])
     (tmp_path / "own.jsonl").write_text(line, "utf-8")
     (back,) = store.runs_of_execution(import_file(tmp_path / "own.jsonl", store).execution_id)
     assert [getattr(back, name) for name in KEPT] == [getattr(row, name) for name in KEPT]

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.exchange.detect import FORMATS, detect
-from agenteval_tui.exchange.importing import import_file
-from agenteval_tui.exchange.json_reader import JsonReader
-from agenteval_tui.exchange.json_stream import Unreadable
-from agenteval_tui.exchange.message_dialects import transcript_of
-from agenteval_tui.exchange.source import Source
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.detect import FORMATS, detect
+from agenteval_tui.formats.import_file import import_file
+from agenteval_tui.formats.importers.message_formats import transcript_of
+from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_stream import UnreadableFile
+from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 from .conftest import theirs
 
@@ -601,7 +601,7 @@ def test_pulling_reads_what_json_reads(value: Any, window: int, skipping: bool) 
     if not skipping:
         assert found == {"before": value, "list": [value, value], "after": 1}
     cut = JsonReader(io.BytesIO(raw[:-1]), window=window)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableFile):
         list(cut.members())
 
 

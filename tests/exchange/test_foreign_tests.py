@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.detect import detect
-from agenteval_tui.exchange.foreign_tests import FoundTests, suite_text
-from agenteval_tui.exchange.importing import import_file, opened
-from agenteval_tui.exchange.losses import POWER_UI, SheetLoss
-from agenteval_tui.exchange.power_ui_export import sheets_of
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.detect import detect
+from agenteval_tui.formats.exporters.export import POWER_UI, SheetLoss
+from agenteval_tui.formats.exporters.power_ui import sheets_of
+from agenteval_tui.formats.import_file import import_file, open_source
+from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.model import Criterion, Suite, Test
-from agenteval_tui.text.problems import AgentevalError
 
 Read = Callable[..., tuple[Suite, FoundTests]]
 
@@ -29,7 +29,7 @@ def suite(tmp_path: Path) -> Read:
     def read(given: Any, name: str = "f.json", format_name: str = "") -> tuple[Suite, FoundTests]:
         path = tmp_path / name
         path.write_text(given if isinstance(given, str) else json.dumps(given), "utf-8")
-        with opened(path) as source:
+        with open_source(path) as source:
             known = detect(source)
             assert format_name in ("", known.name)
             assert known.tests is not None

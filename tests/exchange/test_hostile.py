@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 FILES = sorted(

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.importing import ImportReport, import_file
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.import_file import ImportReport, import_file
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TAU = SHARED / "data" / "tau_bench" / "gpt-4o-airline-tasks-00-24.json"
@@ -281,7 +281,7 @@ def test_large_runs_are_not_gathered_before_they_are_written(
 
 IMPORTER = """
 import sys
-from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
 
 with Store.open(sys.argv[2]) as store:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.exchange.importing import ImportReport, import_file
+from agenteval_tui.formats.import_file import ImportReport, import_file
 from agenteval_tui.history.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_threads(tmp_path: Path, names: tuple[str, ...], one_store: bool) -> Non
 
 IMPORTER = """
 import json, sys
-from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
 waited = []
 def wait(done, size):

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.exchange import inspect_sample, inspect_zip
-from agenteval_tui.exchange.importing import import_file, opened
-from agenteval_tui.exchange.inspect_log import recordings
-from agenteval_tui.exchange.recorded import Recording, Skipped
-from agenteval_tui.exchange.source import Source
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.import_file import import_file, open_source
+from agenteval_tui.formats.importers import inspect_log, inspect_zip
+from agenteval_tui.formats.importers.inspect_log import recordings
+from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 from .conftest import theirs
 
@@ -362,7 +362,7 @@ def test_a_damaged_archive_never_breaks_the_program(
         whole[data.draw(st.integers(4, len(whole) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.getbasetemp() / "damaged.eval"
     path.write_bytes(bytes(whole[: data.draw(st.integers(4, len(whole)))]))
-    with opened(path) as source:
+    with open_source(path) as source:
         try:
             found = list(recordings(source))
         except AgentevalError:
@@ -382,7 +382,7 @@ def test_old_samples_keep_events_and_attachments_in_their_transcript(imported) -
 
 
 def test_what_is_kept_of_attachments_is_bounded(imported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_sample, "ATTACHED", 100)
+    monkeypatch.setattr(inspect_log, "ATTACHED", 100)
     one = sample()
     one["messages"][1]["content"] = "attachment://big"
     _, ((_, transcript),) = imported(log({"attachments": {"big": "x" * 500}, **one}))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.exchange.json_stream import Broken, Item, read_values
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement, read_values
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, width=32) | st.text(),
@@ -21,10 +21,10 @@ json_values = st.recursive(
 )
 
 
-def values_of(text: str | bytes, chunk: int = 7, **options: Any) -> tuple[list[Any], list[Broken]]:
+def values_of(text: str | bytes, chunk: int = 7, **options: Any) -> tuple[list[Any], list[BrokenElement]]:
     data = text.encode() if isinstance(text, str) else text
     found = list(read_values(io.BytesIO(data), chunk=chunk, **options))
-    return [f.value for f in found if isinstance(f, Item)], [f for f in found if isinstance(f, Broken)]
+    return [f.value for f in found if isinstance(f, JsonElement)], [f for f in found if isinstance(f, BrokenElement)]
 
 
 @given(st.lists(json_values, max_size=6), st.integers(1, 40), st.sampled_from([None, 2]), st.booleans())
@@ -90,7 +90,7 @@ def test_a_broken_line_of_json_lines_costs_only_itself() -> None:
 
 def test_lists_one_a_line_are_told_apart() -> None:
     found = list(read_values(io.BytesIO(b'[{"a":1},{"b":2}]\n[{"c":3}]\n')))
-    assert [(f.value, f.container, f.line) for f in found if isinstance(f, Item)] == [
+    assert [(f.value, f.container, f.line) for f in found if isinstance(f, JsonElement)] == [
         ({"a": 1}, 1, 1),
         ({"b": 2}, 1, 1),
         ({"c": 3}, 2, 2),
@@ -141,7 +141,7 @@ class _Endless(io.RawIOBase):
 def test_thirty_megabytes_need_less_than_two() -> None:
     tracemalloc.start()
     try:
-        count = sum(1 for found in read_values(_Endless(30_000)) if isinstance(found, Item))  # type: ignore[arg-type]
+        count = sum(1 for found in read_values(_Endless(30_000)) if isinstance(found, JsonElement))  # type: ignore[arg-type]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

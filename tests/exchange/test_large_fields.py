@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.json_reader import JsonReader
-from agenteval_tui.exchange.json_stream import Unreadable, read_values
+from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_stream import UnreadableFile, read_values
 
 from .conftest import theirs
 
@@ -231,7 +231,7 @@ def test_a_text_is_cut_between_characters(cut: int) -> None:
 
 def test_a_large_value_that_is_cut_off_is_said_so() -> None:
     text = json.dumps({"a": "x" * 300_000})[:-5]
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         JsonReader(io.BytesIO(text.encode()), window=1 << 12).bounded(100)
     assert caught.value.cut_off
 
@@ -245,7 +245,7 @@ def test_an_escape_that_json_does_not_know_is_said_in_a_large_text_too(escape: s
     text = '{"a": {"b": "' + "x" * before + escape + "x" * 300_000 + '"}, "c": 1}'
     with pytest.raises(json.JSONDecodeError):
         json.loads(text)
-    with pytest.raises(Unreadable, match="not valid JSON: Invalid"):
+    with pytest.raises(UnreadableFile, match="not valid JSON: Invalid"):
         JsonReader(io.BytesIO(text.encode()), window=1 << 12).bounded(100)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.detect import FORMATS
-from agenteval_tui.exchange.importing import _Tally
-from agenteval_tui.exchange.source import Source
+from agenteval_tui.formats.detect import FORMATS
+from agenteval_tui.formats.import_file import _Tally
+from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.transcripts.codec import to_json
 
@@ -210,7 +210,7 @@ def test_every_mark_is_kept_or_its_field_is_said(tmp_path: Path, name: str) -> N
 
 
 def test_the_test_finds_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.exchange.unread.Unread.look", lambda *_: None)
+    monkeypatch.setattr("agenteval_tui.formats.unread_texts.Unread.look", lambda *_: None)
     assert ("metadata", "who") in lost("openai", FILES["openai"], tmp_path)
 
 

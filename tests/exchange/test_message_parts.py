@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.message_dialects import transcript_of
+from agenteval_tui.formats.importers.message_formats import transcript_of
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 ARGS = {"city": "Rome"}

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from agenteval_tui.exchange.exporting import EXPORTERS, stored_runs
-from agenteval_tui.exchange.folder import folder_of
-from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.export import EXPORTERS, stored_runs
+from agenteval_tui.formats.folder import folder_of
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 from .conftest import theirs
 
@@ -316,7 +316,7 @@ def test_gzip_that_is_cut_off_gives_what_is_whole(imported) -> None:
 
 
 def test_a_gzip_bomb_is_refused(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.exchange.source.ALWAYS", 100_000)
+    monkeypatch.setattr("agenteval_tui.formats.stream.source.ALWAYS", 100_000)
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b" " * 5_000_000))
     with pytest.raises(AgentevalError, match="unpacks to more than"):

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agenteval_tui.agents.interface import AgentRequest
-from agenteval_tui.agents.programs import python_answers
-from agenteval_tui.agents.programs.events import TYPES, EventError, EventReader
-from agenteval_tui.agents.programs.request import request_document
-from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.process import python_answers
+from agenteval_tui.agents.process.protocol import TYPES, EventError, EventReader, request_document
+from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 EVENTS: list[dict[str, Any]] = [

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.exchange.promptfoo_asserts import as_bare, comma_separated, criteria_of
+from agenteval_tui.formats.importers.promptfoo_asserts import as_bare, comma_separated, criteria_of
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.model import Criterion

@@ -10,20 +10,20 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
-from agenteval_tui.exchange.github import annotation_lines
-from agenteval_tui.exchange.junit import junit_xml
-from agenteval_tui.exchange.quarantined import not_gating
-from agenteval_tui.exchange.report_html import report_html
-from agenteval_tui.exchange.report_md import report_md
-from agenteval_tui.exchange.results_csv import results_csv
-from agenteval_tui.exchange.results_json import execution_document
-from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.formats.exporters.github import annotation_lines
+from agenteval_tui.formats.exporters.junit import junit_xml
+from agenteval_tui.formats.exporters.quarantine_section import not_gating
+from agenteval_tui.formats.exporters.report_html import report_html
+from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.formats.exporters.results_csv import results_csv
+from agenteval_tui.formats.exporters.results_json import execution_document
+from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import Quarantine
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Message, Transcript
 
 DAY = 86_400_000

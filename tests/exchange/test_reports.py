@@ -12,13 +12,13 @@ import pytest
 from attacks import ATTACKS
 from markdown_it import MarkdownIt
 
-from agenteval_tui.exchange.github import MOST, annotation_lines, command, summary_md
-from agenteval_tui.exchange.importing import import_file
-from agenteval_tui.exchange.report_figures import dollars, report_figures, seconds, share
-from agenteval_tui.exchange.report_html import report_html
-from agenteval_tui.exchange.report_md import report_md
+from agenteval_tui.formats.exporters.github import MOST, annotation_lines, command, summary_md
+from agenteval_tui.formats.exporters.report_figures import dollars, report_figures, seconds, share
+from agenteval_tui.formats.exporters.report_html import report_html
+from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
@@ -218,7 +218,7 @@ def test_a_summary_is_never_too_large_for_its_page(store: Store, monkeypatch: py
     keep(store, ["failed", "passed"] * 60)
     execution = store.execution("EXEC-1")
     assert summary_md(store, execution).count("agenteval why RUN-") == 50
-    github = sys.modules["agenteval_tui.exchange.github"]
+    github = sys.modules["agenteval_tui.formats.exporters.github"]
     monkeypatch.setattr(github, "SUMMARY_BYTES", 12_000)
     assert summary_md(store, execution).count("agenteval why RUN-") == 10
     monkeypatch.setattr(github, "SUMMARY_BYTES", 10)

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from agenteval_tui.cli.main import main
-from agenteval_tui.exchange.exporting import EXPORTERS, stored_runs
-from agenteval_tui.exchange.importing import import_file
-from agenteval_tui.exchange.losses import LOSSES
+from agenteval_tui.formats.exporters.export import EXPORTERS, LOSSES, stored_runs
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.grade import foreign_result, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunRow
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Note, RunError, Step, Timing, Transcript, Usage

@@ -8,7 +8,7 @@ import click
 from commands import HISTORY, leaves, words_of
 from recorder import Files, Recorder
 
-from agenteval_tui.exchange.exporting import EXPORTERS
+from agenteval_tui.formats.exporters.export import EXPORTERS
 
 
 def reports(recorder: Recorder) -> Files:

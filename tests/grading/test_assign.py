@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.grading.assign import MOST_STEPS, assign
+from agenteval_tui.grading.hungarian import MOST_STEPS, assign
 
 COST = st.one_of(st.integers(0, 4).map(float), st.floats(-100, 100, allow_nan=False))
 

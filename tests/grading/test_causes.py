@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.grading.causes import Cause, agent_cause, cause_from, cause_of, signatures
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.blobs import pack_results, unpack_results
-from agenteval_tui.text.fingerprint import fingerprint
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 

@@ -15,7 +15,7 @@ from agenteval_tui.grading.causes import cause_of
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.questions import Reply
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.blobs import pack_results, unpack_results

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading import registry
-from agenteval_tui.grading.complete import complete_config, hover_config, prepare
-from agenteval_tui.grading.diagnose import diagnose
-from agenteval_tui.grading.facts import AgentFacts, ArgumentFacts, ToolFacts
-from agenteval_tui.grading.schema import config_schema, metric_schema
-from agenteval_tui.uxon.facts import Facts
+from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.config.schema import config_schema, metric_schema
+from agenteval_tui.grading.observed_tools import AgentFacts, ArgumentFacts, ToolFacts
+from agenteval_tui.uxon.name_source import Facts
 from agenteval_tui.uxon.parse import parse
 
 

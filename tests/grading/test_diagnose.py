@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.config.schema import config_schema, metric_schema
 from agenteval_tui.grading.registry import metric_names, prototype_names
-from agenteval_tui.grading.schema import config_schema, metric_schema
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, UnionType

@@ -76,7 +76,7 @@ BROKEN: list[tuple[str, Transcript, dict[str, Any], str]] = [
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.grading.patterns.TIME_LIMIT", 0.05)
+    monkeypatch.setattr("agenteval_tui.grading.regex_search.TIME_LIMIT", 0.05)
 
 
 @pytest.mark.parametrize("explain", [True, False])

@@ -138,7 +138,7 @@ def test_broken_properties(extraction: dict[str, Any], words: list[str]) -> None
 
 
 def test_a_slow_pattern_is_an_error_also_when_negated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.grading.patterns.TIME_LIMIT", 0.05)
+    monkeypatch.setattr("agenteval_tui.grading.regex_search.TIME_LIMIT", 0.05)
     spec = CriterionSpec("it", "TextResponse", {"extract_by_regex": "/^(a|a|aa)+$b/"}, negate=True)
     result = compile_criterion(spec).check(answer("a" * 60))
     assert result.outcome is Outcome.ERROR

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.ecma_regex import compile_ecma
 from agenteval_tui.grading.json_formats import FORMATS
-from agenteval_tui.grading.metrics import json_keywords
+from agenteval_tui.grading.metrics import json_schema
 from agenteval_tui.grading.metrics.json_schema import BadSchemaError, Schema
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
@@ -283,7 +283,7 @@ SLOW_SCHEMAS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("case", SLOW_SCHEMAS)
 def test_a_slow_schema_is_an_error_in_time(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_keywords, "TIME_LIMIT", 0.05)
+    monkeypatch.setattr(json_schema, "TIME_LIMIT", 0.05)
     schema, data = SLOW_SCHEMAS[case]
     talk = says(json.dumps(data))
     for negate in (False, True):

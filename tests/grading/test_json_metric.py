@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
-from agenteval_tui.grading.metrics.json_difference import differences
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.metrics.json import differences
 from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.serialize import to_text
 
 ORDER = '{"id": "W1", "total": 12.5, "items": [{"sku": "a", "n": 2}, {"sku": "b", "n": 0}], "due": "2026-02-30"}'
 
@@ -180,7 +180,7 @@ def test_schemas_are_loaded_when_one_is_used() -> None:
     code = (
         "import sys; from agenteval_tui.grading.compile import Checker\n"
         "from agenteval_tui.grading.spec import CriterionSpec\n"
-        "from agenteval_tui.grading.diagnose import diagnose\n"
+        "from agenteval_tui.grading.config.diagnostics import diagnose\n"
         "from agenteval_tui.transcripts.model import Transcript\n"
         'diagnose(\'{"metrics": [{"type": "Json"}]}\', \'JsonResponse\')\n'
         "spec = CriterionSpec('a', 'TextResponse', {'metrics': [{'type': 'Json', 'equals': 1}]})\n"

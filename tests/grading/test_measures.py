@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from agenteval_tui.grading.classification import report, report_of
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.retrieval import measure
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.serialize import to_text
 
 CALLS = tuple(ToolCall(f"c{n}", "query", {}) for n in range(4))
 RUN = Transcript((), CALLS, Timing(total_ms=1500.0), Usage(1000, 200, cost=0.0123))

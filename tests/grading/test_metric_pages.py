@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.config.schema import object_type
 from agenteval_tui.grading.registry import metric, metric_names, prototype, prototype_names
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.schema import object_type
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics"
 

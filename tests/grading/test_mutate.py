@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.grading.mutate import KINDS, REFUSAL, Forbidden, mutations
+from agenteval_tui.grading.mutations import KINDS, REFUSAL, Forbidden, mutations
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 

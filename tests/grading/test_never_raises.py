@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.config.schema import config_schema, metric_schema
 from agenteval_tui.grading.explain import explain, headline, render_text
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.schema import config_schema, metric_schema
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import ToolCall, Transcript

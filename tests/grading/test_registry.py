@@ -10,22 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.grading import registry, schema
+from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
-from agenteval_tui.grading.names import short_name
+from agenteval_tui.grading.config import schema
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.transcripts.model import Message, Transcript
 
 PLUGIN = '''
 from typing import Annotated
 from pydantic import Field
 from agenteval_tui.grading.metrics.metric import Context, Metric
-from agenteval_tui.grading.properties import RegexText
-from agenteval_tui.grading.prototypes.prototype import Prototype
+from agenteval_tui.grading.config.model import RegexText
+from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.extracted_value import Value
 
 class Shouts(Metric):
     """Counts capital letters."""
@@ -129,7 +130,7 @@ def test_short_names(name: str, short: str) -> None:
 
 def test_grading_imports_no_screens_files_or_network() -> None:
     code = (
-        "import sys; import agenteval_tui.grading.grade, agenteval_tui.grading.diagnose\n"
+        "import sys; import agenteval_tui.grading.grade, agenteval_tui.grading.config.diagnostics\n"
         "import agenteval_tui.grading.explain, agenteval_tui.grading.codec\n"
         "from agenteval_tui.grading.compile import Checker; from agenteval_tui.grading.spec import CriterionSpec\n"
         "from agenteval_tui.transcripts.model import Transcript\n"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.relax import Relaxation, relaxations
+from agenteval_tui.grading.relax.suggest import Relaxation, relaxations
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages

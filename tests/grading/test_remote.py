@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.metrics.judge_reply import UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge import UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError
-from agenteval_tui.grading.remote import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -454,7 +454,7 @@ def test_a_function_must_be_named_properly() -> None:
 
 
 def test_any_property_of_python_is_no_mistake_and_of_judge_it_is() -> None:
-    from agenteval_tui.grading.diagnose import diagnose
+    from agenteval_tui.grading.config.diagnostics import diagnose
 
     fine = json.dumps({"metrics": [python(anything=[1, 2])]})
     assert not [one for one in diagnose(fine, "TextResponse") if one.severity == "error"]

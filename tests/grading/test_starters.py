@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.criterion_templates import Starter, starters, text_starter, tools_starter
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.grading.starters import Starter, starters, text_starter, tools_starter
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript
 
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.lexical import likeness, rouge_l
 from agenteval_tui.grading.metrics.readability import grade, syllables
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.grading.word_runs import count_sentences, count_words, spoken, spoken_texts
+from agenteval_tui.grading.tokenization import count_sentences, count_words, spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.serialize import to_text
 
 
 def run(text: str, expected: Any = None, **metric: Any) -> CriterionResult:
@@ -160,14 +160,14 @@ def test_likeness_is_a_likeness(text: str, other: str, method: str) -> None:
 )
 def test_words(text: str, words: int) -> None:
     assert count_words(text) == words
-    assert len(spoken(text)) == words
+    assert len(words_without_markup(text)) == words
     assert count_words(f"- {text}") == words + 1  # a run of dashes is one by the letter; nobody says it
 
 
 @given(st.text("ab' -’é\u0301_1.", max_size=20))
 def test_spoken_words_with_and_without_places(text: str) -> None:
-    assert [word.text for word in spoken(text)] == spoken_texts(text)
-    assert all(text[word.start : word.end] == word.text for word in spoken(text))
+    assert [word.text for word in words_without_markup(text)] == spoken_texts(text)
+    assert all(text[word.start : word.end] == word.text for word in words_without_markup(text))
 
 
 def test_length() -> None:

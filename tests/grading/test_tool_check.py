@@ -255,7 +255,7 @@ def test_thousands_of_calls_are_counted() -> None:
 
 
 def test_a_slow_pattern_is_an_error_and_not_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.grading.patterns.TIME_LIMIT", 0.05)
+    monkeypatch.setattr("agenteval_tui.grading.regex_search.TIME_LIMIT", 0.05)
     transcript = calls(("f", {"x": "a" * 60}))
     result = check(transcript, tools=[{"name": "f", "arguments": {"x": {"$regex": "^(a|a|aa)+$b"}}}])
     assert result.outcome is Outcome.ERROR

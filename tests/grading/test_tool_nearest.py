@@ -11,10 +11,7 @@ import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import headline
-from agenteval_tui.grading.metrics.tool_check import ToolCheckData
-from agenteval_tui.grading.metrics.tool_differences import differences
-from agenteval_tui.grading.metrics.tool_nearest import nearest_calls
-from agenteval_tui.grading.metrics.tool_scoring import Tool
+from agenteval_tui.grading.metrics.tool_check import Tool, ToolCheckData, differences, nearest_calls
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
 from agenteval_tui.grading.sentences import of_argument
 from agenteval_tui.grading.spec import CriterionSpec

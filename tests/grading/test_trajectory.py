@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.diagnose import diagnose
-from agenteval_tui.grading.metrics.matching import largest_matching
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.metrics.trajectory import largest_matching
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.serialize import to_text
 
 MODES = ("strict", "unordered", "subset", "superset", "any", "all", "exact", "none")
 

@@ -8,10 +8,10 @@ import pytest
 
 from agenteval_tui.grading.compile import _combined, compile_criterion
 from agenteval_tui.grading.grade import foreign_result, grade, verdict_of
-from agenteval_tui.grading.json_text import UnreadableJsonError, compact
-from agenteval_tui.grading.nearest import _alike
-from agenteval_tui.grading.relax import _ERROR, TRIES, _Search, relaxations
-from agenteval_tui.grading.relax_changes import Change, Op
+from agenteval_tui.grading.json_reading import UnreadableJsonError, compact
+from agenteval_tui.grading.near_miss import _alike
+from agenteval_tui.grading.relax.changes import Change, Op
+from agenteval_tui.grading.relax.suggest import _ERROR, TRIES, _Search, relaxations
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome, rating
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, RunError, Transcript

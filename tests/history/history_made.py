@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript, Usage
 
 SUITE = "/suites/support.suite.yaml"

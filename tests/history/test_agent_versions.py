@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.agent_version import agent_version
-from agenteval_tui.analysis.trend_extras import extras
-from agenteval_tui.analysis.trends import Wanted
-from agenteval_tui.analysis.variance import Entry, ledger
+from agenteval_tui.analysis.trend_scores import extras
+from agenteval_tui.analysis.trends import TrendQuery
+from agenteval_tui.analysis.variance import VarianceComponent, ledger
+from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.agent_versions import find_versions
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.data_migrations import find_versions
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.tasks import pack
-from agenteval_tui.text.identity import new_id, now_ms
+from agenteval_tui.history.task_specs import pack
 from agenteval_tui.transcripts.model import Transcript
 
 OLD = Path(__file__).parent / "old" / "version5.db.gz"
@@ -79,7 +79,7 @@ def test_a_file_of_tools_counts_by_what_it_says(tmp_path: Path) -> None:
     assert with_tools(1) == with_tools(1) != with_tools(2)
 
 
-def entry(store: Store, *executions: tuple[str, str, str, str]) -> Entry:
+def entry(store: Store, *executions: tuple[str, str, str, str]) -> VarianceComponent:
     """What the ledger says of a test after executions of (agent's name, version, criterion, outcomes as `++-`)."""
     for number, (agent, version, criterion, outcomes) in enumerate(executions):
         execution, runs = new_id(), []
@@ -95,7 +95,7 @@ def entry(store: Store, *executions: tuple[str, str, str, str]) -> Entry:
             )
             runs.append((planned, ended))
         store.import_runs(ExecutionRecord(execution, "t", "run", "s", ("/s",), started_ms=NOW + number * 1000), runs)
-    (one,) = ledger(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000), NOW).tests
+    (one,) = ledger(store, TrendQuery(since_ms=None, until_ms=NOW + 1_000_000), NOW).tests
     return one
 
 
@@ -143,7 +143,7 @@ def test_an_older_history_knows_the_agents_that_it_stored(tmp_path: Path) -> Non
         assert first == second == again == twice != third
         assert [len(one) for one in versions] == [1] * 5
         assert "" not in first | third
-        found = ledger(store, Wanted(since_ms=None, until_ms=NOW + 10**10), NOW)
+        found = ledger(store, TrendQuery(since_ms=None, until_ms=NOW + 10**10), NOW)
         assert not found.flaky
         assert {(one.test_id, one.step) for one in found.changed} >= {("plain", "regression"), ("named", "regression")}
 
@@ -210,7 +210,7 @@ def test_a_trend_breaks_where_the_configuration_changed(
     store: Store, versions: list[str], breaks: list[tuple[str, str, str]]
 ) -> None:
     entry(store, *[("bot", version, "c", "++") for version in versions])
-    found = extras(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000)).breaks
+    found = extras(store, TrendQuery(since_ms=None, until_ms=NOW + 1_000_000)).breaks
     assert [(one.agent, one.old, one.new) for one in found] == breaks
     assert all(one.kind == "agent" and "another configuration" in one.said for one in found)
 
@@ -244,7 +244,7 @@ def test_a_trend_breaks_where_a_criterion_changed(
                 )  # fmt: skip
                 runs.append((extra, RunEnded(extra.id, "passed", 1.0, at + 2, 1.0, 1, Transcript(), ())))
             store.import_runs(ExecutionRecord(execution, "t", "run", "s", ("/s",), started_ms=at), runs)
-        found = extras(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000)).breaks
+        found = extras(store, TrendQuery(since_ms=None, until_ms=NOW + 1_000_000)).breaks
         assert [(one.test_id, one.kind, one.old, one.new) for one in found] == [
             ("changing", "changed", old, new) for old, new in breaks
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from history_made import SUITE, ended, planned, record
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import (
     KEPT_RUNS,
     baseline_runs,
@@ -15,7 +16,6 @@ from agenteval_tui.history.baselines import (
     set_baseline_run,
 )
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 TESTS = [(SUITE, f"test-{n}") for n in range(3)]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.history.copying import move_suites
-from agenteval_tui.history.merging import merge_history
-from agenteval_tui.history.recounting import complete
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.history.backup import move_suites
+from agenteval_tui.history.maintenance import check
+from agenteval_tui.history.merge import merge_history
+from agenteval_tui.history.rebuild_totals import complete
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
 from agenteval_tui.suites.row_keys import RowKeys, content_key
-from agenteval_tui.text.identity import new_id
 from agenteval_tui.transcripts.model import Message, Transcript
 
 OLD = Path(__file__).parent / "old" / "version5.db.gz"

@@ -15,10 +15,10 @@ import pytest
 from history_made import ended, planned, record
 
 from agenteval_tui.history import store as store_module
-from agenteval_tui.history.connect import Connection, connect_writer
+from agenteval_tui.history.connections import Connection, connect_writer
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.liveness import is_alive, owner_name
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.process_liveness import is_alive, owner_name
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]

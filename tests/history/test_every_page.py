@@ -20,15 +20,14 @@ import pytest
 from history_made import ended, planned, record
 
 from agenteval_tui.history.blobs import json_text
-from agenteval_tui.history.connect import connect_writer
-from agenteval_tui.history.damaged import Damaged
+from agenteval_tui.history.connections import connect_writer
+from agenteval_tui.history.delete_runs import remove_runs
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.pages import Pages
-from agenteval_tui.history.recounting import recount
-from agenteval_tui.history.removal import remove_runs
-from agenteval_tui.history.rescue import Salvaged, salvage
+from agenteval_tui.history.maintenance import check
+from agenteval_tui.history.rebuild_totals import recount
+from agenteval_tui.history.salvage import Damaged, Salvaged, salvage
+from agenteval_tui.history.sqlite_pages import Pages
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
 
 SIZE = 1024
 RUNS = 36

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import foreign, schema
-from agenteval_tui.history.copying import copy_history
+from agenteval_tui.history import import_validation, schema
+from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.merging import MERGED, merge_history
+from agenteval_tui.history.merge import MERGED, merge_history
 from agenteval_tui.history.store import Store
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_is_none_of_ours_is_refused_before_anything_comes(
 def test_a_transcript_that_is_none_costs_itself(
     store: Store, crafted: Callable[..., Path], data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(foreign, "LARGEST_VALUE", 1_000_000)
+    monkeypatch.setattr(import_validation, "LARGEST_VALUE", 1_000_000)
     path = crafted(
         ("UPDATE transcripts SET data = ? WHERE id = 1", (data,)),
         ("UPDATE evidence SET data = ? WHERE run = 1", (data,)),

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from shop import copy_samples
 
-from agenteval_tui.history.in_place import MovedError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.open_database import MovedError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.session import Session
+from agenteval_tui.tui.analysis_context import Session
 
 
 def other(path: Path) -> None:

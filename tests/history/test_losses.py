@@ -13,11 +13,10 @@ from test_rescue import overwrite, pages_of
 
 from agenteval_tui.history import baselines, quarantines, triage
 from agenteval_tui.history.blobs import pack_transcript
-from agenteval_tui.history.health import check_health
-from agenteval_tui.history.rescue import said, salvage
+from agenteval_tui.history.maintenance import check, check_health, repair
+from agenteval_tui.history.salvage import said, salvage
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision
-from agenteval_tui.history.upkeep import check, mend
 from agenteval_tui.transcripts.model import Transcript
 
 RUNS = 240
@@ -83,7 +82,7 @@ def test_decisions_about_what_is_not_there_are_found(path: Path, whole: bytes, l
     assert check_health(path).wrong == (wanted,)
     labels = counted(path, "SELECT count(*) FROM labels WHERE run <= 5000")
     with Store.open(path) as store:
-        mend(store)
+        repair(store)
         assert len(triage.decisions(store)) == 1, "a decision stays, without the run that is gone"
     assert (check(path).wrong, check(path).damage) == ((), ())
     assert counted(path, "SELECT count(*) FROM labels") == labels - (loose == "a label")

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import schema, shape
+from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.health import check_health
-from agenteval_tui.history.rescue import salvage
+from agenteval_tui.history.maintenance import check, check_health
+from agenteval_tui.history.salvage import salvage
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
 
 # A migration that is published never changes: files that went through it would differ from those to come. What a new
 # one needs here is one new line.
@@ -84,8 +83,8 @@ def test_a_new_file_has_the_right_tables(path: Path, whole: bytes) -> None:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
             for number in range(1, version + 1):  # one by one, as files that grew old did
                 schema.migrate(made, upto=number)
-            assert shape.looks_right(made, version)
-            assert shape.differences(made, version) == ()
+            assert schema_check.looks_right(made, version)
+            assert schema_check.differences(made, version) == ()
     path.write_bytes(whole)
     assert check(path).wrong == ()
 
@@ -94,7 +93,7 @@ def test_a_new_file_has_the_right_tables(path: Path, whole: bytes) -> None:
 def test_old_files_have_the_tables_of_their_version(path: Path, old: Path) -> None:
     path.write_bytes(gzip.decompress(old.read_bytes()))
     with closing(sqlite3.connect(path)) as connection:
-        assert shape.differences(connection, schema.version_of(connection)) == ()
+        assert schema_check.differences(connection, schema.version_of(connection)) == ()
     with Store.open(path) as store:
         assert "brought from version" in store.notices[0]
     assert check(path).wrong == ()
@@ -113,7 +112,7 @@ def test_every_column_that_is_missing_is_found(whole: bytes, path: Path) -> None
             )
             changed_sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
             assert "x_y" in changed_sql
-            assert not shape.looks_right(connection, schema.newest()), (table, column)
+            assert not schema_check.looks_right(connection, schema.newest()), (table, column)
             connection.execute("ROLLBACK")
 
 

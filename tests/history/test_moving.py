@@ -13,20 +13,19 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record, transcript
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.causes import Cause
 from agenteval_tui.history import baselines, quarantines, schema, triage
-from agenteval_tui.history.copying import COPIED, copy_history, move_suites
+from agenteval_tui.history.backup import COPIED, copy_history, move_suites
+from agenteval_tui.history.delete_runs import remove_runs
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import TakeBackLabel
-from agenteval_tui.history.merge_decisions import Merged
-from agenteval_tui.history.merging import merge_history
-from agenteval_tui.history.recounting import recount
-from agenteval_tui.history.removal import remove_runs
-from agenteval_tui.history.rows import FailedAttempt, RunFilter
+from agenteval_tui.history.maintenance import check, repair, space, vacuum
+from agenteval_tui.history.merge import Merged, merge_history
+from agenteval_tui.history.rebuild_totals import recount
+from agenteval_tui.history.records import FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check, mend, space, vacuum
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 
 TABLES = (
     "executions",
@@ -316,7 +315,7 @@ def test_what_does_not_fit_is_found_and_put_right(store: Store, path: Path) -> N
     told = check(path, deep=True).damage
     assert [one.partition(":")[0] for one in told] == ["transcripts 2", "evidence 999"]
     assert "these bytes are no transcript" in told[0]
-    mend(store)
+    repair(store)
     assert (check(path).wrong, check(path).lost) == ((), 1)
     assert store.execution("ONE").passed == 3
     # A run whose transcript is broken can be removed as well.

@@ -8,8 +8,8 @@ import pytest
 from history_made import SUITE, ended, planned, record
 
 from agenteval_tui.history import baselines
-from agenteval_tui.history.notes import Note, notes_of_executions, notes_of_runs
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.annotations import Note, notes_of_executions, notes_of_runs
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import RunError
 

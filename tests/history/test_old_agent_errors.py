@@ -15,7 +15,7 @@ import pytest
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.grading.causes import agent_cause, cause_from
 from agenteval_tui.history.agent_signatures import coded
-from agenteval_tui.history.merging import merge_history
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import decisions_by_signature as decisions
 from agenteval_tui.transcripts.error_codes import ErrorCode

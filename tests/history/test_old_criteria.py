@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.labels import give_label
-from agenteval_tui.analysis.review import queue
+from agenteval_tui.analysis.review_queue import queue
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.labels import Label, TakeBackLabel, label_of
-from agenteval_tui.history.merging import merge_history
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
 
 OLD = gzip.decompress((Path(__file__).parent / "data" / "history-5.db.gz").read_bytes())

@@ -15,8 +15,8 @@ import pytest
 from agenteval_tui.grading.causes import cause_from, signatures
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.history.merging import merge_history
-from agenteval_tui.history.signatures import upgraded
+from agenteval_tui.history.data_migrations import upgraded
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import decisions_by_signature as decisions
 from agenteval_tui.runs.criteria import spec_from_dict

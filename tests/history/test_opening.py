@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import connect, opening, schema
+from agenteval_tui.history import connections, open_database, schema
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.health import check_health
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.maintenance import check_health
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 
 
@@ -258,7 +258,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
 
 
 def test_a_network_file_system_works_without_the_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "on_network", lambda _: True)
+    monkeypatch.setattr(connections, "on_network", lambda _: True)
     with Store.open(path) as store:
         assert "network file system" in store.notices[0]
         store.begin_execution(record(), [planned(0)])
@@ -277,11 +277,11 @@ def test_the_mount_table_tells_network_file_systems(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         Path, "read_text", lambda self, **more: table if str(self) == "/proc/self/mounts" else read(self, **more)
     )
-    assert not connect.on_network(Path("/var/history.db"))
-    assert connect.on_network(Path("/home/me/history.db"))
-    assert not connect.on_network(Path("/home/local/history.db"))
-    assert not connect.on_network(Path("/homes/history.db"))
-    assert connect.on_network(Path("/mnt/with space/history.db"))
+    assert not connections.on_network(Path("/var/history.db"))
+    assert connections.on_network(Path("/home/me/history.db"))
+    assert not connections.on_network(Path("/home/local/history.db"))
+    assert not connections.on_network(Path("/homes/history.db"))
+    assert connections.on_network(Path("/mnt/with space/history.db"))
 
 
 def test_two_openings_at_once_make_one_file(path: Path) -> None:
@@ -336,7 +336,7 @@ def test_opening_does_not_load_what_it_does_not_need(path: Path) -> None:
 
 def test_damage_that_was_met_is_looked_for_at_the_next_opening(path: Path) -> None:
     fill(path)
-    opening.mark_damaged(path)
+    open_database.mark_damaged(path)
     assert mode(Path(f"{path}.check")) == 0o600
     with Store.open(path) as store:
         assert store.notices == ()

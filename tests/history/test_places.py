@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import connect, schema, writer
+from agenteval_tui.core import ids
+from agenteval_tui.history import connections, schema, writer
 from agenteval_tui.history import store as store_module
-from agenteval_tui.history.connect import connect_writer
+from agenteval_tui.history.connections import connect_writer
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
-from agenteval_tui.text import identity
 
 
 @pytest.fixture
@@ -93,13 +93,13 @@ def test_another_program_that_locks_the_file_is_waited_for(path: Path, monkeypat
     tries = []
     begun = sqlite3.Connection.execute
 
-    class Counted(connect.Connection):
+    class Counted(connections.Connection):
         def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
             if statement == "BEGIN IMMEDIATE":
                 tries.append(statement)
             return begun(self, statement, *values)
 
-    def connected(file: Path) -> connect.Connection:
+    def connected(file: Path) -> connections.Connection:
         return sqlite3.connect(file, timeout=0.01, isolation_level=None, check_same_thread=False, factory=Counted)
 
     monkeypatch.setattr(store_module, "connect_writer", connected)
@@ -145,7 +145,7 @@ def test_where_sqlite_has_no_write_ahead_log_it_says_so(path: Path) -> None:
     # This way of locking (one of SQLite's own) has no shared memory, as a file system without it.
     connection = sqlite3.connect(f"file:{path}?vfs=unix-dotfile", uri=True, isolation_level=None)
     try:
-        notice = connect.use_wal(connection, path)
+        notice = connections.use_wal(connection, path)
         assert "can't use its write-ahead log" in notice
         assert "one machine" in notice
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -155,11 +155,11 @@ def test_where_sqlite_has_no_write_ahead_log_it_says_so(path: Path) -> None:
 
 def test_a_clock_that_jumps_changes_no_order_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [2_000_000_000_000, 1_000_000_000_000, 3_000_000_000_000, 5_000]
-    monkeypatch.setattr(identity.time, "time_ns", lambda: clock[0] * 1_000_000)
+    monkeypatch.setattr(ids.time, "time_ns", lambda: clock[0] * 1_000_000)
     names = []
     with Store.open(path) as store:
         while clock:
-            names.append(identity.new_id())
+            names.append(ids.new_id())
             name = names[-1]
             store.begin_execution(record(name), [planned(0, name)])
             store.run_ended(ended(0, name)).result()

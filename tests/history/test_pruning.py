@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, quarantines
+from agenteval_tui.history.delete_runs import PRUNED, remove_runs
 from agenteval_tui.history.pruning import DAY_MS, Pruning, protection, prunable, prune
-from agenteval_tui.history.recounting import recount
-from agenteval_tui.history.removal import PRUNED, remove_runs
-from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, RunFilter
+from agenteval_tui.history.rebuild_totals import recount
+from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 
 NOW = now_ms()
 TOTALS = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from history_made import SUITE, ended, planned, record
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.quarantines import DAY_MS, EndQuarantine, PutQuarantine, Quarantine
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 
 AT = 1_700_000_000_000
 

@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.agreement import judge_figures
-from agenteval_tui.analysis.cause_scopes import filter_scope
+from agenteval_tui.analysis.causes import filter_scope
 from agenteval_tui.analysis.labels import give_label
-from agenteval_tui.analysis.regrade import Rules, regrade, save
+from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save
 from agenteval_tui.analysis.repetitions import repetitions
-from agenteval_tui.analysis.review import queue
+from agenteval_tui.analysis.review_queue import queue
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trends import Wanted, trend
+from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import trends as rows
+from agenteval_tui.history.delete_runs import remove_runs, runs_of
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.merging import merge_history
-from agenteval_tui.history.removal import remove_runs, runs_of
-from agenteval_tui.history.rows import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunFilter
+from agenteval_tui.history.maintenance import check
+from agenteval_tui.history.merge import merge_history
+from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
-from agenteval_tui.text.identity import new_id, now_ms
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 
 OLD = Path(__file__).parent / "old" / "version5.db.gz"
@@ -48,23 +48,23 @@ def record(store: Store, number: int, *, started_ms: int | None = NOW - 1_000, c
 
 
 def grade(store: Store, execution: ExecutionRow, word: str) -> ExecutionRow:
-    rules = Rules((says(word),), None)
+    rules = CriteriaSource((says(word),), None)
     graded = list(regrade(store, store.runs_of_execution(execution.id), lambda row: rules))
     return store.execution(save(store, execution, graded, "again"))
 
 
 def figures(store: Store) -> tuple[int, int, int, int]:
     """(n, passed) of trends, of which nothing may differ elsewhere; n of flaky; runs of the history."""
-    found = trend(store, Wanted(since_ms=NOW - 10_000, until_ms=NOW + 10_000))
+    found = trend(store, TrendQuery(since_ms=NOW - 10_000, until_ms=NOW + 10_000))
     overall = found.series[0].overall
-    (entry,) = ledger(store, Wanted(since_ms=NOW - 10_000, until_ms=NOW + 10_000), NOW).tests
+    (entry,) = ledger(store, TrendQuery(since_ms=NOW - 10_000, until_ms=NOW + 10_000), NOW).tests
     assert (entry.n, entry.passed) == (overall.n, overall.passed)
-    alert = watch(store, Wanted(since_ms=NOW - 10_000, until_ms=NOW + 10_000), 0.5, NOW).alerts[0]
+    alert = watch(store, TrendQuery(since_ms=NOW - 10_000, until_ms=NOW + 10_000), 0.5, NOW).alerts[0]
     assert (alert.figures.n, alert.figures.passed) == (overall.n, overall.passed)
     summary = store.test_summaries("/s")["t"]
     counts = store.counts()
     assert summary.total == counts.runs
-    picked = rows.Picked(NOW - 10_000, NOW + 10_000)
+    picked = rows.SelectedRuns(NOW - 10_000, NOW + 10_000)
     assert sum(sum(one[:4]) for one in store.read(lambda c: rows.scores(c, picked)).values()) == overall.n
     assert len(filter_scope(store, RunFilter()).runs) == counts.runs
     return overall.n, overall.passed, entry.n, counts.runs
@@ -91,7 +91,7 @@ def test_the_newest_grading_of_each_recording_counts(store: Store, words: list[s
 def test_what_was_graded_again_only_in_part(store: Store) -> None:
     recorded = grade(store, record(store, 30), "good")
     some = store.runs_of_execution(recorded.id)[:3]
-    rules = Rules((says("bad"),), None)
+    rules = CriteriaSource((says("bad"),), None)
     save(store, recorded, list(regrade(store, some, lambda row: rules)), "some")
     assert figures(store) == (30, 9 + 2, 30, 30)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.grading.remote import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import Label, TakeBackLabel
 from agenteval_tui.history.replies import StoredReply

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record, results, transcript
 
-from agenteval_tui.history import opening
+from agenteval_tui.history import open_database
 from agenteval_tui.history.errors import DamagedError, HistoryError
-from agenteval_tui.history.merging import merge_history
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.maintenance import check
+from agenteval_tui.history.merge import merge_history
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check
 
 NUMBER = 800
 
@@ -205,7 +205,7 @@ def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> N
 def test_damage_met_while_reading_is_mended_by_the_next_opening(
     path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_SMALL", 0)  # a large file is not checked as a whole when it is opened
+    monkeypatch.setattr(open_database, "_SMALL", 0)  # a large file is not checked as a whole when it is opened
     pages = pages_of(whole, "evidence", tmp_path)
     path.write_bytes(overwrite(whole, pages[len(pages) // 2 :][:3]))
     with Store.open(path) as store:
@@ -235,29 +235,29 @@ def test_what_is_only_in_the_log_is_saved_too(path: Path, whole: bytes, tmp_path
 
 
 def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agenteval_tui.history import rescue
+    from agenteval_tui.history import salvage
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     path.write_bytes(b"garbage")
     with pytest.raises(HistoryError, match="nothing of a history"):
-        rescue.salvage(path, path.with_name("saved.db"))
-    monkeypatch.setattr(rescue, "save_readable", full)
+        salvage.salvage(path, path.with_name("saved.db"))
+    monkeypatch.setattr(salvage, "save_readable", full)
     with pytest.raises(HistoryError, match="No space left"):
         Store.open(path)
     assert path.read_bytes() == b"garbage"
     assert {file for file in os.listdir(path.parent) if file.startswith("history")} == {"history.db", "history.db.lock"}
     # Salvaged into a file: that is there when all of it is.
     with pytest.raises(HistoryError, match="No space left"):
-        rescue.salvage(path, path.with_name("saved.db"))
+        salvage.salvage(path, path.with_name("saved.db"))
 
     def killed(_: Path, draft: Path) -> None:
         assert draft.exists()
         assert not path.with_name("saved.db").exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rescue, "save_readable", killed)
+    monkeypatch.setattr(salvage, "save_readable", killed)
     with pytest.raises(KeyboardInterrupt):
-        rescue.salvage(path, path.with_name("saved.db"))
+        salvage.salvage(path, path.with_name("saved.db"))
     assert [file for file in os.listdir(path.parent) if "saved" in file] == []

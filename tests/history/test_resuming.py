@@ -11,11 +11,11 @@ from history_made import SUITE, ended, planned, record, transcript
 from test_replies import reply
 from test_rescue import overwrite, pages_of, rescued
 
-from agenteval_tui.history import recounting, schema
-from agenteval_tui.history.health import check_health
-from agenteval_tui.history.rows import CostRow, FailedAttempt, RunFilter
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history import rebuild_totals, schema
+from agenteval_tui.history.maintenance import check_health
+from agenteval_tui.history.records import CostRow, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
 RUN = "EXECUTION-1-RUN-{:05}"
@@ -50,7 +50,7 @@ def agree(store: Store) -> None:
         sum(one.cost or 0.0 for one in agents),
     )
     with sqlite3.connect(store.path) as connection:
-        recounting.recount(connection)
+        rebuild_totals.recount(connection)
         found = connection.execute("SELECT input_tokens, output_tokens, cost FROM executions WHERE uid = 'EXECUTION-1'")
         assert found.fetchone() == totals
         connection.rollback()

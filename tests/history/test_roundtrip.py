@@ -13,6 +13,7 @@ from history_made import ended, planned, record, results, transcript
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history import blobs
@@ -24,9 +25,8 @@ from agenteval_tui.history.blobs import (
     unpack_results,
     unpack_transcript,
 )
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import criterion_names
 from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 # Every code point, also NUL, lone surrogates and what turns text around.

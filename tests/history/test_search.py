@@ -10,7 +10,7 @@ from history_made import ended, planned, record, transcript
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.search import match_expression
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record, results, transcript
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.timespan import in_future
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.rows import CriterionSummary, PlannedRun, RunEnded, RunFilter
+from agenteval_tui.history.records import CriterionSummary, PlannedRun, RunEnded, RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.moments import in_future
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError, Transcript
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
 
@@ -40,7 +40,7 @@ def test_scores_are_counted_as_one_by_one(tmp_path: Path, scores: tuple[float | 
     with Store.open(tmp_path / "history.db") as store:
         store.import_runs(ExecutionRecord("E", "t", "run", "s", ("/s",), started_ms=1_000), iter(runs))
         tests = {one.row: one.test_id for one in store.read(rows.tests_known)}
-        found = store.read(lambda connection: rows.scores(connection, rows.Picked(0, 10_000)))
+        found = store.read(lambda connection: rows.scores(connection, rows.SelectedRuns(0, 10_000)))
     assert {(tests[test], name): counts[:14] for (test, name), counts in found.items()} == {
         criterion: counts[:14] for criterion, counts in wanted.items()
     }

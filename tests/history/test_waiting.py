@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.history import connect, copying, health, store, upkeep, waiting, writer
-from agenteval_tui.history.copying import copy_history
+from agenteval_tui.history import backup, connections, lock_wait, maintenance, store, writer
+from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.errors import LockedError
-from agenteval_tui.history.health import check_health
+from agenteval_tui.history.lock_wait import told
+from agenteval_tui.history.maintenance import check, check_health, space, vacuum
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.upkeep import check, space, vacuum
-from agenteval_tui.history.waiting import told
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A history whose lock another connection holds; each wait is made short."""
     path = tmp_path / "h.db"
     Store.open(path).close()
-    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -45,13 +44,13 @@ def test_only_the_innermost_listener_is_told(locked: Path) -> None:
     with told(outer.append):
         with told(inner.append), pytest.raises(LockedError):
             Store.open(locked)
-        waiting.waiting_for(locked)
+        lock_wait.waiting_for(locked)
     assert (len(outer), len(inner)) == (0, 1)
 
 
 def test_who_writes_is_told_and_then_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, said = tmp_path / "h.db", list[str]()
-    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(writer, "_TRIES", 2)
     with Store.open(path) as opened, closing(sqlite3.connect(path, isolation_level=None)) as other, told(said.append):
         other.execute("BEGIN IMMEDIATE")
@@ -82,7 +81,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Store.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
     return path
 
 
@@ -118,7 +117,7 @@ def test_who_writes_for_upkeep_says_that_it_waits(tmp_path: Path, monkeypatch: p
         Store.open(path) as opened,
         closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
     ):
-        monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+        monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
         other.execute("BEGIN IMMEDIATE")
 
         def listen(sentence: str) -> None:
@@ -135,9 +134,9 @@ def test_what_stays_locked_is_no_whole_history(tmp_path: Path, monkeypatch: pyte
     """A check that could not ask the search index does not say that all is well."""
     path = tmp_path / "h.db"
     with Store.open(path) as opened, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
-        monkeypatch.setattr(upkeep, "WRITING_TRIES", 2)
-        monkeypatch.setattr(upkeep, "READING_TRIES", 1)
+        monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
+        monkeypatch.setattr(maintenance, "WRITING_TRIES", 2)
+        monkeypatch.setattr(maintenance, "READING_TRIES", 1)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LockedError):
             vacuum(opened) if name == "vacuum" else check(path)
@@ -156,7 +155,7 @@ def test_every_db_verb_says_that_it_waits(
 ) -> None:
     from agenteval_tui.cli.main import main
 
-    for module in (store, upkeep, copying, health):
+    for module in (store, maintenance, backup, maintenance):
         monkeypatch.setattr(module, "READING_TRIES", 2)
     monkeypatch.chdir(locked.parent)
     assert main(["--db", str(locked), *verb], launch_app=lambda start: 0) == 3

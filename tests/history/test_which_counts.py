@@ -14,18 +14,27 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.causes import Cause
-from agenteval_tui.history import baselines, foreign, quarantines, taken_back, tasks, trends, triage, upkeep
+from agenteval_tui.history import (
+    baselines,
+    import_validation,
+    maintenance,
+    quarantines,
+    task_specs,
+    tombstones,
+    trends,
+    triage,
+)
+from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import search_document
-from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import AddLabel, Label, label_of, sole_criterion
-from agenteval_tui.history.merging import merge_history
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Pruning, prunable
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.trends import Picked, Place
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.history.trends import Place, SelectedRuns
 from agenteval_tui.transcripts.model import Message, Transcript
 
 RUN = "EXECUTION-1-RUN-00000"
@@ -142,10 +151,10 @@ def test_a_baseline_goes_that_was_set_until_it_was_taken_back(store: Store, set_
     baselines.set_baseline(store, "EXECUTION-1", at_ms=set_ms)
 
     def take(connection: sqlite3.Connection) -> list[str]:
-        return list(taken_back.baseline_names(connection).values())
+        return list(tombstones.baseline_names(connection).values())
 
     (name,) = store.read(take)
-    assert store.write(Doing(lambda c: taken_back.remove_baseline(c, name, 100))).result() == int(not stays)
+    assert store.write(Doing(lambda c: tombstones.remove_baseline(c, name, 100))).result() == int(not stays)
     assert len(baselines.baselines(store)) == int(stays)
 
 
@@ -169,9 +178,9 @@ def test_the_last_time_something_was_taken_back_counts(store: Store) -> None:
     def twice(connection: sqlite3.Connection) -> list[int | None]:
         said = []
         for at_ms in (5, 9, 7):
-            taken_back.remember(connection, "triage", "s", at_ms)
-            said.append(taken_back.when(connection, "triage", "s"))
-        return [*said, taken_back.when(connection, "label", "s")]
+            tombstones.add_tombstone(connection, "triage", "s", at_ms)
+            said.append(tombstones.tombstone_time(connection, "triage", "s"))
+        return [*said, tombstones.tombstone_time(connection, "label", "s")]
 
     assert store.write(Doing(twice)).result() == [5, 9, 9, None]
 
@@ -181,12 +190,12 @@ def test_a_label_is_taken_back_by_all_that_names_it(store: Store) -> None:
     for who, at_ms, criterion in (("ada", 5, "polite"), ("ada", 6, "polite"), ("bob", 5, "polite"), ("ada", 5, "")):
         label(store, Label(RUN, 1, criterion, who=who, at_ms=at_ms)).result()
     digest = store.labels([RUN])[0].criterion_hash
-    name = taken_back.name_of_label(RUN, digest, "ada", 5, "polite")
-    assert store.write(Doing(lambda c: list(taken_back.remove_labels(c, name)))).result() == [RUN]
+    name = tombstones.name_of_label(RUN, digest, "ada", 5, "polite")
+    assert store.write(Doing(lambda c: list(tombstones.remove_labels(c, name)))).result() == [RUN]
     left = {(one.who, one.at_ms, one.criterion) for one in store.labels([RUN])}
     assert left == {("ada", 6, "polite"), ("bob", 5, "polite"), ("ada", 5, "")}
     for broken in ("", "[]", "[1, 2, 3, 4]", json.dumps([RUN, digest, "ada", True]), json.dumps([RUN, "", "b", 5, 6])):
-        assert store.write(Doing(lambda c, one=broken: list(taken_back.remove_labels(c, one)))).result() == []
+        assert store.write(Doing(lambda c, one=broken: list(tombstones.remove_labels(c, one)))).result() == []
 
 
 @pytest.mark.parametrize(("there_ms", "comes"), [(99, False), (100, False), (101, True)])
@@ -199,7 +208,7 @@ def test_of_two_decisions_the_newer_counts_and_of_two_at_once_that_of_here(
     if here == "decided":
         triage.decide(store, triage.Decision(SIGNATURE, "fix", at_ms=100))
     else:
-        store.write(Doing(lambda c: taken_back.remember(c, "triage", SIGNATURE, 100))).result()
+        store.write(Doing(lambda c: tombstones.add_tombstone(c, "triage", SIGNATURE, 100))).result()
     merge_history(store, tmp_path / "there.db")
     known = [one.decision for one in triage.decisions(store)]
     assert known == (["ignore"] if comes else ["fix"] if here == "decided" else [])
@@ -233,11 +242,11 @@ def test_a_quarantine_that_ended_earlier_there_ends_here(store: Store, tmp_path:
 def test_packed_data_has_the_hash_that_it_says() -> None:
     text = b'{"task": 1}'
     digest = hashlib.sha256(text).digest()[:16]
-    assert foreign.is_packed(zlib.compress(text))
-    assert foreign.is_packed(zlib.compress(text), digest)
-    assert not foreign.is_packed(zlib.compress(text), bytes(16))
-    assert not foreign.is_packed(zlib.compress(text), b"")
-    assert not foreign.is_packed(zlib.compress(b"{no json"))
+    assert import_validation.is_packed(zlib.compress(text))
+    assert import_validation.is_packed(zlib.compress(text), digest)
+    assert not import_validation.is_packed(zlib.compress(text), bytes(16))
+    assert not import_validation.is_packed(zlib.compress(text), b"")
+    assert not import_validation.is_packed(zlib.compress(b"{no json"))
 
 
 def test_a_task_under_another_ones_hash_does_not_come_in(store: Store, tmp_path: Path) -> None:
@@ -256,16 +265,16 @@ def test_a_task_under_another_ones_hash_does_not_come_in(store: Store, tmp_path:
 def test_each_run_has_its_own_task_the_first_too(store: Store) -> None:
     store.begin_execution(record(), [planned(n, task={"of": n}) for n in range(3)]).result()
     runs = [f"EXECUTION-1-RUN-0000{n}" for n in range(3)]
-    assert [store.read(lambda c, run=run: tasks.task_of(c, run)) for run in runs] == [{"of": n} for n in range(3)]
+    assert [store.read(lambda c, run=run: task_specs.task_of(c, run)) for run in runs] == [{"of": n} for n in range(3)]
     for number in (-1, 3):
         store.write(Doing(lambda c, number=number: c.execute("UPDATE runs SET task_number = ?", (number,)))).result()
-        assert store.read(lambda c: tasks.task_of(c, runs[0])) is None
+        assert store.read(lambda c: task_specs.task_of(c, runs[0])) is None
 
 
-@pytest.mark.parametrize(("depth", "fits"), [(foreign.DEEPEST, True), (foreign.DEEPEST + 1, False)])
+@pytest.mark.parametrize(("depth", "fits"), [(import_validation.DEEPEST, True), (import_validation.DEEPEST + 1, False)])
 def test_values_are_so_deep_and_no_deeper(depth: int, fits: bool) -> None:
     text = "[" * depth + "]" * depth
-    assert (foreign._read(text) is not None) is fits
+    assert (import_validation._read(text) is not None) is fits
 
 
 # Places of time
@@ -284,7 +293,7 @@ def began(
 
 
 def counts(store: Store, since: int, until: int, **more: object) -> list[int]:
-    picked, place = Picked(since, until, **more), Place(0, since, until)  # type: ignore[arg-type]
+    picked, place = SelectedRuns(since, until, **more), Place(0, since, until)  # type: ignore[arg-type]
     found = store.read(lambda c: trends.tallies(c, picked, [place]))
     return [sum(getattr(one, name) for one in found) for name in ("passed", "failed", "errors", "review")]
 
@@ -294,9 +303,9 @@ def test_a_piece_of_time_has_its_first_millisecond_and_not_its_last(store: Store
     assert counts(store, 1_000, 2_000) == [3, 0, 0, 0]
     assert counts(store, 1_000, 1_000) == [0, 0, 0, 0]
     assert counts(store, 2_000, 2_001) == [1, 0, 0, 0]
-    assert store.read(lambda c: trends.extent(c, Picked(1_000, 2_000))) == (1_000, 1_999)
-    assert store.read(lambda c: trends.extent(c, Picked(3_000, 9_000))) is None
-    assert len(store.read(lambda c: trends.picked_runs(c, Picked(1_000, 2_000)))) == 3
+    assert store.read(lambda c: trends.extent(c, SelectedRuns(1_000, 2_000))) == (1_000, 1_999)
+    assert store.read(lambda c: trends.extent(c, SelectedRuns(3_000, 9_000))) is None
+    assert len(store.read(lambda c: trends.picked_runs(c, SelectedRuns(1_000, 2_000)))) == 3
 
 
 def test_runs_without_a_time_stand_at_the_first_millisecond_of_their_execution(store: Store) -> None:
@@ -305,8 +314,8 @@ def test_runs_without_a_time_stand_at_the_first_millisecond_of_their_execution(s
     assert counts(store, 1_000, 1_001) == [1, 0, 0, 0]
     assert counts(store, 0, 1_000) == [0, 0, 0, 0]
     assert counts(store, 1_001, 2_000) == [0, 0, 0, 0]
-    assert store.read(lambda c: trends.extent(c, Picked(1_000, 1_001))) == (1_000, 1_000)
-    assert store.read(lambda c: trends.extent(c, Picked(0, 1_000))) is None
+    assert store.read(lambda c: trends.extent(c, SelectedRuns(1_000, 1_001))) == (1_000, 1_000)
+    assert store.read(lambda c: trends.extent(c, SelectedRuns(0, 1_000))) is None
 
 
 def test_what_did_not_end_is_in_no_trend_and_an_answer_that_was_known_took_no_time(store: Store) -> None:
@@ -314,7 +323,7 @@ def test_what_did_not_end_is_in_no_trend_and_an_answer_that_was_known_took_no_ti
         began(store, 1_000, execution=f"E{number}", status=status)
     assert counts(store, 0, 9_000) == [1, 1, 1, 1]
     began(store, 1_000, execution="CACHED", cached=True)
-    everything, place = Picked(0, 9_000), Place(0, 0, 9_000)
+    everything, place = SelectedRuns(0, 9_000), Place(0, 0, 9_000)
     measured = {
         name: sum(
             len(values) for *_, values in store.read(lambda c, n=name: trends.measured(c, everything, [place], n))
@@ -328,7 +337,7 @@ def test_what_did_not_end_is_in_no_trend_and_an_answer_that_was_known_took_no_ti
 def test_runs_count_as_they_are_said_to_have_ended_now(store: Store) -> None:
     """Graded again: what a grading does not name, or leaves without a verdict, is left out."""
     began(store, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, status="failed")
-    picked, place = Picked(0, 9_000), Place(7, 0, 9_000)
+    picked, place = SelectedRuns(0, 9_000), Place(7, 0, 9_000)
     newest = store.read(lambda c: trends.picked_runs(c, picked))
     assert newest == sorted(newest, reverse=True)
     now = dict(zip(newest, ("passed", "failed", "error", "needs_review", "skipped"), strict=False))
@@ -371,9 +380,9 @@ def test_a_setting_was_seen_when_its_last_run_began(store: Store) -> None:
     began(store, 3_000, 5_000, 4_000)
     fill(store, "passed", execution="UNDATED", started_ms=0)
     store.write(Doing(lambda c: c.execute("UPDATE runs SET started_ms = NULL WHERE started_ms = 0"))).result()
-    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 9_000))).values()) == [5_000]
-    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 4_500))).values()) == [4_000]
-    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 2_000))).values()) == [1_000]
+    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 9_000))).values()) == [5_000]
+    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 4_500))).values()) == [4_000]
+    assert list(store.read(lambda c: trends.settings_seen(c, SelectedRuns(0, 2_000))).values()) == [1_000]
 
 
 # Pruning
@@ -394,15 +403,15 @@ def test_pruning_takes_what_began_before_and_leaves_the_newest(store: Store) -> 
 
 
 def test_so_many_problems_of_a_kind_are_listed_and_no_more(store: Store, path: Path) -> None:
-    count = upkeep._MOST + 3
+    count = maintenance._MOST + 3
     store.begin_execution(record(), [planned(n) for n in range(count)])
     for number in range(count):
         store.run_ended(ended(number, answer=f"answer {number}"))
     store.end_execution("EXECUTION-1", "finished").result()
     store.write(Doing(lambda c: c.execute("UPDATE transcripts SET data = x'0011'"))).result()
-    assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST
-    store.write(Doing(lambda c: c.execute("DELETE FROM transcripts WHERE id > ?", (upkeep._MOST - 1,)))).result()
-    assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST - 1
+    assert len(maintenance.check(path, deep=True).damage) == maintenance._MOST
+    store.write(Doing(lambda c: c.execute("DELETE FROM transcripts WHERE id > ?", (maintenance._MOST - 1,)))).result()
+    assert len(maintenance.check(path, deep=True).damage) == maintenance._MOST - 1
 
 
 # Searching

@@ -14,8 +14,8 @@ from tally import Tally, near
 
 from agenteval_tui.analysis import statistics as own
 from agenteval_tui.analysis.agreement import agreement
-from agenteval_tui.analysis.distributions import student_t_quantile
-from agenteval_tui.analysis.paired import sign_flip
+from agenteval_tui.analysis.permutation_test import sign_flip
+from agenteval_tui.analysis.statistics import student_t_quantile
 from agenteval_tui.grading.classification import report
 from agenteval_tui.grading.metrics.retrieval import measure
 

@@ -15,9 +15,9 @@ from typing import Any
 from tally import Tally
 
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.problems import AgentevalError
 
 if sys.version_info < (3, 14):
     from backports.zstd import zipfile as packed

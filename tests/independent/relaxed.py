@@ -11,7 +11,7 @@ import verdicts
 from tally import Tally
 
 from agenteval_tui.grading.compile import Checker
-from agenteval_tui.grading.relax import relaxations
+from agenteval_tui.grading.relax.suggest import relaxations
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.uxon.parse import parse
 

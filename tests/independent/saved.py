@@ -13,7 +13,7 @@ import yaml
 from tally import Tally
 
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.suites.save import save_config
+from agenteval_tui.suites.yaml.save import save_config
 
 SUITES = sorted(Path(__file__).resolve().parents[2].glob("sample_suites/*.suite.yaml"))
 LINES = [

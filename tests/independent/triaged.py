@@ -10,12 +10,11 @@ from pathlib import Path
 from failing import SUITE, make
 from tally import Tally
 
-from agenteval_tui.analysis.cause_scopes import execution_scope
-from agenteval_tui.analysis.causes import causes_of
-from agenteval_tui.analysis.triage import decide, standings
+from agenteval_tui.analysis.causes import execution_scope, group_failures
+from agenteval_tui.analysis.triage import decide, statuses
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.identity import now_ms
 
 KINDS = ("accept", "fix", "quarantine", "label", "ignore")
 CODES = {
@@ -75,7 +74,7 @@ def compare(count: int, seed: int) -> Tally:
                 continue
             began = now_ms()
             make(store, f"B{number:05}", started_ms=began - 90_000, **before)
-            (group,) = causes_of(store, execution_scope(store)).groups
+            (group,) = group_failures(store, execution_scope(store)).groups
             kind = dice.choice(KINDS)
             until = began + 600_000 if kind == "quarantine" or dice.random() < 0.3 else None
             decide(store, group, kind, until_ms=until, who="kim")
@@ -89,7 +88,7 @@ def compare(count: int, seed: int) -> Tally:
                     quarantines.end(store, SUITE, test, group.cause.criterion).result()
             over = until is not None and dice.random() < 0.3
             looked = until + 1 if over and until is not None else began + 120_000
-            found = standings(store, causes_of(store, execution_scope(store)), looked).get(group.cause.signature)
+            found = statuses(store, group_failures(store, execution_scope(store)), looked).get(group.cause.signature)
             if found is None:
                 continue  # neither here nor in what it is compared with
             said = next((code for words, code in CODES.items() if words in found.open_again), found.open_again)

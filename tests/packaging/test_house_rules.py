@@ -57,7 +57,7 @@ def test_the_wheel_holds_themes_and_sample_suites(tmp_path: Path) -> None:
         "agenteval_tui/bundled/sample_suites/support.suite.yaml",
         "agenteval_tui/bundled/sample_suites/recorded/demo-rules-v1.jsonl",
         "agenteval_tui/tui/app.tcss",
-        "agenteval_tui/tui/screens/inspect.tcss",
+        "agenteval_tui/tui/screens/inspect/screen.tcss",
         "agenteval_tui/py.typed",
     ):
         assert wanted in names
@@ -79,7 +79,8 @@ def test_names_say_what_is_inside() -> None:
 
 def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
-    from agenteval_tui.tui.app import FACTORIES, AgentevalApp
+    from agenteval_tui.tui.app import AgentevalApp
+    from agenteval_tui.tui.screen_registry import FACTORIES
     from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
     screens = [factory() for factory in FACTORIES.values()]

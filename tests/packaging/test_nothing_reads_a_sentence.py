@@ -29,28 +29,28 @@ ALLOWED = {
     ("uxon/php_regex.py", "'missing )' in message"): "the regex package's error",
     ("uxon/php_regex.py", "'unterminated character set' in message"): "the regex package's error",
     ("uxon/php_regex.py", "key in message"): "the regex package's error",
-    ("suites/dataset_csv.py", "'field larger' in said"): "csv.Error",
-    ("suites/dataset_csv.py", "'unexpected end' in said"): "csv.Error",
-    ("suites/dataset_csv.py", "'expected after' in said"): "csv.Error",
-    ("history/opening.py", "'no such table' not in str(error)"): "SQLite's code for it is that of any error",
-    ("agents/reply.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
-    ("agents/http_errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
-    ("text/problems.py", "'\\n' in self.mend"): "a list of remedies, a line each",
+    ("suites/datasets.py", "'field larger' in said"): "csv.Error",
+    ("suites/datasets.py", "'unexpected end' in said"): "csv.Error",
+    ("suites/datasets.py", "'expected after' in said"): "csv.Error",
+    ("history/open_database.py", "'no such table' not in str(error)"): "SQLite's code for it is that of any error",
+    ("agents/models/stream.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
+    ("agents/http/errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
+    ("core/errors.py", "'\\n' in self.mend"): "a list of remedies, a line each",
     # Where an error is made, or comes in: its foreign words are reduced to a field.
     ("transcripts/model.py", "fingerprint(message)"): "RunError.told",
     ("transcripts/redact.py", "fingerprint(message)"): "the words with a secret taken out of them",
     (
-        "grading/cause_ways.py",
+        "grading/causes.py",
         "fingerprint(line.message or str(line.fields.get('message') or ''))",
     ): "a plug-in's words",
-    ("grading/cause_ways.py", "fingerprint(message or str(fields.get('message') or ''))"): "a plug-in's",
+    ("grading/causes.py", "fingerprint(message or str(fields.get('message') or ''))"): "a plug-in's",
     # No sentences, but dicts and lists, or the agent's own answer.
     ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",
-    ("grading/config_errors.py", "text not in said"): "a list",
+    ("grading/config/errors.py", "text not in said"): "a list",
     ("suites/templates.py", "at not in said"): "a set",
-    ("history/damaged.py", "value not in column.words"): "a tuple of what a column may hold",
+    ("history/salvage.py", "value not in column.words"): "a tuple of what a column may hold",
     ("analysis/variance.py", "'unknown' in said"): "a list",
-    ("tui/finding.py", "' ' not in words"): "what a person types",
+    ("tui/command_providers.py", "' ' not in words"): "what a person types",
 }
 """(file, code) and why it may."""
 
@@ -121,8 +121,8 @@ def test_each_error_of_an_agent_has_a_code() -> None:
     """`RunError.told` is of words that are not ours: it reduces them where the error is made."""
     assert {one for path in sorted(PACKAGE.rglob("*.py")) for one in _errors_without_a_code(path)} == {
         # Only to take secrets out of a text.
-        "runs/asking.py: RunError('', reply.error)",
-        "runs/configured.py: RunError('', text)",
+        "runs/judge_client.py: RunError('', reply.error)",
+        "runs/agent_factory.py: RunError('', text)",
     }
 
 

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents import registry
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite, load_text
 
 Script = Callable[[AgentRequest], AsyncIterator[AgentEvent]]

@@ -13,18 +13,18 @@ import pytest
 from aimock import Aimock, NotAvailable
 from scripted import Answer, Request, ScriptedServer
 
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta
 from agenteval_tui.agents.embedders import minilm
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta
-from agenteval_tui.agents.permission import NOTHING
+from agenteval_tui.agents.permission import NOTHING, NotTrustedError
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.asking import stored_answers
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
-from agenteval_tui.runs.plan import PlanOptions, make_plan
-from agenteval_tui.runs.trusting import NotTrustedError
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.runs.judge_client import stored_answers
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 
 Made = Callable[..., Any]
 

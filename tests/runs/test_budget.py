@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.budget import FIRST, Budget, Used, dollars
-from agenteval_tui.runs.plan import Limits
+from agenteval_tui.runs.budget import FIRST, Budget, Spending, dollars
+from agenteval_tui.runs.plan.model import Limits
 
 
 @given(st.integers(1, 100), st.integers(1, 20), st.integers(0, 40), st.integers(1, 10))
@@ -17,7 +17,7 @@ def test_runs_that_cost_alike_never_go_over_the_limit(limit: int, at_once: int, 
     began = 0
     while True:
         while in_flight < at_once and began < runs:
-            if budget.holds_up(Used(tokens=used), ended, [Used()] * in_flight, 0.0):
+            if budget.holds_up(Spending(tokens=used), ended, [Spending()] * in_flight, 0.0):
                 break
             in_flight, began = in_flight + 1, began + 1
         if not in_flight:
@@ -29,17 +29,17 @@ def test_runs_that_cost_alike_never_go_over_the_limit(limit: int, at_once: int, 
 
 
 def test_each_limit_says_its_name() -> None:
-    assert Budget(Limits(cost=1.0)).holds_up(Used(cost=1.0), 1, [], 0) == "the limit of $1.00"
-    assert Budget(Limits(tokens=5_000)).holds_up(Used(tokens=4_000), 2, [], 0) == ("the limit of 5,000 tokens")
-    assert Budget(Limits(seconds=60)).holds_up(Used(), 0, [], 60.5) == "the limit of 60 s"
-    assert Budget(Limits(cost=1, tokens=5, seconds=60)).holds_up(Used(0.1, 1), 1, [], 1) == ""
-    assert Budget(Limits(cost=0)).holds_up(Used(), 0, [], 0) == "the limit of $0.00"
+    assert Budget(Limits(cost=1.0)).holds_up(Spending(cost=1.0), 1, [], 0) == "the limit of $1.00"
+    assert Budget(Limits(tokens=5_000)).holds_up(Spending(tokens=4_000), 2, [], 0) == ("the limit of 5,000 tokens")
+    assert Budget(Limits(seconds=60)).holds_up(Spending(), 0, [], 60.5) == "the limit of 60 s"
+    assert Budget(Limits(cost=1, tokens=5, seconds=60)).holds_up(Spending(0.1, 1), 1, [], 1) == ""
+    assert Budget(Limits(cost=0)).holds_up(Spending(), 0, [], 0) == "the limit of $0.00"
 
 
 def test_what_a_run_in_flight_has_used_already_counts_where_it_is_more_than_the_mean() -> None:
     budget = Budget(Limits(cost=10.0))
-    assert budget.holds_up(Used(cost=2.0), 2, [Used(cost=6.0)], 0) == ""
-    assert budget.holds_up(Used(cost=2.0), 2, [Used(cost=7.5)], 0) != ""
+    assert budget.holds_up(Spending(cost=2.0), 2, [Spending(cost=6.0)], 0) == ""
+    assert budget.holds_up(Spending(cost=2.0), 2, [Spending(cost=7.5)], 0) != ""
 
 
 @pytest.mark.parametrize(("amount", "said"), [(1, "$1.00"), (0.5, "$0.50"), (0.0005, "$0.0005"), (1234.5, "$1,234.50")])

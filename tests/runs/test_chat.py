@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents import interface as agents
+from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.permission import NOTHING
-from agenteval_tui.runs import configured as configuring
-from agenteval_tui.runs.chat import Conversation, drafted_test
-from agenteval_tui.runs.configured import Configured, check, configured, options_of
-from agenteval_tui.suites.append import append_test
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs import agent_factory as configuring
+from agenteval_tui.runs.agent_factory import Configured, check, configured, options_of
+from agenteval_tui.runs.chat_session import Conversation, drafted_test
+from agenteval_tui.suites.editing import append_test
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError, Usage
 
 

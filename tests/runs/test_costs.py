@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.runs.costs import Priced, fresh_prices, price_for
+from agenteval_tui.runs.pricing import Priced, fresh_prices, price_for
 from agenteval_tui.transcripts.model import Usage
 
 USED = Usage(1_000_000, 1_000_000)

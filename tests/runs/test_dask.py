@@ -19,15 +19,16 @@ from typing import Any
 import pytest
 from dask_processes import begin
 
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AttemptFailed, Command, Ended, Event, Graded, Planned, TextStreamed
 from agenteval_tui.runs.executors import dask as dask_executor
-from agenteval_tui.runs.live import ExecutionRequest
-from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 
 # Dask itself is loaded by the one process of the tests that runs these.
 pytestmark = [

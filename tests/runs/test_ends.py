@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-from agenteval_tui.runs.ends import End, Ends
-from agenteval_tui.runs.verdicts import Judged
+from agenteval_tui.runs.grade_run import GradedRun
+from agenteval_tui.runs.pending_writes import PendingWrite, PendingWrites
 
 
 class Why(str):
@@ -25,18 +25,18 @@ async def test_an_end_that_was_told_leaves_nothing_behind() -> None:
         futures.append(Future())
         return futures[-1]
 
-    def stored(end: End) -> None:
+    def stored(end: PendingWrite) -> None:
         told.append(end.run)
 
     store: Any = SimpleNamespace(run_ended=run_ended)
     drained = asyncio.Event()
-    ends = Ends(store, stored, told.append, drained.set)
+    ends = PendingWrites(store, stored, told.append, drained.set)
     why = Why("because")
     watched = weakref.ref(why)
     gc.disable()  # what goes must go by itself: looking for cycles takes time from thousands of runs
     try:
         ended: Any = SimpleNamespace(run_id="r", duration_ms=1.0)
-        ends.add(ended, Judged("failed", 0.0, (), 0, why))
+        ends.add(ended, GradedRun("failed", 0.0, (), 0, why))
         del why
         await asyncio.sleep(0)
         assert told == [], "nothing is told before it is on the disk"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     Done,
@@ -24,6 +24,7 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import (
     AgentFinished,
@@ -39,7 +40,6 @@ from agenteval_tui.runs.events import (
     ToolArguments,
     ToolFinished,
 )
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 
 Execute = Callable[..., Any]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta, UsageReported
-from agenteval_tui.runs import course, engine
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta, UsageReported
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs import engine, execution_state
 from agenteval_tui.runs.events import AgentFinished, Command, Graded, Planned, Progress
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError, Usage
 
 Execute = Callable[..., Any]
@@ -92,7 +92,7 @@ async def test_time_runs_out_and_what_is_in_flight_ends(
         yield Done()
 
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() - asked[0] if asked else 0.0)
-    for module in (course, engine):
+    for module in (execution_state, engine):
         monkeypatch.setattr(module, "time", clock)
     scripts.script = script
     one = execution(ONE, repeat=500, concurrency=2, max_seconds=0.05)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta, UsageReported
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta, UsageReported
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Event, Graded, Planned, Progress
-from agenteval_tui.runs.plan import PlanOptions
-from agenteval_tui.runs.resuming import resume_plan
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.transcripts.model import Usage
 
 Execute = Callable[..., Any]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer, stream_of
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, ReasoningDelta, TextDelta
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, ReasoningDelta, TextDelta
 from agenteval_tui.runs.events import Progress, Throttled, encode
 from agenteval_tui.transcripts.model import RunError
 

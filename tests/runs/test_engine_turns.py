@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     Done,
     Failed,
-    Prompted,
+    PromptSent,
     Recorded,
     TextDelta,
     ToolArgumentsDelta,
@@ -46,7 +46,7 @@ async def answers(request: AgentRequest) -> AsyncIterator[AgentEvent]:
     """Calls a tool in each turn, with the same key and the same id every time; has a system prompt."""
     said = request.messages[-1].content
     if not any(message.role == "system" for message in request.messages):
-        yield Prompted((Message("system", "be nice"), *request.messages))
+        yield PromptSent((Message("system", "be nice"), *request.messages))
     yield ToolCallStarted(0, "call_1", "look_up")
     yield ToolArgumentsDelta(0, json.dumps({"what": said}))
     yield TurnEnded()

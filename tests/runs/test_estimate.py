@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
-from agenteval_tui.runs.preview import preview, preview_plan
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.plan.preview import preview, preview_plan
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 SUITE = """
@@ -245,23 +246,23 @@ def test_a_preview_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     text = SUITE.replace("bot: {kind: scripted}", "bot: {kind: command, command: [./bot]}")
     path.write_text(text, "utf-8")
     before = sorted(tmp_path.rglob("*"))
-    found = preview([folder], PlanOptions(tests=("a",)), tmp_path / "no.db", places.config_dir())
+    found = preview([folder], PlanOptions(tests=("a",)), tmp_path / "no.db", directories.config_dir())
     assert sorted(tmp_path.rglob("*")) == before
     assert not found.trusted
     (need,) = found.needs
     assert (need.folder, need.what) == (folder, ("command: ./bot",))
     assert "never trusted" in need.reason
-    assert preview([path], PlanOptions(tests=("a",), trust=True), None, places.config_dir()).trusted
+    assert preview([path], PlanOptions(tests=("a",), trust=True), None, directories.config_dir()).trusted
     for options in (PlanOptions(tests=("nope",)), PlanOptions(failed_from="last")):
         with pytest.raises(AgentevalError):
-            preview([path], options, tmp_path / "no.db", places.config_dir())
+            preview([path], options, tmp_path / "no.db", directories.config_dir())
 
 
 def test_a_preview_reads_a_history_file(loaded: LoadedSuite, history: History, tmp_path: Path) -> None:
     path = Path(loaded.path)
     path.write_text(loaded.text, "utf-8")
     history.add("a", 5)
-    found = preview([path], PlanOptions(tests=("a",)), history.store.path, places.config_dir())
+    found = preview([path], PlanOptions(tests=("a",)), history.store.path, directories.config_dir())
     assert found.estimate.total_tokens == 800
 
 

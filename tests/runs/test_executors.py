@@ -8,16 +8,16 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     CheckReport,
     Done,
     Failed,
-    Logged,
+    LogLine,
     Noted,
     Prepared,
-    Prompted,
+    PromptSent,
     ReasoningDelta,
     Recorded,
     Restarted,
@@ -29,16 +29,15 @@ from agenteval_tui.agents.interface import (
     UsageReported,
 )
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.runs.executors.cluster_agent import ClusterAgent
-from agenteval_tui.runs.executors.gathered import LONGEST, PIECE, STREAMED, Gathered
-from agenteval_tui.runs.executors.inbox import Inbox
-from agenteval_tui.runs.executors.wire import event_data, read_event, read_task, task_data
-from agenteval_tui.runs.plan_agents import AgentPlan
+from agenteval_tui.runs.executors.dask import ClusterAgent, Inbox
+from agenteval_tui.runs.executors.dask_worker import LONGEST, PIECE, STREAMED, Gathered
+from agenteval_tui.runs.executors.task_codec import event_data, read_event, read_task, task_data
+from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 EVENTS: list[AgentEvent] = [
-    Prompted((Message("system", "Be kind"), Message("assistant", "", tool_calls=(0,)))),
+    PromptSent((Message("system", "Be kind"), Message("assistant", "", tool_calls=(0,)))),
     TextDelta("a\ud800b"),
     ReasoningDelta("hm"),
     ToolCallStarted(0, "c1", "find"),
@@ -49,7 +48,7 @@ EVENTS: list[AgentEvent] = [
     Prepared("import", 12.5),
     Restarted(),
     Noted(Note("unread", "Thing")),
-    Logged("a warning"),
+    LogLine("a warning"),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
     Failed(RunError("busy", "later", "wait"), True, 3.0),
     Done("stop", "m"),

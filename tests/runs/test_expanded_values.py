@@ -13,11 +13,11 @@ import pytest
 from scripted import Answer, Request
 from threaded import serving
 
-from agenteval_tui.agents.interface import Done, Failed, TextDelta, TurnEnded
+from agenteval_tui.agents.base import Done, Failed, TextDelta, TurnEnded
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
-from agenteval_tui.runs.chat import Conversation
-from agenteval_tui.runs.configured import Configured, check
+from agenteval_tui.runs.agent_factory import Configured, check
+from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
@@ -137,7 +137,7 @@ async def test_it_comes_back_neither_in_a_chat_nor_in_a_check(
     monkeypatch.setenv("QKEY", VALUE)
     config = {"kind": "openai", "base_url": echo, "model": "m", "stream": prompt == "cut", "system": "${QKEY}"}
     one = Configured("a", config, tmp_path / "s.suite.yaml", 1, "S")
-    from agenteval_tui.runs.trusting import check_agents
+    from agenteval_tui.runs.trust_check import check_agents
 
     permission = check_agents([one])  # this machine: nothing to ask
     chat = Conversation(one, permission)

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta
-from agenteval_tui.history import connect
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history import connections
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import attach, find, live_executions
 from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, HistoryAwaited
-from agenteval_tui.runs.hosting import Host
-from agenteval_tui.runs.live import Live
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from tests.runs.conftest import Scripts
@@ -98,7 +99,7 @@ async def test_what_can_not_begin_is_raised_and_never_shown(plan: Plan, store: S
 
 
 def _record(plan: Plan) -> Any:
-    from agenteval_tui.history.rows import ExecutionRecord
+    from agenteval_tui.history.records import ExecutionRecord
 
     return ExecutionRecord(plan.execution_id, "other", "run", "", (), 1)
 
@@ -106,7 +107,7 @@ def _record(plan: Plan) -> Any:
 async def test_a_socket_of_a_dead_process_is_replaced(plan: Plan, store: Store, scripts: Scripts) -> None:
     import socket
 
-    from agenteval_tui.runs.live import live_dir, socket_path
+    from agenteval_tui.runs.live_registry import live_dir, socket_path
 
     path = socket_path(live_dir(), plan.execution_id)
     with socket.socket(socket.AF_UNIX) as left:
@@ -142,7 +143,7 @@ async def test_watchers_are_told_that_the_history_is_waited_for(
     plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program takes the lock before a run's end is stored, and lets go when the watchers were told."""
-    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     told: list[str] = []
     view = ExecutionView()
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:

@@ -25,11 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from scripted import Answer, Request  # type: ignore[import-not-found]
 from threaded import serving  # type: ignore[import-not-found]
 
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import live_executions
-from agenteval_tui.runs.live import ExecutionRequest
-from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import PlanOptions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agenteval_tui.runs.client import find, live_executions
-from agenteval_tui.runs.live import Live, live_dir, shown, socket_path
+from agenteval_tui.runs.live_registry import Live, live_dir, shown, socket_path
 
 NOW = 1_790_000_000_000
 YEAR = 365 * 86_400_000

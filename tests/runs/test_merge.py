@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.merge import deep_merge
+from agenteval_tui.runs.plan.variation import deep_merge
 
 VALUES = st.recursive(
     st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan, run_seed
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.plan.runs import run_seed
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.text.problems import AgentevalError
 
 CRITERIA = """
     criteria:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
-from agenteval_tui.runs.plan_arms import arm_label, arm_of
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.model import Plan, PlanOptions, arm_label, arm_of
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.text.problems import AgentevalError
 
 SUITE = """
 name: Duel

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.plan import PlanOptions, RunPlan, make_plan
-from agenteval_tui.runs.plan_texts import Text
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.conversation import Text
+from agenteval_tui.runs.plan.model import PlanOptions, RunPlan
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.templates import render
-from agenteval_tui.text.problems import AgentevalError
 
 SUITE = """
 name: Talks

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.directories import data_dir, history_file
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
 from agenteval_tui.history.store import Store
-from agenteval_tui.places import data_dir, history_file
 from agenteval_tui.runs.client import Attachment, attach, find, live_executions, start
 from agenteval_tui.runs.events import Command, Event, Snapshot
-from agenteval_tui.runs.live import ExecutionRequest, Live, card_path
-from agenteval_tui.runs.plan import PlanOptions
-from agenteval_tui.runs.view import ExecutionView
-from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError, InfrastructureError
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live, card_path
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import PlanOptions
 
 pytestmark = pytest.mark.e2e
 
@@ -409,7 +409,7 @@ async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
         import asyncio, json, sys
         from agenteval_tui.runs.client import attach, start, ExecutionRequest
         from agenteval_tui.runs.events import Graded
-        from agenteval_tui.runs.plan import PlanOptions
+        from agenteval_tui.runs.plan.planner import PlanOptions
 
         async def main():
             live = start(ExecutionRequest(({str(path)!r},), PlanOptions(trust=True)))

@@ -16,25 +16,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta
-from agenteval_tui.agents.written_keys import put_back, without_keys
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.inline_secrets import put_back, without_keys
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import schema
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.tasks import pack, unpack
+from agenteval_tui.history.task_specs import pack, unpack
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, RunRef
-from agenteval_tui.runs.plan import make_plan
-from agenteval_tui.runs.plan_agents import AgentPlan
-from agenteval_tui.runs.plan_model import Plan, PlanOptions, RunPlan, StopRule
-from agenteval_tui.runs.respondents import Respondents
-from agenteval_tui.runs.resuming import resume_plan
-from agenteval_tui.runs.tasks import Tasks, read_setup, run_plan
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Plan, PlanOptions, RunPlan, StopRule
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.resume import resume_plan
+from agenteval_tui.runs.task_payload import Tasks, read_setup, run_plan
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall
 
 if TYPE_CHECKING:

@@ -10,19 +10,20 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.agents.programs.named_files import files_of_agent
-from agenteval_tui.history.merging import merge_history
+from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.core import directories
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.tasks import pack
-from agenteval_tui.runs.plan import PlanOptions, make_untrusted_plan
-from agenteval_tui.runs.records import begin
-from agenteval_tui.runs.resuming import resume_plan
-from agenteval_tui.runs.trusting import NotTrustedError
+from agenteval_tui.history.task_specs import pack
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.resume import resume_plan
+from agenteval_tui.runs.store_records import begin
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.text.identity import now_ms
 
 PROGRAM = {"kind": "command", "command": ["sh", "-c", "touch owned"]}
 TEXT = {
@@ -80,7 +81,7 @@ def test_a_folder_that_is_trusted_does_not_speak_for_another_history(tmp_path: P
 def test_what_the_user_wrote_is_told_by_the_users_file(tmp_path: Path, left: Callable[..., Path]) -> None:
     """A history may say that the user's own file has an agent."""
     suite = suite_at(tmp_path / "suites", None)
-    places.config_dir().mkdir(parents=True, exist_ok=True)
+    directories.config_dir().mkdir(parents=True, exist_ok=True)
     theirs = left(suite, {"bot": AgentConfig.model_validate(PROGRAM)})
     with Store.open(theirs) as own:
         assert "touch owned" in refused(own)
@@ -92,7 +93,7 @@ def test_what_the_user_wrote_is_told_by_the_users_file(tmp_path: Path, left: Cal
 def test_bundled_folders_do_not_speak_for_it_either(tmp_path: Path, left: Callable[..., Path]) -> None:
     suite = suite_at(tmp_path / "suites", PROGRAM)
     theirs = left(suite)
-    bundled = str(places.bundled("sample_suites"))
+    bundled = str(directories.bundled("sample_suites"))
     with Store.open(tmp_path / "mine.db") as mine:
         merge_history(mine, theirs)
         setup = mine.setup_of(mine.execution("last").id)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.dataset_check import check_dataset
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import MissingId, RepeatedId, RowKeys, row_label
-from agenteval_tui.text.problems import AgentevalError
 
 
 def keys_of(rows: list[dict[str, Any]], column: str | None = None) -> list[Any]:

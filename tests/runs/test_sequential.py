@@ -11,7 +11,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.sequential import confidence_sequence, decide, fewest_runs, most_needed
+from agenteval_tui.runs.confidence_sequence import confidence_sequence, decide, fewest_runs, most_needed
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.runs import outbox
+from agenteval_tui.runs import server as outbox
 from agenteval_tui.runs.client import attach
 from agenteval_tui.runs.events import (
     Command,
@@ -23,9 +23,9 @@ from agenteval_tui.runs.events import (
     ToolFinished,
     ToolStarted,
 )
-from agenteval_tui.runs.live import Live, live_dir
+from agenteval_tui.runs.live_registry import Live, live_dir
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.server import EventServer
-from agenteval_tui.runs.view import ExecutionView
 
 RUNS = [f"run-{number}" for number in range(20)]
 PLANNED = Planned(1, "e", "t", tuple(RunRef(run, "t", "T", "", 0, 1, "a") for run in RUNS), 4, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.plan import StopRule
-from agenteval_tui.runs.sequential import decide, most_needed
-from agenteval_tui.runs.stopping import Repetitions
+from agenteval_tui.runs.confidence_sequence import decide, most_needed
+from agenteval_tui.runs.early_stopping import Repetitions
+from agenteval_tui.runs.plan.model import StopRule
 
 thresholds = st.sampled_from([0.2, 0.5, 0.8, 0.95])
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.interface import ReasoningDelta, ToolArgumentsDelta, ToolCallStarted, TurnEnded
+from agenteval_tui.agents.base import ReasoningDelta, ToolArgumentsDelta, ToolCallStarted, TurnEnded
 from agenteval_tui.runs.events import ReasoningStreamed, TextStreamed
-from agenteval_tui.runs.stream import Stream
+from agenteval_tui.runs.run_stream import Stream
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 SECRET = "aab1aab2"

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
-from agenteval_tui.runs.plan import make_untrusted_plan as untrusted
-from agenteval_tui.runs.trusting import Need, NotTrustedError, check_trust, needs_of
+from agenteval_tui.agents.permission import Need, NotTrustedError
+from agenteval_tui.core import directories
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.plan.planner import make_untrusted_plan as untrusted
+from agenteval_tui.runs.trust_check import check_trust, needs_of
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.trust import Trust
@@ -145,5 +147,5 @@ def test_many_programs_are_said_briefly(suite_at: Callable[..., LoadedSuite]) ->
 
 
 def test_bundled_suites_need_no_trust() -> None:
-    for path in places.bundled("sample_suites").glob("*.suite.yaml"):
+    for path in directories.bundled("sample_suites").glob("*.suite.yaml"):
         make_plan([load_suite(path)], PlanOptions(), user_agents={})

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs import outbox as outboxes
-from agenteval_tui.runs import view as views
+from agenteval_tui.runs import live_view as views
+from agenteval_tui.runs import server as outboxes
 from agenteval_tui.runs.events import (
     AgentFinished,
     AttemptFailed,
@@ -30,8 +30,8 @@ from agenteval_tui.runs.events import (
     decode_event,
     encode,
 )
-from agenteval_tui.runs.outbox import Outbox
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.server import Outbox
 
 RUNS = ["r1", "r2", "r3"]
 PLANNED = Planned(1, "e1", "title", tuple(RunRef(run, "t", "T", "", 0, 1, "bot") for run in RUNS), 2, 1000)

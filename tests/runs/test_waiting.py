@@ -7,11 +7,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.pace import ENOUGH, Pace
-from agenteval_tui.runs.plan import AgentPlan, RunPlan, StopRule
-from agenteval_tui.runs.stopping import Repetitions
-from agenteval_tui.runs.waiting import WaitingRuns
+from agenteval_tui.runs.execution_totals import ENOUGH, EtaEstimator
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import RunPlan, StopRule
+from agenteval_tui.runs.run_queue import WaitingRuns
 
 
 def run_of(number: int, agent: str) -> RunPlan:
@@ -111,7 +112,7 @@ def test_what_is_cleared_comes_back_in_order() -> None:
 
 
 def test_an_eta_comes_from_lengths_first_and_from_the_rate_later() -> None:
-    pace = Pace()
+    pace = EtaEstimator()
     assert pace.eta_s(10, [], 2) is None
     assert pace.eta_s(0, [], 2) == 0
     pace.ended(4.0)

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
-from agenteval_tui.runs import flight as flights
-from agenteval_tui.runs.asking import label_reply, sole_of_specs
-from agenteval_tui.runs.budget import Used
-from agenteval_tui.runs.chat import _answers
+from agenteval_tui.runs import attempt as flights
+from agenteval_tui.runs.attempt import MAX_BACK_OFF_S, Retries, RunAttempts
+from agenteval_tui.runs.budget import Spending
+from agenteval_tui.runs.chat_session import _answers
+from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import (
     Event,
     Graded,
@@ -26,12 +27,12 @@ from agenteval_tui.runs.events import (
     TextStreamed,
     ToolStarted,
 )
-from agenteval_tui.runs.flight import MAX_BACK_OFF_S, Flight, Retries
-from agenteval_tui.runs.outbox import MOST_CHARACTERS, MOST_EVENTS, Outbox
-from agenteval_tui.runs.plan import PlanOptions, StopRule, make_plan
-from agenteval_tui.runs.stopping import Repetitions
-from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.execution_totals import Tally
+from agenteval_tui.runs.judge_client import label_reply, sole_of_specs
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.plan.model import PlanOptions, StopRule
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.server import MOST_CHARACTERS, MOST_EVENTS, Outbox
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
@@ -119,18 +120,18 @@ class Ends:
 
 
 @pytest.fixture
-def fly(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callable[..., Flight]:
+def fly(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callable[..., RunAttempts]:
     """A flight of a run that may take 30 seconds."""
 
-    def made(agent: Ends, attempts: int = 3, base_s: float = 0.0) -> Flight:
+    def made(agent: Ends, attempts: int = 3, base_s: float = 0.0) -> RunAttempts:
         plan = make_plan([suite()], PlanOptions(timeout=30.0), user_agents={}).runs[0]
         request = AgentRequest((Message("user", "hi"),), {}, {}, "hello", 1, 1)
-        return Flight(plan, agent, request, Retries(attempts, base_s), lambda kind, *values: kind(0, *values))  # type: ignore[arg-type]
+        return RunAttempts(plan, agent, request, Retries(attempts, base_s), lambda kind, *values: kind(0, *values))  # type: ignore[arg-type]
 
     return made
 
 
-async def test_waiting_in_the_line_moves_the_deadline(fly: Callable[..., Flight], clock: Clock) -> None:
+async def test_waiting_in_the_line_moves_the_deadline(fly: Callable[..., RunAttempts], clock: Clock) -> None:
     agent = Ends(BUSY, LOST)
     flight = fly(agent)
     await flight.fly()
@@ -147,7 +148,7 @@ async def test_waiting_in_the_line_moves_the_deadline(fly: Callable[..., Flight]
 
 
 async def test_standing_in_the_line_is_not_in_the_time_of_a_run_that_ends_there(
-    fly: Callable[..., Flight], clock: Clock
+    fly: Callable[..., RunAttempts], clock: Clock
 ) -> None:
     flight = fly(Ends(BUSY))
     await flight.fly()
@@ -158,7 +159,7 @@ async def test_standing_in_the_line_is_not_in_the_time_of_a_run_that_ends_there(
     assert flight.duration_ms == 2_000
 
 
-async def test_a_refusal_is_no_attempt(fly: Callable[..., Flight]) -> None:
+async def test_a_refusal_is_no_attempt(fly: Callable[..., RunAttempts]) -> None:
     agent = Ends(BUSY, BUSY, LOST)
     flight = fly(agent, attempts=2)
     for _ in range(3):
@@ -168,7 +169,7 @@ async def test_a_refusal_is_no_attempt(fly: Callable[..., Flight]) -> None:
     assert flight.transcript().final_output == "hello"
 
 
-async def test_only_so_many_attempts(fly: Callable[..., Flight]) -> None:
+async def test_only_so_many_attempts(fly: Callable[..., RunAttempts]) -> None:
     agent = Ends(LOST, LOST, LOST)
     flight = fly(agent, attempts=2)
     await flight.fly()
@@ -176,7 +177,7 @@ async def test_only_so_many_attempts(fly: Callable[..., Flight]) -> None:
     assert flight.transcript().error == LOST.error
 
 
-async def test_who_allows_one_attempt_sees_the_refusal(fly: Callable[..., Flight]) -> None:
+async def test_who_allows_one_attempt_sees_the_refusal(fly: Callable[..., RunAttempts]) -> None:
     flight = fly(Ends(BUSY), attempts=1)
     await flight.fly()
     assert flight.refused is None
@@ -187,7 +188,7 @@ async def test_who_allows_one_attempt_sees_the_refusal(fly: Callable[..., Flight
     ("asks_s", "asked", "said"), [(29.0, 2, ""), (30.0, 1, "it asks to wait 30 s"), (31.0, 1, "31")]
 )
 async def test_a_wait_that_is_longer_than_the_run_may_take_ends_it(
-    fly: Callable[..., Flight], monkeypatch: pytest.MonkeyPatch, asks_s: float, asked: int, said: str
+    fly: Callable[..., RunAttempts], monkeypatch: pytest.MonkeyPatch, asks_s: float, asked: int, said: str
 ) -> None:
     async def at_once(seconds: float) -> None:
         return None
@@ -226,7 +227,7 @@ def test_an_answer_that_was_known_costs_nothing_and_a_cancelled_run_says_nothing
     tally.landed(ended(spent=Usage(1, 1)), "passed")
     assert tally.unpriced == {"bot"}
     assert tally.pace.eta_s(1, [], 1) == 0.1
-    assert tally.used(Usage(2, 2, cost=1.0)) == Used(1.5, 21)
+    assert tally.used(Usage(2, 2, cost=1.0)) == Spending(1.5, 21)
 
 
 @pytest.mark.parametrize("status", ["error", "needs_review", "cancelled", "skipped"])

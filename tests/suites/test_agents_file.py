@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.agents_file import expanded, load_agents, read_agents_file, resolve_agent
 from agenteval_tui.suites.environment import environment_for, expand, read_dotenv
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.suites.tool_files import load_tools
-from agenteval_tui.text.problems import AgentevalError
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.suites.append import append_test, free_id
+from agenteval_tui.core import directories
+from agenteval_tui.suites.editing import append_test, free_id
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.suites.save import FileChanged, SaveFailed
+from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed
 
 TEST: dict[str, Any] = {
     "id": "new-one",
@@ -69,7 +69,7 @@ def test_only_the_added_bytes_are_new(tmp_path: Path, name: str) -> None:
 
 
 def test_the_sample_suites_take_one_and_are_right(tmp_path: Path) -> None:
-    for source in places.bundled("sample_suites").rglob("*.suite.yaml"):
+    for source in directories.bundled("sample_suites").rglob("*.suite.yaml"):
         path = tmp_path / source.name
         path.write_bytes(source.read_bytes())
         saved = append_test(load_suite(path), TEST)

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.suites.dataset_append import append_row
-from agenteval_tui.suites.dataset_rows import add_row, preview_row, take_back
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.dataset_edit import add_row, append_row, preview_row, undo_add_row
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import Dataset
-from agenteval_tui.text.problems import AgentevalError
 
 ROW = {"input": 'say "hi",\nplease', "expected": "hi"}
 FROM = {"run": "01ABC", "when": "2026-01-01T00:00:00Z"}
@@ -154,5 +153,5 @@ def test_a_row_made_of_a_run_of_a_row_gets_an_id_of_its_own(tmp_path: Path, name
     assert "EU-1-3" in preview_row(path, {"id": "EU-1", "input": "c"}).text
     added = add_row(path, {"id": "EU-1", "input": "c"})
     assert [row["id"] for row in read(path)] == ["EU-1", "EU-1-2", "EU-1-3"], "no id is there twice"
-    take_back(added)
+    undo_add_row(added)
     assert path.read_text("utf-8") == text

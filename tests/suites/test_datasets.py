@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.dataset_check import check_dataset, dataset_problems
-from agenteval_tui.suites.dataset_shapes import messages_of, prompt_of, variables_of
-from agenteval_tui.suites.datasets import DatasetRow, read_rows
+from agenteval_tui.suites.datasets import DatasetRow, messages_of, prompt_of, read_rows, variables_of
 from agenteval_tui.suites.model import Dataset
-from agenteval_tui.text.problems import AgentevalError, Problem
 
 
 def rows(tmp_path: Path, text: str | bytes, name: str = "d.csv", limit: int | None = None) -> list[DatasetRow]:

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 import yaml
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.json_schema import suite_schema
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.watch import watch
-from agenteval_tui.text.problems import AgentevalError
 
 TEST = "- {name: Test %d, prompt: p, criteria: [{name: a, prototype_class: TextResponse, config_uxon: '{}'}]}\n"
 

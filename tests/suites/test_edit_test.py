@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.suites.edit_keys import YamlText, yaml_text
-from agenteval_tui.suites.edit_test import (
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.editing import (
     CriterionEdit,
     TestEdit,
     _edited_whole,
     add_test,
+    apply_edit,
     delete_tests,
     duplicate_tests,
-    edited_text,
     move_test,
     save_test,
     tag_tests,
 )
 from agenteval_tui.suites.load import load_suite, load_text
-from agenteval_tui.suites.save import FileChanged, SaveFailed
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.yaml.edit import YamlFragment, yaml_text
+from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed
 
 SUITE = """\
 # A suite by hand.
@@ -112,24 +112,24 @@ def test_one_value_changes_and_nothing_else(suite: Path) -> None:
         ({"dataset": {"file": "a.csv", "limit": 3}}, ['+     dataset: {file: "a.csv", limit: 3}']),
         ({"prompt": "a\nb"},
          ["-     prompt: Say hello.   # politely", "+     prompt: |-   # politely", "+       a", "+       b"]),
-        ({"variables": YamlText("a: 1  # one\nb:\n- x")},
+        ({"variables": YamlFragment("a: 1  # one\nb:\n- x")},
          ["+     variables:", "+       a: 1  # one", "+       b:", "+       - x"]),
     ],
 )  # fmt: skip
 def test_fields(edit: dict[str, Any], lines: list[str]) -> None:
     loaded = load_text(SUITE, "shop.suite.yaml")
-    text = edited_text(loaded, "one", TestEdit(edit))
+    text = apply_edit(loaded, "one", TestEdit(edit))
     assert changed(SUITE, text) == lines
     assert load_text(text, "shop.suite.yaml").ok
 
 
 def test_a_key_without_its_id_keeps_the_id_when_the_name_changes() -> None:
-    text = edited_text(load_text(SUITE, "s.yaml"), "second-test", TestEdit({"name": "Renamed"}))
+    text = apply_edit(load_text(SUITE, "s.yaml"), "second-test", TestEdit({"name": "Renamed"}))
     assert "  - id: second-test\n    name: Renamed\n" in text
 
 
 def test_the_first_key_of_a_test_is_taken_out() -> None:
-    text = edited_text(load_text(SUITE, "s.yaml"), "one", TestEdit({"id": None}))
+    text = apply_edit(load_text(SUITE, "s.yaml"), "one", TestEdit({"id": None}))
     assert "  # The first one.\n  - name: 'The first'\n" in text
 
 
@@ -142,7 +142,7 @@ def test_criteria_are_changed_moved_copied_and_removed_with_their_comments() -> 
             None, {"name": "New", "severity": "warning", "prototype_class": "ToolResponse", "config_uxon": "{\n}"}
         ),
     ]
-    text = edited_text(load_text(SUITE, "s.yaml"), "one", TestEdit(criteria=wanted))
+    text = apply_edit(load_text(SUITE, "s.yaml"), "one", TestEdit(criteria=wanted))
     assert (
         """\
     criteria:
@@ -180,7 +180,7 @@ def test_criteria_are_changed_moved_copied_and_removed_with_their_comments() -> 
 def test_a_criterion_in_a_flow_list() -> None:
     new = {"name": "N", "prototype_class": "ToolResponse", "config_uxon": "{}"}
     wanted = [CriterionEdit(None, new), CriterionEdit(0, {"weight": 3})]
-    text = edited_text(load_text(SUITE, "s.yaml"), "second-test", TestEdit(criteria=wanted))
+    text = apply_edit(load_text(SUITE, "s.yaml"), "second-test", TestEdit(criteria=wanted))
     found = load_text(text, "s.yaml").suite
     assert found is not None
     assert [one.name for one in found.tests[1].criteria] == ["N", "A"]
@@ -285,14 +285,14 @@ def test_what_an_anchor_shares_is_refused_with_the_reason() -> None:
         ("a", TestEdit(criteria=[CriterionEdit(0, {"name": "y"})])),
     ):
         with pytest.raises(SaveFailed, match="anchor"):
-            edited_text(loaded, test, edit)
-    assert edited_text(loaded, "c", TestEdit({"prompt": "new"})) == ANCHORED.replace("own", "new")
+            apply_edit(loaded, test, edit)
+    assert apply_edit(loaded, "c", TestEdit({"prompt": "new"})) == ANCHORED.replace("own", "new")
 
 
 def test_windows_line_ends_a_byte_order_mark_and_the_mode_stay(suite: Path) -> None:
     suite.write_bytes(b"\xef\xbb\xbf" + SUITE.replace("\n", "\r\n").encode())
     suite.chmod(0o640)
-    save_test(load_suite(suite), "three", TestEdit({"prompt": "a\nb", "context": YamlText("input_data:\n  x: 1")}))
+    save_test(load_suite(suite), "three", TestEdit({"prompt": "a\nb", "context": YamlFragment("input_data:\n  x: 1")}))
     data = suite.read_bytes()
     assert data.startswith(b"\xef\xbb\xbf")
     assert data.count(b"\n") == data.count(b"\r\n")
@@ -335,15 +335,15 @@ tests:
     node = loaded.node("a")
     for key in ("context", "variations", "criteria"):
         written = yaml_text(node.get(key), loaded.text)  # type: ignore[union-attr, arg-type]
-        assert YamlText(written).value is not None
-        again = edited_text(loaded, "a", TestEdit({key: YamlText(written)}))
+        assert YamlFragment(written).value is not None
+        again = apply_edit(loaded, "a", TestEdit({key: YamlFragment(written)}))
         # A list at its key's column is indented when it is written anew: nothing else is different.
         assert again == text or key == "variations"
     shown = yaml_text(node.get("context"), loaded.text)  # type: ignore[union-attr, arg-type]
     assert shown.startswith(
         "# the tools\nsample_tools:\n  t: {sample_response: 1}   # one\ninput_data: |\n  several\n    lines"
     )
-    new = edited_text(loaded, "a", TestEdit({"context": YamlText(shown.replace("lines", "rows"))}))
+    new = apply_edit(loaded, "a", TestEdit({"context": YamlFragment(shown.replace("lines", "rows"))}))
     assert load_text(new, "s.yaml").ok
     assert all(one in new for one in ("          rows\n", "# one", "# about", "# the tools"))
 
@@ -409,7 +409,7 @@ def test_a_field_changes_only_its_own_lines(text: str, data: st.DataObject) -> N
         else data.draw(st.lists(NAMES, max_size=3)) if key == "tags"
         else data.draw(WORDS.filter(lambda one: bool(one.strip())))
     )  # fmt: skip
-    new = edited_text(loaded, test.id, TestEdit({key: value}))
+    new = apply_edit(loaded, test.id, TestEdit({key: value}))
     again = load_text(new, "s.yaml")
     assert again.suite is not None
     # The short way (the test alone) and the long way say the same.
@@ -437,7 +437,7 @@ def test_criteria_in_any_order_copied_and_left_out(text: str, data: st.DataObjec
     sources = data.draw(st.lists(st.one_of(st.none(), st.integers(0, there - 1)), min_size=1, max_size=4))
     fresh = {"name": "fresh", "prototype_class": "ToolResponse", "config_uxon": "{\n}"}
     wanted = [CriterionEdit(one, fresh if one is None else {}) for one in sources]
-    new = edited_text(loaded, test.id, TestEdit(criteria=wanted))
+    new = apply_edit(loaded, test.id, TestEdit(criteria=wanted))
     again = load_text(new, "s.yaml")
     assert again.suite is not None
     found = again.suite.test(test.id)
@@ -453,7 +453,7 @@ def test_criteria_in_any_order_copied_and_left_out(text: str, data: st.DataObjec
 @settings(max_examples=40, deadline=None)
 @given(suites(), st.data())
 def test_tests_in_any_order_keep_their_lines(text: str, data: st.DataObject) -> None:
-    from agenteval_tui.suites.edit_tree import TreeEdit
+    from agenteval_tui.suites.editing import TreeEdit
 
     loaded = load_text(text, "s.yaml")
     assert loaded.suite is not None

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites import files
 from agenteval_tui.suites.load import LoadedSuite, load_suite, load_text
 from agenteval_tui.suites.model import Test as SuiteTest
-from agenteval_tui.suites.naming import ID, name_from, slug
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.slugs import ID, name_from, slug
 
 FULL = """\
 name: SQL assistant

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.new_suite import file_for, write_suite
-from agenteval_tui.text.problems import AgentevalError
 
 CRITERION = {"name": "c", "prototype_class": "TextResponse", "config_uxon": '{\n  "metrics": []\n}\n'}
 TEST = {"id": "a", "name": "Status: # yes", "prompt": "Where?\nNow.", "criteria": [CRITERION]}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.suites.save import FileChanged, SaveFailed, save_config
+from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed, save_config
 
 SUITE = """\
 # A suite with much around the configs.   \n\

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.suites.decode import node_at
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.suites.save import save_config
+from agenteval_tui.suites.yaml.save import save_config
 
 WORDS = [
     "a",

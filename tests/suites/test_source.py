@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.suites import source as source_module
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites import config_source as source_module
+from agenteval_tui.suites.config_source import body_start, source_of
 from agenteval_tui.suites.load import LoadedSuite, load_text
-from agenteval_tui.suites.source import body_start, source_of
-from agenteval_tui.suites.yaml_tree import Scalar, plain_data, resolve
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.yaml.tree import ScalarNode, plain_data, resolve
 
 HEAD = """\
 # Prüfung 😀
@@ -218,7 +218,7 @@ def test_a_literal_block_maps_by_line_as_it_does_by_character(
     except AgentevalError:
         return  # what hypothesis wrote is no such block
     real = resolve(node)
-    if not isinstance(real, Scalar) or real.style != "|":
+    if not isinstance(real, ScalarNode) or real.style != "|":
         return
     start = body_start(real, loaded.text)
     block = source_module._INDICATORS.match(loaded.text, start)

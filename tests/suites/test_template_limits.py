@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.templates import render, render_value, template_problems
-from agenteval_tui.text.problems import AgentevalError
 
 BIG = 999_999_999
 VALUES: dict[str, Any] = {
@@ -98,7 +98,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("case", TOO_MUCH)
 def test_little_does_not_make_much(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.suites.template_limits.MAX_SECONDS", 0.2)
+    monkeypatch.setattr("agenteval_tui.suites.templates.MAX_SECONDS", 0.2)
     text = TOO_MUCH[case]
     tracemalloc.start()
     try:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.templates import render_value
-from agenteval_tui.text.problems import AgentevalError
 
 KNOWN = {"n": 3, "rows": [{"a": None}], "name": "Ann"}
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.templates import render, template_problems
-from agenteval_tui.text.problems import AgentevalError
 
 VALUES: dict[str, Any] = {"country": "Deutschland", "revenue": 5000, "customer": {"name": "Ä 😀", "tags": ["a", "b"]}}
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites import trust as module
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.text.problems import AgentevalError
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_distrust(folder: Path) -> None:
 
 def test_the_file_is_private_and_written_in_one_step(folder: Path) -> None:
     Trust.load().trust(folder)
-    file = places.data_dir() / "trust.json"
+    file = directories.data_dir() / "trust.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(os.listdir(file.parent)) == ["trust.json", "trust.lock"]
 
@@ -158,7 +158,7 @@ def test_the_file_is_private_and_written_in_one_step(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "[]", '{"folders": [5]}', '{"folders": [{"folder": 5}]}', "\x00", "[" * 100_000])
 def test_a_damaged_list_trusts_nobody_and_says_so(folder: Path, text: str) -> None:
     Trust.load().trust(folder)
-    (places.data_dir() / "trust.json").write_text(text)
+    (directories.data_dir() / "trust.json").write_text(text)
     trust = Trust.load()
     assert not trust.is_trusted(folder)
     assert "can't be read" in trust.problem
@@ -204,7 +204,7 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda one: Trust.load().trust(one), folders))
     assert [one.folder for one in Trust.load().listed()] == sorted(map(str, folders))
-    assert json.loads((places.data_dir() / "trust.json").read_text())["version"] == 2
+    assert json.loads((directories.data_dir() / "trust.json").read_text())["version"] == 2
 
 
 def test_a_place_that_can_not_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

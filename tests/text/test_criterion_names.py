@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.text.identity import criterion_names
+from agenteval_tui.core.ids import criterion_names
 
 ODD = st.lists(
     st.sampled_from(["a", "a (2)", "a (2)'", "a (3)", "", " ", "criterion 1", "criterion 2", "ä/\"'#%", "\n"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.text.display import displayable, displayable_map, one_line, stand_in
+from agenteval_tui.core.display import displayable, displayable_map, one_line, stand_in
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)
 # What hurts is rare in random text, so half of it is made of it.

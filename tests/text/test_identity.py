@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.text.identity import canonical_json, content_hash, new_id
+from agenteval_tui.core.ids import canonical_json, content_hash, new_id
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),

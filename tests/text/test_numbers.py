@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.analysis.statistics import wilson
-from agenteval_tui.text.numbers import percent, percent_interval, points, points_interval
+from agenteval_tui.core.numbers import percent, percent_interval, points, points_interval
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.text.problems import AgentevalError, Fix, Problem, TextEdit, line_and_column
+from agenteval_tui.core.errors import AgentevalError, Fix, Problem, TextEdit, line_and_column
 
 
 def test_an_error_reads_as_one_sentence_with_place_and_remedy() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.text.quick_dataclass import dataclass as quick
+from agenteval_tui.core.quick_dataclass import dataclass as quick
 
 
 def _classes(dataclass: Callable[..., Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.text.quick_json import encoder
+from agenteval_tui.core.quick_json import encoder
 
 PAIRS = [
     (

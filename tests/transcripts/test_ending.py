@@ -6,7 +6,7 @@ import pytest
 
 from agenteval_tui.grading.causes import cause_from, signatures
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.transcripts.ending import ending_code, ending_of, with_ending
+from agenteval_tui.transcripts.finish_reason import ending_code, ending_of, with_ending
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 from agenteval_tui.tui.presenters.transcript_blocks import blocks_of
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.grading.questions import Reply
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
-from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 SUITE = "/suites/shop.suite.yaml"

@@ -17,8 +17,8 @@ from attacks import ATTACKS, OURS, SEQUENCE, batched
 from terminal import Terminal
 from walked import NOTED, seen
 
-from agenteval_tui import places
-from agenteval_tui.text.display import displayable
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import displayable
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 ENTER, ESCAPE, TAB = "\r", "\x1b", "\t"
@@ -150,7 +150,7 @@ def walking(
     write_history(folder / "history.db", file, texts)
     # Several walks go at once: what one keeps must not lie in the other's way.
     own = {name: folder.parent / f"{folder.name}-{name}" for name in ("config", "data")}
-    own["runtime"] = places.runtime_dir() / folder.name  # sockets need a short path
+    own["runtime"] = directories.runtime_dir() / folder.name  # sockets need a short path
     own["runtime"].mkdir(mode=0o700, parents=True, exist_ok=True)
     settings = own["config"]
     (settings / "themes").mkdir(parents=True, exist_ok=True)

@@ -6,19 +6,18 @@ from pathlib import Path
 
 from hostile import transcript_of
 
-from agenteval_tui.analysis.cause_scopes import execution_scope
-from agenteval_tui.analysis.causes import causes_of
+from agenteval_tui.analysis.causes import execution_scope, group_failures
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.grade import foreign_result, grade
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import baselines, quarantines, triage
 from agenteval_tui.history.quarantines import DAY_MS, Quarantine
+from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Decision
 from agenteval_tui.runs.criteria import spec_to_dict
-from agenteval_tui.text.identity import now_ms
 
 HOUR_MS = 3_600_000
 
@@ -65,7 +64,7 @@ def write_history(db: Path, suite: Path, texts: list[str]) -> None:
                 str(suite), f"test-{number}", now + 9 * DAY_MS, "Criterion " + text, "reason " + text, "who " + text
             )
             quarantines.put(store, held).result()
-        for number, group in enumerate(causes_of(store, execution_scope(store, "AFTER")).groups):
+        for number, group in enumerate(group_failures(store, execution_scope(store, "AFTER")).groups):
             text = texts[number % len(texts)]
             decided = ("ignore", "fix", "label")[number % 3]
             triage.decide(store, Decision(group.cause.signature, decided, "note " + text, "who " + text, now))

@@ -36,8 +36,8 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.tui import app as app_module
 from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.private_sheet import Sheet
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.terminal.sheet import Sheet
 
 SIZES = ((80, 24), (140, 45), (200, 60), (120, 40), (100, 30), (40, 12), (20, 5), (1, 1), (3, 2), (250, 10))
 ROUND = 250  # gestures between two starts of the app

@@ -9,22 +9,23 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from agenteval_tui import places
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
-from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 def copy_samples(folder: Path) -> Path:
     """The sample suites, copied, so that they can be edited, and without pauses between the words."""
     target = folder / "suites"
     target.mkdir(parents=True)
-    for path in places.bundled("sample_suites").glob("*.suite.yaml"):
+    for path in directories.bundled("sample_suites").glob("*.suite.yaml"):
         shutil.copy(path, target / path.name)
         text = (target / path.name).read_text(encoding="utf-8")
         (target / path.name).write_text(text.replace("kind: demo,", "kind: demo, pace: 0,"), encoding="utf-8")

@@ -13,21 +13,21 @@ from textual.widgets import Input
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs import client, events
-from agenteval_tui.runs.live import Live
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.tui.lines import plain
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
-from agenteval_tui.tui.screens.history import HistoryScreen
+from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.screens.run import RunScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
-from agenteval_tui.tui.session import Session
-from agenteval_tui.tui.watching import ALL, Watching
+from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.form import Form
 
 pytestmark = pytest.mark.xdist_group("screens")

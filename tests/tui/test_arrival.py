@@ -16,8 +16,10 @@ from terminal import ROOT, Terminal
 from textual import constants, events
 from textual.geometry import Size
 
-from agenteval_tui.tui import private_input
-from agenteval_tui.tui.arrival import (
+from agenteval_tui.tui.key_queue import KeyQueue
+from agenteval_tui.tui.terminal import input
+from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, _key_like
+from agenteval_tui.tui.terminal.output_flow import (
     MISSES,
     MOST_PATIENCE_S,
     ON_ITS_WAY,
@@ -26,8 +28,6 @@ from agenteval_tui.tui.arrival import (
     Arrival,
     modified_f3,
 )
-from agenteval_tui.tui.in_order import InOrder
-from agenteval_tui.tui.private_painting import ESCAPE_S, QUICK_ESCAPE_S, _key_like
 
 PLACE = re.compile(r"\x1b\[(\d+);(\d+)H\x1b\[6n")
 PICTURE = ON_ITS_WAY + 1
@@ -144,7 +144,7 @@ def test_f3_with_modifiers_is_a_key(column: int, key: str | None) -> None:
 async def test_a_key_of_that_shape_reaches_whoever_has_the_focus() -> None:
     pressed: list[str] = []
 
-    class Listening(InOrder):
+    class Listening(KeyQueue):
         def on_key(self, event: events.Key) -> None:
             pressed.append(event.key)
 
@@ -204,7 +204,7 @@ async def test_esc_is_at_once_on_a_quick_line_unless_somebody_said_how_long(
     monkeypatch.delenv("ESCDELAY", raising=False)
     if own is not None:
         monkeypatch.setenv("ESCDELAY", own)
-    app = InOrder()
+    app = KeyQueue()
     async with app.run_test():
 
         async def answer(after: float) -> float:
@@ -232,10 +232,10 @@ def test_the_input_thread_looks_soon_only_after_something_was_typed(monkeypatch:
 
     monkeypatch.setattr(selectors.SelectSelector, "select", select)
     monkeypatch.setattr(constants, "ESCAPE_DELAY", 0.025)
-    monkeypatch.setattr(private_input, "TYPED_S", 60.0)
+    monkeypatch.setattr(input, "TYPED_S", 60.0)
     out, into = os.pipe()
     try:
-        with private_input.Prompt() as prompt:
+        with input.Prompt() as prompt:
             prompt._typed = -1e9
             prompt.register(out, selectors.EVENT_READ)
             assert prompt.select(0.1) == []

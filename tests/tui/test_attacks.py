@@ -24,12 +24,12 @@ from hostile import (
     walking,
 )
 
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.grade import foreign_result, grade
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
-from agenteval_tui.text.identity import now_ms
 
 pytestmark = pytest.mark.e2e
 

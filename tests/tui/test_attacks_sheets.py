@@ -30,9 +30,9 @@ from hostile import (
 from hostile_history import write_history
 from walked import every_screen
 
-from agenteval_tui import places
-from agenteval_tui.runs.live import Live, shown
-from agenteval_tui.text.identity import now_ms
+from agenteval_tui.core import directories
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.live_registry import Live, shown
 
 pytestmark = pytest.mark.e2e
 
@@ -85,7 +85,7 @@ def suite_with(texts: list[str]) -> dict[str, Any]:
 @contextmanager
 def two_run(folder: Path, texts: list[str]) -> Iterator[None]:
     """Two executions of other processes, as they show themselves."""
-    live = places.runtime_dir() / folder.name / "live"
+    live = directories.runtime_dir() / folder.name / "live"
     live.mkdir(mode=0o700, parents=True)
     with ExitStack() as both:
         for name in ("ONE", "TWO"):

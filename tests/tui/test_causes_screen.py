@@ -15,11 +15,11 @@ from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, cause_lines
 from agenteval_tui.tui.screens.agreement import AgreementScreen
-from agenteval_tui.tui.screens.cause_deciding import DecideScreen
 from agenteval_tui.tui.screens.causes import CausesScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.label import LabelScreen
 from agenteval_tui.tui.screens.review import ReviewScreen
+from agenteval_tui.tui.screens.triage_dialog import DecideScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 __all__ = ["pictures"]  # a fixture
@@ -204,11 +204,11 @@ def test_a_cause_stays_within_its_pane(width: int) -> None:
     from attacks import ATTACKS
 
     from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.core.display import displayable
     from agenteval_tui.grading.causes import Cause
     from agenteval_tui.grading.explain import Fact
-    from agenteval_tui.text.display import displayable
-    from agenteval_tui.tui.lines import plain, width_of
     from agenteval_tui.tui.presenters.cause_rows import CauseRows
+    from agenteval_tui.tui.styled_text import plain, width_of
 
     text = "".join(ATTACKS.values())
     cause = Cause("failed", text, "X", text, text, text, text)

@@ -15,21 +15,21 @@ from textual.pilot import Pilot
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+from agenteval_tui.core.display import displayable
 from agenteval_tui.history.baselines import baselines, set_baseline
 from agenteval_tui.history.store import Store
-from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRows, rows_of
 from agenteval_tui.tui.screens.causes import CausesScreen
-from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.compare import CompareScreen
-from agenteval_tui.tui.screens.compare_here import say_what_regressed
+from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.criterion_versions import VersionsScreen
 from agenteval_tui.tui.screens.difference import DifferenceScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
-from agenteval_tui.tui.screens.question import QuestionScreen
-from agenteval_tui.tui.screens.versions import VersionsScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.styled_text import plain, width_of
 
 __all__ = ["pictures", "still"]  # fixtures
 

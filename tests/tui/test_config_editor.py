@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
-from agenteval_tui.text.problems import Fix, TextEdit
-from agenteval_tui.tui.presenters.config_lines import Lines, moved, painted, partner, token_layers
+from agenteval_tui.core.errors import Fix, TextEdit
+from agenteval_tui.tui.presenters.config_lines import HighlightedLines, moved, painted, partner, token_layers
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import tokenize
@@ -92,14 +92,14 @@ async def test_text_is_kept_exactly(text: str) -> None:
 
 
 async def test_colours_are_the_parsers() -> None:
-    lines = Lines.of(CONFIG.split("\n"), 1)
+    lines = HighlightedLines.of(CONFIG.split("\n"), 1)
     assert token_layers(tokenize(CONFIG), lines, 1) == [
         (2, 22, "json-key"),
         (24, 25, "json-number"),
         (27, 39, "comment"),
     ]
     text = '{\n/* a\nb */ "k": 1}'
-    lines = Lines.of(text.split("\n"), 1)
+    lines = HighlightedLines.of(text.split("\n"), 1)
     assert token_layers(tokenize(text), lines, 1) == [(0, 4, "comment")]
     assert token_layers(tokenize(text), lines, 2)[:2] == [(0, 4, "comment"), (5, 8, "json-key")]
     assert painted("  ab", None, [(2, 4, "x"), (3, 4, "y")]) == (("  ", ""), ("a", "x"), ("b", "x y"))
@@ -244,7 +244,7 @@ TEXTS = st.text(alphabet=st.sampled_from('ab"{[]}:,/*\n \t日'), max_size=40)
 
 @given(text=TEXTS, offset=st.integers(0, 45))
 def test_offsets_and_places_agree(text: str, offset: int) -> None:
-    lines = Lines.of(text.split("\n"), 1)
+    lines = HighlightedLines.of(text.split("\n"), 1)
     offset = min(offset, len(text))
     assert lines.offset(*lines.place(offset)) == offset
 

@@ -11,16 +11,16 @@ from attacks import ATTACKS
 from shop import app_on, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 
-from agenteval_tui import places
-from agenteval_tui.analysis.alignment import Alignment, align
-from agenteval_tui.text.display import displayable
+from agenteval_tui.analysis.trajectory_alignment import Alignment, align
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import displayable
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
-from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
-from agenteval_tui.tui.screens.choose_run import ChooseRunScreen
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.divergence import DivergenceScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.run_picker import ChooseRunScreen
+from agenteval_tui.tui.styled_text import plain, width_of
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("screens")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The recorded suite, run once."""
     folder = tmp_path_factory.mktemp("recorded")
-    shutil.copytree(places.bundled("sample_suites") / "recorded", folder / "suites")
+    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
     run_samples(folder / "suites", folder / "history.db", tests=("customers-austria", "send-back-notebook"))
     return folder / "suites", folder / "history.db"
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 from attacks import ATTACKS
 
-from agenteval_tui.analysis.divergence import Act, Tree, Way, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import Action, Trajectory, Tree, first_divergence, tree_of
 from agenteval_tui.analysis.repetitions import Divergence
-from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.lines import plain, width_of
-from agenteval_tui.tui.presenters.divergence_rows import TreeRows, detail_lines, head_lines
+from agenteval_tui.core.display import displayable
+from agenteval_tui.tui.presenters.branch_tree import TreeRows, detail_lines, head_lines
+from agenteval_tui.tui.styled_text import plain, width_of
 
 
-def call(name: str, **arguments: object) -> Act:
-    return Act("call", ("call", name, repr(arguments)), name, arguments)
+def call(name: str, **arguments: object) -> Action:
+    return Action("call", ("call", name, repr(arguments)), name, arguments)
 
 
-def answer(text: str) -> Act:
-    return Act("answer", ("answer", text), text=text)
+def answer(text: str) -> Action:
+    return Action("answer", ("answer", text), text=text)
 
 
-def divergence(*ways: tuple[bool, tuple[Act, ...]]) -> Divergence:
-    tree: Tree = tree_of(Way(f"r{n}", passed, acts) for n, (passed, acts) in enumerate(ways))
+def divergence(*ways: tuple[bool, tuple[Action, ...]]) -> Divergence:
+    tree: Tree = tree_of(Trajectory(f"r{n}", passed, acts) for n, (passed, acts) in enumerate(ways))
     return Divergence("r0", {}, tree, first_divergence(tree), True, True)
 
 
@@ -59,7 +59,7 @@ def test_hostile_texts_stay_displayable_and_within_the_width(width: int) -> None
     bad = "".join(ATTACKS.values())
     ways = [
         (True, (call("tool" + bad, **{"key": bad}), answer(bad))),
-        (False, (call("tool" + bad, **{"key": "x" + bad}), Act("error", ("error", bad), bad, text=bad))),
+        (False, (call("tool" + bad, **{"key": "x" + bad}), Action("error", ("error", bad), bad, text=bad))),
     ]
     found = divergence(*ways)
     rows = TreeRows(found)

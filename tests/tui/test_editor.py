@@ -14,15 +14,15 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from agenteval_tui.core.display import displayable
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.text.display import displayable
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.drafts import Drafts
-from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
-from agenteval_tui.tui.screens.choose import ChooseScreen
-from agenteval_tui.tui.screens.editor import EditorScreen
-from agenteval_tui.tui.screens.question import QuestionScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.draft_store import Drafts
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
@@ -59,9 +59,9 @@ tests:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor_checking.QUIET_S", 0.0)
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor_changing.KEEP_S", 0.01)
-    monkeypatch.setattr("agenteval_tui.tui.screens.inspect_config.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.validation.QUIET_S", 0.0)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.undo.KEEP_S", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.config.KEEP_SECONDS", 0.01)
 
 
 @pytest.fixture

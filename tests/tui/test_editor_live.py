@@ -15,11 +15,11 @@ from terminal import Terminal
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agenteval_tui.analysis.trial import spec_from
+from agenteval_tui.analysis.criterion_preview import spec_from
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.editor import EditorScreen
-from agenteval_tui.tui.screens.flips import FlipsScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis.overview import Overview, SuiteOverview
-from agenteval_tui.suites.edit_keys import YamlText
 from agenteval_tui.suites.load import load_text
-from agenteval_tui.tui.drafts import MOST, Drafts
-from agenteval_tui.tui.lines import plain
+from agenteval_tui.suites.yaml.edit import YamlFragment
+from agenteval_tui.tui.draft_store import MOST, Drafts
 from agenteval_tui.tui.presenters.editor_rows import TestRows, dataset_lines
 from agenteval_tui.tui.presenters.test_form import edit_of, new_criterion, read_form
-from agenteval_tui.tui.screens.editor_docs import Doc
+from agenteval_tui.tui.screens.editor.document import SuiteDocument
+from agenteval_tui.tui.styled_text import plain
 
 SUITE = """\
 name: S
@@ -43,10 +43,10 @@ tests:
 """
 
 
-def doc(text: str = SUITE) -> Doc:
+def doc(text: str = SUITE) -> SuiteDocument:
     loaded = load_text(text, Path("s.suite.yaml"))
     base = read_form(loaded, "one")
-    return Doc(loaded, "one", base, base.copy())
+    return SuiteDocument(loaded, "one", base, base.copy())
 
 
 def test_a_form_holds_what_stands_in_the_file() -> None:
@@ -72,7 +72,7 @@ def test_only_what_was_changed_is_an_edit() -> None:
     one.form.criteria[0].values.update(negate="", weight="0.5")
     edit = one.edit
     assert edit.changes == {
-        "repeat": 4, "tags": ["a"], "variables": YamlText("who: me"), "dataset": {"file": "a.csv"},
+        "repeat": 4, "tags": ["a"], "variables": YamlFragment("who: me"), "dataset": {"file": "a.csv"},
         "timeout": "soon", "name": None,
     }  # fmt: skip
     assert edit.criteria is not None
@@ -133,7 +133,7 @@ def test_drafts_survive_bad_files_and_are_private_and_few(monkeypatch: pytest.Mo
         path.write_bytes(bad)
         assert drafts.find("config", "s\ud800", "t", "p") is None
         assert drafts.listed("config") == []
-    monkeypatch.setattr("agenteval_tui.tui.drafts.MOST", 3)
+    monkeypatch.setattr("agenteval_tui.tui.draft_store.MOST", 3)
     assert MOST > 3
     for number in range(5):
         drafts.keep("test", "s", str(number), "", {})

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 from terminal import ROOT, Terminal
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("terminals")]
 
 SOURCE = """
 import sys
 from agenteval_tui.__main__ import main
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 
 def broken(self, *_):
     key = "sk-of-a-variable"
@@ -55,7 +55,7 @@ def test_it_ends_in_one_line(way: str, run_in_terminal: Callable[..., Terminal])
         after = bytes(it.written).rpartition(b"\x1b[?1049l")[2].decode("utf-8")
     assert after.count("\n") == 1
     assert "agenteval: an error in the program" in after
-    log = places.data_dir() / "errors.log"
+    log = directories.data_dir() / "errors.log"
     assert str(log) in after
     kept = log.read_text("utf-8")
     assert "running the app" in kept

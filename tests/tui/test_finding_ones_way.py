@@ -11,22 +11,22 @@ import pytest
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.finding import known, runs_named
-from agenteval_tui.tui.jump import LETTERS, MOST, JumpLabel, codes
+from agenteval_tui.tui.command_providers import known, runs_named
+from agenteval_tui.tui.jump_mode import LETTERS, MOST, JumpLabel, codes
 from agenteval_tui.tui.keymap import collisions, read_keymap
-from agenteval_tui.tui.lines import plain
-from agenteval_tui.tui.notices import MOST as MOST_NOTICES
-from agenteval_tui.tui.notices import Notices, Place
-from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.notification_log import MOST as MOST_NOTICES
+from agenteval_tui.tui.notification_log import Notices, NotificationSource
 from agenteval_tui.tui.screens.help import help_lines
-from agenteval_tui.tui.screens.history import HistoryScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
-from agenteval_tui.tui.screens.notices import NoticesScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.history.screen import HistoryScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.notification_log import NoticesScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import MOST_STARTS, State, name_of_start, read
+from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.xdist_group("screens")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(folder with the recorded suite, history in which it ran once)."""
     folder = tmp_path_factory.mktemp("way")
-    shutil.copytree(places.bundled("sample_suites") / "recorded", folder / "suites")
+    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
     run_samples(folder / "suites", folder / "history.db")
     return folder / "suites", folder / "history.db"
 
@@ -131,13 +131,13 @@ def test_the_help_cuts_nothing() -> None:
 def test_the_last_notices_are_kept_newest_first() -> None:
     notices = Notices()
     for number in range(MOST_NOTICES + 5):
-        notices.add(f"note {number}", "information", Place("run", str(number)) if number == 7 else None)
+        notices.add(f"note {number}", "information", NotificationSource("run", str(number)) if number == 7 else None)
     notices.add(f"note {MOST_NOTICES + 4}", "information", None)
     kept = notices.all()
     assert len(kept) == MOST_NOTICES
     assert [one.times for one in kept[:2]] == [2, 1]
     assert [one.text for one in kept[:2]] == [f"note {MOST_NOTICES + 4}", f"note {MOST_NOTICES + 3}"]
-    assert notices.last_place() == Place("run", "7")
+    assert notices.last_place() == NotificationSource("run", "7")
 
 
 async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: Path) -> None:
@@ -161,12 +161,15 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         assert "leads somewhere" not in shown
         row = app.session.store.execution(execution)
         # An execution that was running and is not any more, and one of another history.
-        from agenteval_tui.runs.client import Live
+        from agenteval_tui.runs.live_registry import Live
 
         app._live = {one: Live(one, 1, "", "samples", 0) for one in (execution, "01JZZZZZZZZZZZZZZZZZZZZZZZ")}
         await app._tell({})
         said = app.notices.all()[0]
-        assert (said.place, f"{row.passed} of {row.runs} passed" in said.text) == (Place("execution", execution), True)
+        assert (said.place, f"{row.passed} of {row.runs} passed" in said.text) == (
+            NotificationSource("execution", execution),
+            True,
+        )
         assert app._live == {}
         # What still runs and has met a failure: said once.
         live = {execution: Live(execution, 1, "", "samples", 0)}
@@ -201,7 +204,7 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         path.write_text(path.read_text(encoding="utf-8") + "\n# touched\n", encoding="utf-8")
         assert not app.session.is_own(path)
         await until(pilot, lambda: any("changed on disk" in one.text for one in app.notices.all()))
-        assert app.notices.all()[0].place == Place("suite", loaded.key)
+        assert app.notices.all()[0].place == NotificationSource("suite", loaded.key)
 
 
 # Themes, help, palette
@@ -248,7 +251,7 @@ def test_the_palette_knows_suites_tests_executions_and_runs(samples: tuple[Path,
         found = known(session)
         assert {one.place.kind for one in found} == {"suite", "test", "execution"}
         run = session.store.run_rows(session.store.run_ids()[:1])[0]
-        assert runs_named(session, run.id)[0].place == Place("run", run.id)
+        assert runs_named(session, run.id)[0].place == NotificationSource("run", run.id)
         assert runs_named(session, "kettle")[0].place.kind == "run"
         assert runs_named(session, 'nobody said "this') == []
     finally:
@@ -326,12 +329,12 @@ async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Pat
         assert history._runs_of_all
         assert history.query_one("#list", VirtualList).cursor_key == row
     # A run that is named wins; a run that is gone is no error; another folder begins at its beginning.
-    data = read(places.data_dir() / "state.json")
+    data = read(directories.data_dir() / "state.json")
     for place in data["starts"].values():
         place["screens"]["inspect"]["run"] = "01JGONE"
         place["screens"]["suites"] = ["no mapping"]
         place["screens"]["history"] = {"cursor": 7, "failed": "yes", "search": None, "execution": "01JGONE"}
-    (places.data_dir() / "state.json").write_text(json.dumps(data))
+    (directories.data_dir() / "state.json").write_text(json.dumps(data))
     gone = app_on(*samples)
     async with gone.run_test(size=(120, 30)) as pilot:
         await settle(pilot)

@@ -11,8 +11,8 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.flips import FlipsScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 

@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.analysis.relaxing import Agreement
+from agenteval_tui.analysis.dataset_row_from_run import asked_of, dataset_for, provenance_of, row_of_run
 from agenteval_tui.analysis.run_facts import disagrees, last_labels
-from agenteval_tui.analysis.run_row import asked_of, dataset_for, provenance_of, row_of_run
-from agenteval_tui.exchange.run_export import EXPORTS, export_run, file_name
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.analysis.workbench import Agreement
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.run import EXPORTS, export_run, file_name
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.suites.dataset_rows import add_row, preview_row, take_back
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.dataset_edit import add_row, preview_row, undo_add_row
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.json_document import JsonDocument, parts_of
+from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
 from agenteval_tui.tui.presenters.label_agreement import against_labels
-from agenteval_tui.tui.presenters.occurrences import PIECE, occurrences
-from agenteval_tui.tui.presenters.reply_lines import asked_summary, entries_of, entry_lines
+from agenteval_tui.tui.presenters.text_search import PIECE, occurrences
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument, number_of
+from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000
 RUN = RunRow(
@@ -160,12 +160,12 @@ def test_a_row_is_shown_written_and_taken_back(tmp_path: Path, name: str, before
     added = add_row(path, row, origin)
     assert added.number == preview.number == (1 if before is None else 2)
     assert all(line in path.read_text("utf-8") for line in preview.text.splitlines())
-    take_back(added)
+    undo_add_row(added)
     assert (path.read_bytes() if path.exists() else None) == before
     added = add_row(path, row, origin)
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(AgentevalError, match="was changed since"):
-        take_back(added)
+        undo_add_row(added)
     with pytest.raises(AgentevalError) as error:
         preview_row(tmp_path / "rows.txt", row)
     assert str(tmp_path / "rows.txt") in str(error.value), "not the copy that was tried"

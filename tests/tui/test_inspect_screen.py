@@ -12,17 +12,17 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import FailedAttempt
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.add_row import AddRowScreen
-from agenteval_tui.tui.screens.asked import AskedScreen
+from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 from agenteval_tui.tui.screens.export import ExportScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
+from agenteval_tui.tui.screens.judge_log import AskedScreen
 from agenteval_tui.tui.screens.label import LabelScreen
-from agenteval_tui.tui.screens.raw_json import RawJsonScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView

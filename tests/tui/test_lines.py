@@ -6,8 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.lines import _ONE_CELL, fit, fold, laid, pad, plain, right, set_cell_size, spread, width_of, wrap
+from agenteval_tui.core.display import displayable
+from agenteval_tui.tui.styled_text import (
+    _ONE_CELL,
+    fit,
+    fold,
+    pad,
+    plain,
+    right,
+    set_cell_size,
+    split_lines,
+    spread,
+    width_of,
+    wrap,
+)
 
 SHOWN = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), max_size=60).map(displayable)
 ONE_LINE = SHOWN.map(lambda text: " ".join(text.split()))
@@ -41,7 +53,7 @@ def test_a_row_in_two_pieces_fills_exactly_and_is_cut_as_a_whole_one(
     line: tuple[tuple[str, str], ...], width: int, at: int
 ) -> None:
     at = min(at, width)
-    head, tail = laid(line, width, at)
+    head, tail = split_lines(line, width, at)
     assert (width_of(head), width_of(tail)) == (at, width - at)
     whole, seen = plain(pad(line, width)), plain(head) + plain(tail)
     assert seen == whole or "  " in seen, "only a wide character on the border is not what it was"

@@ -10,7 +10,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import explain, own_reason, render_text
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.looked_at import looked_at
+from agenteval_tui.tui.presenters.evidence_pane import looked_at
 
 TEXT = "Revenue: 5.000 EUR"
 TRANSCRIPT = Transcript(

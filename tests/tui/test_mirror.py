@@ -19,8 +19,8 @@ from rich.style import Style
 from terminal import ROOT, Terminal
 from textual.strip import Strip
 
-from agenteval_tui.tui.arrival import ON_ITS_WAY, PATIENCE_S, WHERE
-from agenteval_tui.tui.mirror import Mirror, Piece
+from agenteval_tui.tui.terminal.output_flow import ON_ITS_WAY, PATIENCE_S, WHERE
+from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
 
 WIDTH, HEIGHT = 16, 3
 CONSOLE = Console(color_system="truecolor", force_terminal=True)

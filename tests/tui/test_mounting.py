@@ -15,15 +15,15 @@ from textual.widget import Widget
 
 from agenteval_tui.tui.actions import in_scope
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.frames import FACTORIES
-from agenteval_tui.tui.screens.choose import ChooseScreen
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screen_registry import FACTORIES
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import TagsScreen
-from agenteval_tui.tui.screens.notices import NoticesScreen
+from agenteval_tui.tui.screens.notification_log import NoticesScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
-from agenteval_tui.tui.screens.question import QuestionScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.form import Field, Form
 
 __all__ = ["fresh", "samples"]  # fixtures

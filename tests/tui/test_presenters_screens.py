@@ -15,29 +15,37 @@ from shop import copy_samples, run_samples
 
 from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.analysis.workbench import Impact, Workbench
-from agenteval_tui.history.notes import Note
-from agenteval_tui.history.query_text import HistoryQuery
-from agenteval_tui.history.rows import RunFilter, RunRow
+from agenteval_tui.core.display import displayable
+from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
+from agenteval_tui.history.annotations import Note
+from agenteval_tui.history.records import RunFilter, RunRow
+from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, StreamPart
-from agenteval_tui.runs.view import RunView
-from agenteval_tui.text.display import displayable
-from agenteval_tui.text.problems import AgentevalError, Fix, TextEdit
-from agenteval_tui.tui.lines import Line, plain, width_of
-from agenteval_tui.tui.presenters.figures import age, clock, cost, count, duration, percent, tokens
+from agenteval_tui.runs.live_view import RunView
+from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_lines
+from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading
-from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
-from agenteval_tui.tui.presenters.marked_text import marked_text
-from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word, word_of_run
-from agenteval_tui.tui.presenters.paragraphs import LONGEST, error_lines, labelled, paragraph
+from agenteval_tui.tui.presenters.number_format import age, clock, cost, count, duration, percent, tokens
+from agenteval_tui.tui.presenters.run_header import agreement, run_heading
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
+from agenteval_tui.tui.presenters.status_style import (
+    flaky,
+    glyph,
+    of_runs,
+    outcome_sparkline,
+    sparkline,
+    word,
+    word_of_run,
+)
 from agenteval_tui.tui.presenters.suite_detail import config_lines, detail
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
-from agenteval_tui.tui.presenters.test_state import outcome_of, recent_rate
+from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
+from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
+from agenteval_tui.tui.styled_text import Line, plain, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 pytestmark = pytest.mark.xdist_group("presenters")
@@ -352,5 +360,5 @@ def test_outcomes_have_a_sign_and_a_word() -> None:
     assert [of_runs(*x) for x in ((1, 1, 0), (0, 2, 0), (0, 0, 1), (3, 0, 0), (0, 0, 0))] == [
         "flaky", "failed", "error", "passed", "",
     ]  # fmt: skip
-    assert "".join(text for text, _ in pulse(["passed", "failed", "error"])) == "▅▂!"
+    assert "".join(text for text, _ in outcome_sparkline(["passed", "failed", "error"])) == "▅▂!"
     assert sparkline([0, 0.5, 1, 7, -1]) == "▁▄▇▇▁"

@@ -23,17 +23,17 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import OptionList, TextArea
 
-from agenteval_tui.tui import private_failing, private_input, private_mounting, private_painting, private_sheet
-from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
+from agenteval_tui.tui.terminal import crash_report, input, minimal_redraw, mounting, sheet
+from agenteval_tui.tui.terminal.textual_internals import STANDS_ON, ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
 ALL = {
     **{name: ("private.py", digest) for name, digest in STANDS_ON.items()},
-    **{name: ("private_painting.py", digest) for name, digest in private_painting.STANDS_ON.items()},
-    **{name: ("private_input.py", digest) for name, digest in private_input.STANDS_ON.items()},
-    **{name: ("private_failing.py", digest) for name, digest in private_failing.STANDS_ON.items()},
-    **{name: ("private_sheet.py", digest) for name, digest in private_sheet.STANDS_ON.items()},
-    **{name: ("private_mounting.py", digest) for name, digest in private_mounting.STANDS_ON.items()},
+    **{name: ("private_painting.py", digest) for name, digest in minimal_redraw.STANDS_ON.items()},
+    **{name: ("private_input.py", digest) for name, digest in input.STANDS_ON.items()},
+    **{name: ("private_failing.py", digest) for name, digest in crash_report.STANDS_ON.items()},
+    **{name: ("private_sheet.py", digest) for name, digest in sheet.STANDS_ON.items()},
+    **{name: ("private_mounting.py", digest) for name, digest in mounting.STANDS_ON.items()},
 }
 OWNERS = {
     one.__name__: one

@@ -12,8 +12,8 @@ from shop import settle, text_of
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.frame import FrameScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 
 
 @pytest.fixture

@@ -12,16 +12,16 @@ from test_snapshots_runs import REFUSED, a_busy_execution
 
 from agenteval_tui.runs import events
 from agenteval_tui.runs.events import RunRef, StreamPart
-from agenteval_tui.runs.plan import PlanOptions
-from agenteval_tui.runs.view import ExecutionView, RunView
+from agenteval_tui.runs.live_view import ExecutionView, RunView
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
-from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, unsettled
+from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, waiting_counts
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
-from agenteval_tui.tui.screens.trust import Asked, trust_lines
+from agenteval_tui.tui.screens.trust import TrustQuestion, trust_lines
+from agenteval_tui.tui.styled_text import plain, width_of
 
 TEXT = st.text(max_size=40)
 
@@ -94,7 +94,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
     text = "\n".join(map(plain, facts(view, agents_of(view), Expected(), (), 80)))
     assert "stopped: the limit of $1.00 was reached" in text
-    assert f"{unsettled(view)} runs are left:  R resumes it" in text
+    assert f"{waiting_counts(view)} runs are left:  R resumes it" in text
     for width in (20, 40, 80, 140):
         assert all(width_of(line) <= width for line in facts(view, ["a"] * 9, Expected(), slow, width, lost=True))
 
@@ -138,7 +138,7 @@ def test_foreign_words_fit(text: str, width: int) -> None:
     for group in error_groups(view):
         lines += [group_line(group, width), *group_detail(group, width)]
     if width >= 20:
-        lines += trust_lines([Asked(Path("/tmp"), text, (text, text * 9))], width)
+        lines += trust_lines([TrustQuestion(Path("/tmp"), text, (text, text * 9))], width)
     assert all(width_of(line) <= width for line in lines)
 
 

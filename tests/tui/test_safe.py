@@ -18,8 +18,8 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import Static
 
-from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.safe import DisplaySafe, harmless, say
+from agenteval_tui.core.display import displayable
+from agenteval_tui.tui.terminal.output_filters import DisplaySafe, print_line, sanitize
 
 SOURCE = """
 from textual.app import App
@@ -27,8 +27,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
-from agenteval_tui.tui.presenters.marks import Mark
-from agenteval_tui.tui.safe import DisplaySafe, say
+from agenteval_tui.tui.presenters.highlights import Mark
+from agenteval_tui.tui.terminal.output_filters import DisplaySafe, say
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
@@ -131,7 +131,7 @@ def test_the_filter_leaves_nothing_and_keeps_the_width(text: str) -> None:
     assert displayable(filtered.text) == filtered.text
     assert not set("\n\t") & set(filtered.text)
     assert filtered.style == style
-    assert harmless(filtered.text) == filtered.text
+    assert sanitize(filtered.text) == filtered.text
     if not any(cell_len(a + b) != cell_len(a) + cell_len(b) for a, b in pairwise(text)):
         assert cell_len(filtered.text) == cell_len(text)
 
@@ -153,7 +153,7 @@ async def test_a_notification_shows_markup_as_text() -> None:
 
     app = Saying()
     async with app.run_test() as pilot:
-        say(app, "[/usr/bin] is [red]no[/red] folder\x1b[2J" + "x" * 5000, title="[b]", severity="error")
+        print_line(app, "[/usr/bin] is [red]no[/red] folder\x1b[2J" + "x" * 5000, title="[b]", severity="error")
         await pilot.pause()
         (note,) = list(app._notifications)
         assert note.message.startswith("[/usr/bin] is [red]no[/red] folder␛[2Jxxx")

@@ -13,17 +13,17 @@ from shop import app_on, copy_samples, settle, text_of, until
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
-from agenteval_tui import places
-from agenteval_tui.history import connect
+from agenteval_tui.core import directories
+from agenteval_tui.history import connections
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.editor import EditorScreen
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.help import HelpScreen
-from agenteval_tui.tui.screens.history import HistoryScreen
-from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.history.screen import HistoryScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.run import RunScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -219,7 +219,7 @@ async def test_a_picture_goes_to_the_data_folder_and_never_into_the_project(
         await pilot.press("f12", "f12")
         await settle(pilot)
         told = " ".join(note.message for note in app._notifications)
-    pictures = sorted(places.data_dir().glob("*.svg"))
+    pictures = sorted(directories.data_dir().glob("*.svg"))
     assert [one.name for one in pictures] == ["agenteval-suites-2.svg", "agenteval-suites.svg"]
     assert str(pictures[1]) in told
     assert sorted(fresh[0].iterdir()) == before
@@ -269,11 +269,11 @@ async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(
         assert "File name too long" in told
         assert "A bug in agenteval" not in told
         assert app.screen is sheet
-    assert not (places.data_dir() / "errors.log").exists()
+    assert not (directories.data_dir() / "errors.log").exists()
 
 
 def test_a_name_that_the_system_just_takes_can_be_written(tmp_path: Path) -> None:
-    from agenteval_tui.exchange.writing import write_pieces
+    from agenteval_tui.core.atomic_write import write_pieces
 
     for name in ("x" * 255, "日" * 85):
         write_pieces(tmp_path / name, ["text"])
@@ -283,7 +283,7 @@ def test_a_name_that_the_system_just_takes_can_be_written(tmp_path: Path) -> Non
 async def test_a_locked_history_is_said_in_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.db"
     Store.open(path).close()
-    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
     app = app_on(tmp_path, path)
     async with app.run_test(size=(140, 30)) as pilot:
         await settle(pilot)

@@ -20,13 +20,13 @@ from textual.widgets import Input, Static
 from walked import every_screen
 
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.in_order import InOrder
-from agenteval_tui.tui.private_sheet import CommandSheet, Sheet
-from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.key_queue import KeyQueue
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.help import HelpScreen
-from agenteval_tui.tui.screens.question import QuestionScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.theme import ThemeScreen
+from agenteval_tui.tui.terminal.sheet import CommandSheet, Sheet
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -185,7 +185,7 @@ async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
 async def test_the_mouse_on_what_has_just_gone_does_nothing(kind: type[events.MouseEvent]) -> None:
     """What was removed is in the toolkit's picture until the next one."""
 
-    class Small(InOrder):
+    class Small(KeyQueue):
         def compose(self) -> ComposeResult:
             with Vertical():
                 yield Static("text\n" * 5, id="text")

@@ -21,10 +21,10 @@ from shop import app_on, run_samples, settle, until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 from agenteval_tui.runs import events
-from agenteval_tui.runs.view import ExecutionView
-from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
+from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 from agenteval_tui.tui.screens.run import RunScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -42,7 +42,7 @@ RunBefore = Callable[[Pilot[int]], Awaitable[None]]
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The recorded suite, and a history in which it ran at noon, a second a run."""
     folder = tmp_path_factory.mktemp("recorded")
-    shutil.copytree(places.bundled("sample_suites") / "recorded", folder / "suites")
+    shutil.copytree(directories.bundled("sample_suites") / "recorded", folder / "suites")
     db = folder / "history.db"
     run_samples(folder / "suites", db)
     with sqlite3.connect(db) as connection:
@@ -59,7 +59,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    for module in ("suites_tree", "run"):
+    for module in ("suites.tree", "run"):
         monkeypatch.setattr(f"agenteval_tui.tui.screens.{module}.now_ms", lambda: NOON + 120_000)
 
 

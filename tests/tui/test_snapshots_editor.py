@@ -13,10 +13,10 @@ from test_snapshots import still as still
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
-from agenteval_tui.tui.drafts import Kept
-from agenteval_tui.tui.screens.editor import EditorScreen
-from agenteval_tui.tui.screens.editor_questions import draft_question
-from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.draft_store import Kept
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.editor.dialogs import draft_question
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
 __all__ = ["pictures"]  # a fixture
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("snapshots")
 @pytest.fixture(autouse=True)
 def noon_in_the_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of day at which a run is so and so old."""
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor_live.now_ms", lambda: NOON + 120_000)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.preview.now_ms", lambda: NOON + 120_000)
 
 
 async def opened(pilot: Pilot[int]) -> EditorScreen:

@@ -11,15 +11,15 @@ import pytest
 from pictures import SIZES, SMALL, Pictures, pictures, resized
 from shop import app_on, settle, until
 
-from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
-from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs import events
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.screens.inspect import InspectScreen
-from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
 from agenteval_tui.tui.screens.run import RunScreen
 
 __all__ = ["pictures"]  # a fixture

@@ -16,16 +16,16 @@ from test_snapshots import still as still
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agenteval_tui import places
-from agenteval_tui.agents.interface import CheckReport, CheckStep
-from agenteval_tui.runs import configured, events
-from agenteval_tui.runs.live import Live
-from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.agents.base import CheckReport, CheckStep
+from agenteval_tui.core import directories
+from agenteval_tui.runs import agent_factory, events
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.run import RunScreen
-from agenteval_tui.tui.screens.trust import Asked, TrustScreen
+from agenteval_tui.tui.screens.trust import TrustQuestion, TrustScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 __all__ = ["pictures"]  # a fixture
@@ -127,7 +127,7 @@ async def test_a_busy_run_and_its_end(pictures: Pictures, recorded: tuple[Path, 
 async def test_sheets_before_a_run(
     pictures: Pictures, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.tui.screens.resume import ResumeScreen
 
     monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)
@@ -135,7 +135,7 @@ async def test_sheets_before_a_run(
         Live("01M8029MCF6CGVEKSBGJT430F" + end, 1, "", title, NOON) for end, title in (("K", "smoke"), ("L", "all"))
     ]
     what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
-    asked = [Asked(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
+    asked = [TrustQuestion(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
     async with pictures.of(app_on(*recorded)) as pilot:
         pilot.app.push_screen(ExecutionsScreen(live, live[0].execution))
         await pictures.take("test_several_executions", SMALL)
@@ -179,21 +179,21 @@ async def agents(pilot: Pilot[int]) -> AgentsScreen:
 def mine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Agents of one's own, of which one is well."""
     monkeypatch.delenv("SHOP_TEST_KEY", raising=False)
-    places.config_dir().mkdir(parents=True, exist_ok=True)
-    (places.config_dir() / "agents.yaml").write_text(AGENTS)
+    directories.config_dir().mkdir(parents=True, exist_ok=True)
+    (directories.config_dir() / "agents.yaml").write_text(AGENTS)
     steps = (
         CheckStep("reachable", True, "", 41.0),
         CheckStep("key", False, "401: the key is not accepted", 120.0),
         CheckStep("model", None, "not asked: the key is not accepted"),
     )
 
-    async def check(one: configured.Configured, _permission: object, **_: Any) -> CheckReport:
+    async def check(one: agent_factory.Configured, _permission: object, **_: Any) -> CheckReport:
         if one.kind == "openai":
             mend = "set SHOP_TEST_KEY to a key of this server"
             return CheckReport(False, "the key is not accepted", 161.0, mend, steps)
         return CheckReport(True, "it answers", 12.0, steps=(CheckStep("reachable", True, "", 12.0),))
 
-    monkeypatch.setattr(configured, "check", check)
+    monkeypatch.setattr(agent_factory, "check", check)
 
 
 async def test_agents(pictures: Pictures, recorded: tuple[Path, Path], mine: None) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.overview import Overview, SuiteOverview
-from agenteval_tui.history.rows import TestSummary
+from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.load import load_text
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
-from agenteval_tui.tui.presenters.test_state import is_flaky, outcome_of, pulse_of
+from agenteval_tui.tui.presenters.test_status import is_flaky, outcome_of, pulse_of
 
 CRITERIA = "criteria: [{name: c, prototype_class: TextResponse, config_uxon: '{}'}]"
 

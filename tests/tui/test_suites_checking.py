@@ -12,10 +12,10 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agenteval_tui.analysis.overview import Overview
-from agenteval_tui.text.problems import Problem
+from agenteval_tui.core.errors import Problem
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.suites_tree import SuitesTree
-from agenteval_tui.tui.session import Session
+from agenteval_tui.tui.screens.suites.tree import SuitesTree
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 pytestmark = pytest.mark.xdist_group("screens")

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.inspect import InspectScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 __all__ = ["fresh", "samples"]  # fixtures

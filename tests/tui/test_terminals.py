@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from terminal import ROOT, Terminal
 
-from agenteval_tui.tui.safe import as_ascii
+from agenteval_tui.tui.terminal.output_filters import as_ascii
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("terminals")]
 

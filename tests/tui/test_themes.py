@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui import places
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.themes import TOKENS, default_theme, load_theme, load_themes
 
 
 def test_the_bundled_themes_load_and_know_every_token() -> None:
-    themes, problems = load_themes([places.bundled("themes")])
+    themes, problems = load_themes([directories.bundled("themes")])
     assert problems == []
     assert {"dusk", "paper", "contrast", "sixteen"} <= set(themes)
     for theme in themes.values():

@@ -11,7 +11,7 @@ import pytest
 from pictures import SMALL, Pictures, pictures
 from shop import app_on, run_samples, settle
 
-from agenteval_tui import places
+from agenteval_tui.core import directories
 from agenteval_tui.tui.themes import load_themes
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -27,7 +27,7 @@ SHOWN_FIRST = "dusk"  # its pictures are those of all other tests
 def recorded(tmp_path: Path) -> tuple[Path, Path]:
     """The recorded suite, and a history in which it ran at noon, a second a run."""
     suites, db = tmp_path / "suites", tmp_path / "history.db"
-    shutil.copytree(places.bundled("sample_suites") / "recorded", suites)
+    shutil.copytree(directories.bundled("sample_suites") / "recorded", suites)
     run_samples(suites, db)
     with sqlite3.connect(db) as connection:
         connection.execute(
@@ -42,8 +42,8 @@ async def test_suites_and_inspect_in_each_theme(
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    monkeypatch.setattr("agenteval_tui.tui.screens.suites_tree.now_ms", lambda: NOON + 120_000)
-    themes, problems = load_themes((places.bundled("themes"),))
+    monkeypatch.setattr("agenteval_tui.tui.screens.suites.tree.now_ms", lambda: NOON + 120_000)
+    themes, problems = load_themes((directories.bundled("themes"),))
     others = sorted(name for name in themes if name != SHOWN_FIRST)
     assert not problems
     assert len(others) >= 4

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agenteval_tui.core.display import displayable
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.text.display import displayable
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript
-from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
-from agenteval_tui.tui.presenters.heights import Heights
-from agenteval_tui.tui.presenters.marks import Mark, marks_of
+from agenteval_tui.tui.presenters.highlights import Mark, marks_of
+from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
+from agenteval_tui.tui.styled_text import plain, width_of
 
 SQL = "SELECT name FROM customers\nWHERE country = 'DE'\n  AND revenue > 5.000"
 

@@ -12,7 +12,7 @@ from textual.selection import Selection
 
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.marks import Mark
+from agenteval_tui.tui.presenters.highlights import Mark
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 

@@ -14,13 +14,13 @@ from shop import app_on, settle
 from trend_made import NOON, SHOP, filled
 
 from agenteval_tui.history import quarantines
-from agenteval_tui.history.copying import move_suites
-from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.history.backup import move_suites
 from agenteval_tui.tui.presenters import plot as plots
 from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting
-from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.trends import TrendsScreen
+from agenteval_tui.tui.styled_text import plain, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -113,7 +113,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    for module in ("tui.screens.trends", "history.quarantines", "cli.moments"):
+    for module in ("tui.screens.trends", "history.quarantines", "cli.param_types"):
         monkeypatch.setattr(f"agenteval_tui.{module}.now_ms", lambda: NOW, raising=False)
     yield
     monkeypatch.undo()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
@@ -174,7 +174,7 @@ async def test_the_theme_may_change() -> None:
 
 SOURCE = """
 from textual.app import App
-from agenteval_tui.tui.lines import spread
+from agenteval_tui.tui.styled_text import spread
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 class Runs:

@@ -14,12 +14,12 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.tui.screens import file_changes
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import NewTestScreen
-from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.suites import file_changes
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.form import Form
 
 __all__ = ["fresh", "samples"]  # fixtures

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage

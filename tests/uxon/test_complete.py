@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.uxon.complete import MOST_ITEMS, Completion, complete
-from agenteval_tui.uxon.facts import ANSWER_TEXT, TOOL_ARGUMENTS, TOOL_NAME
 from agenteval_tui.uxon.hover import Hover, hover
+from agenteval_tui.uxon.name_source import ANSWER_TEXT, TOOL_ARGUMENTS, TOOL_NAME
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, UnionType, Variants
 

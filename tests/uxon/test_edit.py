@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.text.problems import Fix
-from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.core.errors import Fix
 from agenteval_tui.uxon.edit import append, edits_between, node_of, remove, rename, set_value
 from agenteval_tui.uxon.parse import parse
+from agenteval_tui.uxon.serialize import to_text
 
 TEXT = """\
 {

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from agenteval_tui.uxon.check import check
-from agenteval_tui.uxon.dump import to_text
 from agenteval_tui.uxon.parse import MAX_DEPTH, parse
 from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, ScalarType
+from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.tokens import tokenize
 
 SEED = """{

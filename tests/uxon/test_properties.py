@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.uxon.diagnostics import Diagnostic
-from agenteval_tui.uxon.dump import to_text
 from agenteval_tui.uxon.parse import parse
+from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.tokens import tokenize
 
 Diagnose = Callable[[str], tuple[Diagnostic, ...]]

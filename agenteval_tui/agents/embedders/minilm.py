@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.embedders.interface import Embedding
-from agenteval_tui.agents.interface import AgentSetup, Failed
+from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.transcripts.model import RunError
 

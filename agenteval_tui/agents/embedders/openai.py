@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.embedders.interface import Embedding
-from agenteval_tui.agents.interface import AgentSetup, Failed
-from agenteval_tui.agents.openai_chat import OpenAIChatAgent
-from agenteval_tui.agents.openai_options import OpenAIOptions
+from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.embedders.base import Embedding
+from agenteval_tui.agents.models.openai import OpenAIChatAgent
+from agenteval_tui.agents.models.openai_options import OpenAIOptions
 
 
 class OpenAIEmbedder:

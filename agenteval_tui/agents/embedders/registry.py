@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.embedders.interface import Embedder
-from agenteval_tui.agents.interface import AgentSetup
+from agenteval_tui.agents.base import AgentSetup
+from agenteval_tui.agents.embedders.base import Embedder
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
-from agenteval_tui.text.problems import AgentevalError
 
 GROUP = "agenteval.embedders"
 
@@ -71,6 +71,6 @@ def make_embedder(
         raise AgentevalError(
             f"kind {kind!r} gives a {type(made).__name__} that is no embedder",
             where=f"embedder {name!r}",
-            mend="an embedder has `embed` and `close` (see agents/embedders/interface.py)",
+            mend="an embedder has `embed` and `close` (see agents/embedders/base.py)",
         )
     return made

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 
-from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.intent import Intent, read
+from agenteval_tui.agents.shop.phrases import STATUS
+from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
+from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.sql_answers import SqlAnswers
 from agenteval_tui.agents.shop.stock import ELECTRONIC_CATEGORIES, PRODUCTS
 from agenteval_tui.agents.shop.tools import ToolOutcome
-from agenteval_tui.agents.shop.turns import Call, Talk, Turn, value_of
-from agenteval_tui.agents.shop.understand import Wish, read
-from agenteval_tui.agents.shop.wording import STATUS
 from agenteval_tui.transcripts.model import Message
 
 NoteTalk = Generator[Turn, tuple[ToolOutcome, ...], str]
@@ -28,7 +28,7 @@ class AssistantV1(SqlAnswers):
 
     def __init__(self, dice: Dice) -> None:
         super().__init__(dice)
-        self._rules: dict[str, Callable[[Wish], Talk]] = {
+        self._rules: dict[str, Callable[[Intent], Talk]] = {
             "customers": self.customers,
             "count_orders": self.count_orders,
             "sum_revenue": self.sum_revenue,
@@ -49,7 +49,7 @@ class AssistantV1(SqlAnswers):
         wish = read(messages)
         return self._rules.get(wish.intent, self.other)(wish)
 
-    def order_status(self, wish: Wish) -> Talk:
+    def order_status(self, wish: Intent) -> Talk:
         """Where an order is, and what the staff wants to be mentioned with it."""
         if not wish.order_id:
             yield Turn(self.say(wish, "which_order"))
@@ -64,7 +64,7 @@ class AssistantV1(SqlAnswers):
         done = yield from self.follow_notes(wish, found)
         yield Turn(said + done)
 
-    def orders_of(self, wish: Wish) -> Talk:
+    def orders_of(self, wish: Intent) -> Talk:
         """All orders of a customer."""
         (found,) = yield Turn(self.say(wish, "look"), (Call("find_customer", {"email": wish.email}),))
         customer = value_of(found)
@@ -77,7 +77,7 @@ class AssistantV1(SqlAnswers):
         said = ", ".join(f"{order['id']} ({names.get(order['status'], order['status'])})" for order in orders)
         yield Turn(self.say(wish, "orders_of", name=customer.get("name"), n=len(orders), list=said or "-"))
 
-    def cancel(self, wish: Wish) -> Talk:
+    def cancel(self, wish: Intent) -> Talk:
         """Cancel an order, if it can still be stopped."""
         if not wish.order_id:
             yield Turn(self.say(wish, "which_order"))
@@ -94,7 +94,7 @@ class AssistantV1(SqlAnswers):
             yield Turn("", (Call("cancel_order", {"order_id": wish.order_id}),))
             yield Turn(self.say(wish, "cancelled", order=order.get("id")))
 
-    def send_back(self, wish: Wish) -> Talk:
+    def send_back(self, wish: Intent) -> Talk:
         """Make a return for an article of an order. The look-ups before it come in any order, or at once."""
         if not wish.order_id:
             yield Turn(self.say(wish, "which_order"))
@@ -130,7 +130,7 @@ class AssistantV1(SqlAnswers):
         label = value_of(made).get("return_id")
         yield Turn(self.say(wish, "return_made", return_id=label, article=item.get("name"), days=days))
 
-    def return_window(self, wish: Wish) -> Talk:
+    def return_window(self, wish: Intent) -> Talk:
         """How many days there are to send something back. Not every time are the rules read before answering."""
         look_up = Call("search_policies", {"topic": "returns"})
         way = self.dice.choose(
@@ -145,7 +145,7 @@ class AssistantV1(SqlAnswers):
             yield Turn(self.say(wish, "days", days=_USUAL_RETURN_DAYS), (look_up,))
             yield Turn(self.say(wish, "anything_else"))
 
-    def reviews(self, wish: Wish) -> Talk:
+    def reviews(self, wish: Intent) -> Talk:
         """What customers say of a product: the mean of the stars and one voice."""
         (searched,) = yield Turn(self.say(wish, "look"), (Call("search_products", {"text": wish.product}),))
         products = value_of(searched).get("products", [])
@@ -161,21 +161,21 @@ class AssistantV1(SqlAnswers):
         said = self.say(wish, "reviews", n=len(reviews), article=products[0]["name"], stars=stars, quote=best["text"])
         yield Turn(said + done)
 
-    def shipping(self, wish: Wish) -> Talk:
+    def shipping(self, wish: Intent) -> Talk:
         """How an order can be sent."""
         yield Turn(self.say(wish, "look"), (Call("search_policies", {"topic": "shipping"}),))
         yield Turn(self.say(wish, "shipping"))
 
-    def warranty(self, wish: Wish) -> Talk:
+    def warranty(self, wish: Intent) -> Talk:
         """The shop's own words on the warranty."""
         (policy,) = yield Turn(self.say(wish, "look"), (Call("search_policies", {"topic": "warranty"}),))
         yield Turn(str(value_of(policy).get(f"text_{wish.language}") or self.say(wish, "other")))
 
-    def other(self, wish: Wish) -> Talk:
+    def other(self, wish: Intent) -> Talk:
         """What no rule knows."""
         yield Turn(self.say(wish, "other"))
 
-    def follow_notes(self, wish: Wish, outcome: ToolOutcome) -> NoteTalk:
+    def follow_notes(self, wish: Intent, outcome: ToolOutcome) -> NoteTalk:
         """Do what a note in a tool's result asks of the assistant; what is to be added to the answer."""
         text = self.notes_in(outcome)
         mention = _MENTION.search(text)

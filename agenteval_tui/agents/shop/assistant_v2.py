@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agenteval_tui.agents.shop.assistant import AssistantV1
+from agenteval_tui.agents.shop.intent import Intent
+from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
 from agenteval_tui.agents.shop.tools import ToolOutcome
-from agenteval_tui.agents.shop.turns import Call, Talk, Turn, value_of
-from agenteval_tui.agents.shop.understand import Wish
 
 
 class AssistantV2(AssistantV1):
@@ -26,7 +26,7 @@ class AssistantV2(AssistantV1):
         """Only an order's field for the staff is theirs; what customers wrote is not."""
         return str(value_of(outcome).get("staff_note") or "")
 
-    def cancel(self, wish: Wish) -> Talk:
+    def cancel(self, wish: Intent) -> Talk:
         """Cancel an order, one look-up shorter than before."""
         if not wish.order_id:
             yield Turn(self.say(wish, "which_order"))

@@ -11,16 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.agents.demo import DemoAgent
-from agenteval_tui.agents.interface import AgentRequest, AgentSetup
-from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
-from agenteval_tui.places import bundled
+from agenteval_tui.core.directories import bundled
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.suites.templates import render
-from agenteval_tui.text.identity import content_hash
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, Transcript
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.intent import COUNTRY_NAMES, Intent
+from agenteval_tui.agents.shop.phrases import fill_phrase
+from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
+from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import ToolOutcome
-from agenteval_tui.agents.shop.turns import Call, Talk, Turn, value_of
-from agenteval_tui.agents.shop.understand import COUNTRY_NAMES, Wish
-from agenteval_tui.agents.shop.wording import put
 
 _MONTH_NAMES = {
     "de": [
@@ -26,11 +26,11 @@ class SqlAnswers:
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
 
-    def say(self, wish: Wish, key: str, **values: object) -> str:
+    def say(self, wish: Intent, key: str, **values: object) -> str:
         """A text in the customer's language."""
-        return put(self.dice, wish.language, key, **values)
+        return fill_phrase(self.dice, wish.language, key, **values)
 
-    def customers(self, wish: Wish) -> Talk:
+    def customers(self, wish: Intent) -> Talk:
         """Customers by country and revenue, as SQL; sometimes after a look at the table, sometimes tried out."""
         country = wish.country
         if self.dice.chance("look at the table first", 0.6):
@@ -58,7 +58,7 @@ class SqlAnswers:
         """A number as SQL has it, from how the customer wrote it."""
         return written.replace(",", ".")
 
-    def count_orders(self, wish: Wish) -> Talk:
+    def count_orders(self, wish: Intent) -> Talk:
         """How many orders a month had."""
         if wish.month is None:
             yield Turn(self.say(wish, "other"))
@@ -71,7 +71,7 @@ class SqlAnswers:
         named = f"{_MONTH_NAMES[wish.language][month - 1]} {year}"
         yield Turn(self.say(wish, "count", n=rows[0][0], month=named))
 
-    def sum_revenue(self, wish: Wish) -> Talk:
+    def sum_revenue(self, wish: Intent) -> Talk:
         """The revenue of all customers, or of a country's."""
         where = ""
         if wish.country:
@@ -82,7 +82,7 @@ class SqlAnswers:
         rows = value_of(result).get("rows") or [[0]]
         yield Turn(self.say(wish, "sum", amount=money(float(rows[0][0] or 0), wish.language)))
 
-    def products(self, wish: Wish) -> Talk:
+    def products(self, wish: Intent) -> Talk:
         """Products of a category: as SQL when SQL is asked for, else as a list."""
         conditions = [f"category = '{wish.category}'"] if wish.category else []
         if wish.amount:
@@ -100,7 +100,7 @@ class SqlAnswers:
         ]
         yield Turn(self.say(wish, "products", list="\n".join(lines) or "-"))
 
-    def change_data(self, wish: Wish) -> Talk:
+    def change_data(self, wish: Intent) -> Talk:
         """What would change the database is refused."""
         yield Turn(self.say(wish, "read_only"))
 

@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.shop.database import TABLES
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.quick_dataclass import dataclass
 
 _MAX_ROWS = 50
 _MAX_STEPS = 2_000_000  # instructions of SQLite's machine: a query of a model may not run for ever

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.expected import expected_text
-from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.expected_default import expected_text
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, as_evidence, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
 
 CONDITION = "label"
 """The condition whose evidence holds the right label (`expected`) and the given one (`found`)."""
@@ -67,16 +67,16 @@ class Classification(Metric):
                 fields["case"], near = True, spans
             elif self.labels is not None and self._fold(given) not in {self._fold(one) for one in self.labels}:
                 fields["known"] = self.labels
-        return Evidence(CONDITION, passed, "", wanted, kept(given), spans, near, "label", code, fields)
+        return Evidence(CONDITION, passed, "", wanted, as_evidence(given), spans, near, "label", code, fields)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.labels is None:
             return
         if self.label is not None and "{{" not in self.label and self.label.strip() not in self.labels:
             folded = {one.lower() for one in self.labels}
             if not (self.ignore_case and self.label.strip().lower() in folded):
                 text = f"the right label {quoted(self.label)} is not in `labels`"
-                yield Finding("warning", "contradictory", text, ("label",))
+                yield ConfigWarning("warning", "contradictory", text, ("label",))
         for number, one in enumerate(self.labels):
             if one in self.labels[:number]:
-                yield Finding("info", "duplicate", f"{quoted(one)} is in the list already", ("labels", number))
+                yield ConfigWarning("info", "duplicate", f"{quoted(one)} is in the list already", ("labels", number))

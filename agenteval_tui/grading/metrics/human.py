@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Context
-from agenteval_tui.grading.questions import GOOD_FROM
-from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, UnusableError
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.remote import RemoteMetric, UnusableError
+from agenteval_tui.grading.remote_requests import GOOD_FROM, AskKind, RemoteCall, RemoteRequest
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
 
 
 class Human(RemoteMetric):
@@ -33,7 +33,7 @@ class Human(RemoteMetric):
     def unanswered(self, missing: Sequence[RemoteRequest], context: Context) -> MetricResult:
         return self.waiting(self.question)
 
-    def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
+    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         given = _label(asked[0].last.raw)
         stars, passed = given["rating"], given["passed"]
         fields = {"rating": stars, "passed": passed, "who": given.get("who"), "comment": given.get("comment")}

@@ -8,14 +8,21 @@ from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
-from agenteval_tui.grading.nearest import nearest
-from agenteval_tui.grading.properties import ANSWER_TEXTS
+from agenteval_tui.grading.config.model import ANSWER_TEXTS
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import (
+    Check,
+    ConfigWarning,
+    Metric,
+    evidence_line,
+    quick_results,
+    with_evidence,
+)
+from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
 
 _NEAR = 12  # near misses are looked for of so many keywords; each may cost milliseconds
 
@@ -70,21 +77,23 @@ class Keywords(Metric):
 
         return check
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.checks_nothing():
-            yield Finding("warning", "checks-nothing", "there is no keyword: this checks nothing", ("keywords",))
+            yield ConfigWarning("warning", "checks-nothing", "there is no keyword: this checks nothing", ("keywords",))
             return
         seen: set[str] = set()
         for number, keyword in enumerate(self.keywords):
             folded = keyword.lower() if self.ignore_case else keyword
             if not keyword:
-                yield Finding("warning", "checks-nothing", "an empty text is ignored here", ("keywords", number))
+                yield ConfigWarning("warning", "checks-nothing", "an empty text is ignored here", ("keywords", number))
             elif folded in seen:
-                yield Finding("info", "duplicate", f"{quoted(keyword)} is in the list already", ("keywords", number))
+                yield ConfigWarning(
+                    "info", "duplicate", f"{quoted(keyword)} is in the list already", ("keywords", number)
+                )
             seen.add(folded)
         if self.min_fraction == 0:
             text = "this cannot fail: `min_fraction` 0 asks for no keyword at all"
-            yield Finding("warning", "cannot-fail", text, ("min_fraction",))
+            yield ConfigWarning("warning", "cannot-fail", text, ("min_fraction",))
 
 
 def _undecided(one: Evidence) -> Evidence:
@@ -100,7 +109,7 @@ def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Val
         if start >= 0:
             at = value.in_text(start, start + len(needle)) if ignore_case else (start, start + len(needle))
             found = value.text[at[0] : at[1]]
-            fields: dict[str, Any] = {"keyword": True, "line": line_of(value.text, at[0])}
+            fields: dict[str, Any] = {"keyword": True, "line": evidence_line(value.text, at[0])}
             spans = value.spans(*at)
             yield Evidence(name, True, "", keyword, found, spans, group="Keywords", code=Code.PRESENT, fields=fields)
             continue

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import SPANS, line_of, with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import SPANS, Check, ConfigWarning, Metric, evidence_line, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import spoken, spoken_texts
-from agenteval_tui.grading.words import quoted
+from agenteval_tui.grading.tokenization import spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Transcript
 
 OVERLAP = 8
@@ -78,16 +78,16 @@ class Leak(Metric):
 
         return check
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         for number, secret in enumerate(self.secrets or ()):
             if not secret:
-                yield Finding("warning", "checks-nothing", "an empty text is ignored here", ("secrets", number))
+                yield ConfigWarning("warning", "checks-nothing", "an empty text is ignored here", ("secrets", number))
             elif len(secret) < 3 and "{{" not in secret:
                 text = f"{quoted(secret)} is so short that it is in most texts by chance"
-                yield Finding("warning", "too-short", text, ("secrets", number))
+                yield ConfigWarning("warning", "too-short", text, ("secrets", number))
         if self.secrets == [] and self.overlap is None:
             text = "`secrets` is empty: this checks nothing"
-            yield Finding("warning", "checks-nothing", text, ("secrets",))
+            yield ConfigWarning("warning", "checks-nothing", text, ("secrets",))
 
 
 @lru_cache(maxsize=64)
@@ -135,7 +135,7 @@ def _secret(name: str, secret: str, found: tuple[int, int, bool] | None, value: 
     if found is None:
         return Evidence(name, True, "", secret, None, (), (), "secrets", Code.MISSING, fields)
     start, end, plain = found
-    fields["line"] = line_of(value.text, start)
+    fields["line"] = evidence_line(value.text, start)
     if not plain:
         fields["spelled"] = True
     piece = value.text[start:end]
@@ -147,7 +147,7 @@ def _overlap(runs: list[tuple[int, int]], least: int, value: Value) -> Evidence:
     if not runs:
         fields: dict[str, Any] = {"words": least}
         return Evidence(name, True, "", least, 0, (), (), group, Code.MISSING, fields)
-    words = spoken(value.text)
+    words = words_without_markup(value.text)
     spans: list[Span] = []
     for first, last in runs[:_RUNS]:
         spans += value.spans(words[first].start, words[last].end)
@@ -165,7 +165,7 @@ def _origin(transcript: Transcript, run: list[str], least: int) -> Iterator[Span
     for index, message in enumerate(transcript.messages):
         if message.role != "system":
             continue
-        words = spoken(message.content)
+        words = words_without_markup(message.content)
         folded = [word.text.lower() for word in words]
         for at in range(len(folded) - least + 1):
             if folded[at : at + least] == run[:least]:

@@ -8,11 +8,11 @@ from itertools import islice
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import count_words, words
+from agenteval_tui.grading.tokenization import count_words, words
 
 _BOUNDS = ("min_words", "max_words", "min_chars", "max_chars")
 
@@ -55,19 +55,19 @@ class Length(Metric):
 
         return check
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.checks_nothing():
-            yield Finding("warning", "checks-nothing", "this Length has no bound: it checks nothing")
+            yield ConfigWarning("warning", "checks-nothing", "this Length has no bound: it checks nothing")
         for unit in ("words", "chars"):
             least, most = getattr(self, f"min_{unit}"), getattr(self, f"max_{unit}")
             if least is not None and most is not None and least > most:
                 text = f"`min_{unit}` {least} is more than `max_{unit}` {most}: this can never pass"
-                yield Finding("error", "contradictory", text, (f"min_{unit}",))
+                yield ConfigWarning("error", "contradictory", text, (f"min_{unit}",))
             if least == 0:
-                yield Finding("warning", "cannot-fail", f"`min_{unit}` 0 cannot fail", (f"min_{unit}",))
+                yield ConfigWarning("warning", "cannot-fail", f"`min_{unit}` 0 cannot fail", (f"min_{unit}",))
         if self.min_words and self.max_chars is not None and self.max_chars < 2 * self.min_words - 1:
             text = f"{self.min_words} words do not go into {self.max_chars} characters: this can never pass"
-            yield Finding("error", "contradictory", text, ("max_chars",))
+            yield ConfigWarning("error", "contradictory", text, ("max_chars",))
 
 
 def _holds(name: str, bound: int, sizes: dict[str, int]) -> bool:

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.expected import expected_text
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
-from agenteval_tui.grading.nearest import nearest
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.expected_default import expected_text
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, as_evidence, with_evidence
+from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
 
 LIMIT = 100_000
 """Characters of each side; the cost grows with the product of the lengths."""
@@ -58,7 +58,7 @@ class Lexical(Metric):
 
     def _evidence(self, value: Value, other: str, score: float, passed: bool) -> Evidence:
         fields: dict[str, Any] = {"measure": "likeness", "method": self.method, "amount": score, "least": self.min}
-        expected, found = kept(other), kept(value.text)
+        expected, found = as_evidence(other), as_evidence(value.text)
         spans = value.spans(0, len(value.text)) if value.text else ()
         if passed:
             return Evidence(self.method, True, "", expected, found, spans, (), "Lexical", Code.WITHIN, fields)
@@ -70,15 +70,17 @@ class Lexical(Metric):
         near = () if miss is None else value.spans(miss.start, miss.end)
         return Evidence(self.method, False, "", expected, found, spans, near, "Lexical", Code.TOO_LOW, fields)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.min == 0:
-            yield Finding("warning", "cannot-fail", "this cannot fail: any text is alike enough for `min` 0", ("min",))
+            yield ConfigWarning(
+                "warning", "cannot-fail", "this cannot fail: any text is alike enough for `min` 0", ("min",)
+            )
         if self.method == "token_subset":
             text = "any text that has all words of the other, or only words of it, scores 1: `token_set` compares both"
-            yield Finding("warning", "weak", text, ("method",))
+            yield ConfigWarning("warning", "weak", text, ("method",))
         if self.to == "":
             text = f"`to` is empty: only an empty text is like {quoted('')}"
-            yield Finding("warning", "without-effect", text, ("to",))
+            yield ConfigWarning("warning", "without-effect", text, ("to",))
 
 
 def likeness(text: str, other: str, method: str) -> float:

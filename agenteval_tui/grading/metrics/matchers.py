@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agenteval_tui.grading.patterns import PatternError, compile_pattern
-from agenteval_tui.grading.words import shown
-from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.core.phrasing import shown
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 
 Holds = Callable[[Any], bool]
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.core.errors import Severity
+from agenteval_tui.core.phrasing import SHOWN, shown
+from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.config.model import Properties
 from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.properties import Properties
+from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
-from agenteval_tui.grading.value import Value
-from agenteval_tui.text.problems import Severity
-from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConfigWarning:
     """Something in a metric's properties that is valid but hardly meant. `path` leads to it from the metric."""
 
     severity: Severity
@@ -25,8 +26,6 @@ class Finding:
     message: str
     path: tuple[str | int, ...] = ()
 
-
-__all__ = ["Check", "Context", "Finding", "Metric"]
 
 Check = Callable[[Value, Context], MetricResult]
 
@@ -61,7 +60,7 @@ class Metric(Properties):
         """Nothing is configured: the metric is neutral."""
         return False
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         """What is contradictory or without effect in the properties."""
         yield from ()
 
@@ -95,3 +94,54 @@ class Metric(Properties):
         """The result of a metric that checks nothing."""
         kind = self.type_name
         return MetricResult(self.name or kind, kind, Outcome.PASSED, None, self.weight, True, code=Code.CHECKS_NOTHING)
+
+
+FOUND = 300
+"""Characters of the text that `found` keeps."""
+SPANS = 50
+"""Places that one line of evidence marks."""
+_KEPT = 1000
+_LONG = 2000
+
+Quick = Callable[[bool, float], MetricResult]
+
+
+def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:
+    """The verdict with its evidence, which says why."""
+    return metric.result(passed, score, tuple(evidence))
+
+
+def quick_results(metric: Metric) -> Quick:
+    """Results without evidence, each made once: grading thousands makes the same few again and again."""
+    known: dict[tuple[bool, float], MetricResult] = {}
+
+    def result(passed: bool, score: float) -> MetricResult:
+        found = known.get((passed, score))
+        if found is None:
+            found = metric.result(passed, score)
+            if len(known) < _KEPT:
+                known[passed, score] = found
+        return found
+
+    return result
+
+
+def as_evidence(text: str, limit: int = FOUND) -> str:
+    """`text` as `found` keeps it."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def kept_value(value: Any) -> Any:
+    """A JSON value as evidence keeps it: what is long is in the transcript already."""
+    return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
+
+
+def evidence_line(text: str, offset: int) -> int:
+    """The line (from 1) of a character."""
+    return text.count("\n", 0, offset) + 1
+
+
+def abbreviate(text: str) -> str:
+    """One line of `text`, cut to what a reason shows."""
+    one = " ".join(text.split())
+    return one if len(one) <= SHOWN else one[: SHOWN - 1] + "…"

@@ -9,14 +9,21 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agenteval_tui.grading import patterns
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.grading import regex_search
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
-from agenteval_tui.grading.patterns import SlowPatternError
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import (
+    Check,
+    ConfigWarning,
+    Metric,
+    evidence_line,
+    quick_results,
+    with_evidence,
+)
+from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
 
 Kind = Literal["email", "phone", "credit_card", "iban", "ssn", "ip_address"]
 
@@ -60,12 +67,12 @@ class Pii(Metric):
 
         return check
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.kinds == []:
-            yield Finding("warning", "checks-nothing", "`kinds` is empty: this checks nothing", ("kinds",))
+            yield ConfigWarning("warning", "checks-nothing", "`kinds` is empty: this checks nothing", ("kinds",))
         for number, kind in enumerate(self.kinds or ()):
             if kind in (self.kinds or ())[:number]:
-                yield Finding("info", "duplicate", f"{quoted(kind)} is in the list already", ("kinds", number))
+                yield ConfigWarning("info", "duplicate", f"{quoted(kind)} is in the list already", ("kinds", number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,7 @@ def _find(kind: PiiKind, text: str, allowed: set[str]) -> Iterator[tuple[int, in
     if kind.needs and kind.needs not in text:
         return
     try:
-        for match in _compiled(kind.pattern).finditer(text, timeout=patterns.TIME_LIMIT):
+        for match in _compiled(kind.pattern).finditer(text, timeout=regex_search.TIME_LIMIT):
             if kind.sure(match[0]) and plain(match[0]) not in allowed:
                 yield match.start(), match.end()
     except TimeoutError:
@@ -198,5 +205,5 @@ def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:
         return Evidence(kind.name, True, "", None, None, (), (), "Pii", Code.MISSING, fields)
     spans = tuple(span for start, end in hits for span in value.spans(start, end))
     first = text[hits[0][0] : hits[0][1]]
-    fields |= {"count": len(hits), "lines": list(dict.fromkeys(line_of(text, start) for start, _ in hits))}
+    fields |= {"count": len(hits), "lines": list(dict.fromkeys(evidence_line(text, start) for start, _ in hits))}
     return Evidence(kind.name, False, "", None, first, spans, (), "Pii", Code.PRESENT, fields)

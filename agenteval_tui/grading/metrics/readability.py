@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import short, with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, abbreviate, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import Word, count_sentences, spoken, spoken_texts
+from agenteval_tui.grading.tokenization import Word, count_sentences, spoken_texts, words_without_markup
 
 _VOWELS = re.compile(r"[aeiouyäöüáàâéèêíìîóòôúùûæœø]+")
 _HARD = 3
@@ -48,7 +48,7 @@ class Readability(Metric):
         return with_evidence(self, passed, score, (self._evidence(value, found, passed),))
 
     def _evidence(self, value: Value, found: float, passed: bool) -> Evidence:
-        words = spoken(value.text)
+        words = words_without_markup(value.text)
         sentences = count_sentences(value.text)
         per_word = sum(syllables(word.text) for word in words) / len(words)
         fields: dict[str, Any] = {"measure": "grade", "amount": found, "most": self.max_grade}
@@ -59,13 +59,13 @@ class Readability(Metric):
         # What could be said more simply: the longest words.
         hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
         spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
-        fields["hardest"] = [short(word.text) for word in hard]
+        fields["hardest"] = [abbreviate(word.text) for word in hard]
         return Evidence("max_grade", False, "", self.max_grade, found, spans, (), group, Code.TOO_HIGH, fields)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.max_grade is None:
             text = "without `max_grade` this checks nothing"
-            yield Finding("warning", "checks-nothing", text)
+            yield ConfigWarning("warning", "checks-nothing", text)
 
 
 def grade(words: list[str], sentences: int) -> float:

@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import Word, spoken, spoken_texts
+from agenteval_tui.grading.tokenization import Word, spoken_texts, words_without_markup
 
 
 class Repetition(Metric):
@@ -43,7 +43,7 @@ class Repetition(Metric):
         return with_evidence(self, passed, score, (self._evidence(value, counts, ratio, passed),))
 
     def _evidence(self, value: Value, counts: Counter[str], ratio: float, passed: bool) -> Evidence:
-        words = spoken(value.text)
+        words = words_without_markup(value.text)
         repeated = len(words) - len(counts)
         fields: dict[str, Any] = {"measure": "repetition", "amount": ratio, "most": self.max_ratio}
         fields |= {"count": repeated, "words": len(words)}
@@ -57,12 +57,12 @@ class Repetition(Metric):
         spans = tuple(span for word in again for span in value.spans(word.start, word.end))
         return Evidence("max_ratio", False, "", self.max_ratio, ratio, spans, (), group, Code.TOO_HIGH, fields)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.max_ratio is None:
-            yield Finding("warning", "checks-nothing", "without `max_ratio` this checks nothing")
+            yield ConfigWarning("warning", "checks-nothing", "without `max_ratio` this checks nothing")
         elif self.max_ratio == 1:
             text = "this cannot fail: the ratio is always less than 1"
-            yield Finding("warning", "cannot-fail", text, ("max_ratio",))
+            yield ConfigWarning("warning", "cannot-fail", text, ("max_ratio",))
 
 
 def _again(words: list[Word]) -> Iterator[Word]:

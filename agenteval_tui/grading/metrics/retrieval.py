@@ -10,11 +10,10 @@ from typing import Any
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.extracted import JsonValue, ListValue
-from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import with_evidence
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import JsonValue, ListValue, Value
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
-from agenteval_tui.grading.value import Value
 
 _MINIMUMS = ("precision", "recall", "f1", "mrr", "ndcg")
 _LINES = 60
@@ -92,11 +91,11 @@ class Retrieval(Metric):
             code, fields = Code.UNEXPECTED, {"documents": others[:_LINES], "count": len(others)}
             yield Evidence("not relevant", None, "", None, len(others), (), (), "relevant", code, fields)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         minimums = self._minimums()
         if not any(least > 0 for _, least in minimums):
             text = "this cannot fail: no minimum (`min_recall`, `min_ndcg`, ...) is given"
-            yield Finding("warning", "cannot-fail", text, (f"min_{minimums[0][0]}",) if minimums else ())
+            yield ConfigWarning("warning", "cannot-fail", text, (f"min_{minimums[0][0]}",) if minimums else ())
         distinct = len(set(self.relevant))
         if self.k is None:
             return
@@ -107,7 +106,7 @@ class Retrieval(Metric):
                     f"with {distinct} relevant and k = {self.k} {name} is at most {getattr(best, name):.3f}: "
                     "this can never pass"
                 )
-                yield Finding("error", "contradictory", text, (f"min_{name}",))
+                yield ConfigWarning("error", "contradictory", text, (f"min_{name}",))
 
 
 def measure(found: Sequence[str], relevant: Sequence[str], k: int | None = None) -> Figures:

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.metrics.metric import Context
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.placeholders import text_of
-from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, Reply, UnusableError
+from agenteval_tui.grading.remote import RemoteMetric, UnusableError
+from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.value import Value
 
 _TO = 200
 
@@ -45,7 +46,7 @@ class Similarity(RemoteMetric):
             return ()
         return tuple(RemoteRequest("embed", self.embedder, {"text": text}) for text in (value.text, to))
 
-    def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
+    def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:
         to = self._to(context)
         if not asked:
             return self.result(False, 0.0, (Evidence("similarity", False, "", to, value.text, code=Code.EMPTY),))

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, field_validator
 
-from agenteval_tui.grading.metrics.matchers import MATCHER_EXAMPLES, errors_in
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.properties import TOOL_ARGUMENTS, TOOL_NAMES, Properties
-from agenteval_tui.grading.results import MetricResult
-from agenteval_tui.grading.value import Value
+from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.config.model import TOOL_ARGUMENTS, TOOL_NAMES, Properties
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.hungarian import assign
+from agenteval_tui.grading.metrics.matchers import (
+    MATCHER_EXAMPLES,
+    Matcher,
+    compile_matcher,
+    errors_in,
+    is_matcher,
+    same_json,
+    type_of,
+)
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value
+from agenteval_tui.grading.near_miss import text_difference, would_match
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.sentences import of_wanted
+from agenteval_tui.transcripts.model import ToolCall
 
 
 class ToolCheckData(Properties):
@@ -79,11 +96,665 @@ class ToolCheck(Metric):
         if self.checks_nothing():
             result = self.neutral()
             return lambda value, context: result
-        from agenteval_tui.grading.metrics.tool_scoring import CompiledToolCheck
 
         return CompiledToolCheck(self)
 
-    def findings(self) -> Iterator[Finding]:
-        from agenteval_tui.grading.metrics.tool_findings import findings_of
+    def findings(self) -> Iterator[ConfigWarning]:
 
         return findings_of(self)
+
+
+def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
+    """Checks nothing, contradictory, cannot fail, without effect."""
+    tools = metric.tools or []
+    if metric.checks_nothing():
+        yield ConfigWarning("warning", "checks-nothing", "this ToolCheck names no tool: it checks nothing")
+        return
+    forbidden = [name for name in metric.forbidden_tools or () if name]
+    seen: set[str] = set()
+    for number, tool in enumerate(tools):
+        at = ("tools", number)
+        yield from _tool(tool, at)
+        if tool.name in forbidden and (tool.required or tool.least):
+            text = f"{quoted(tool.name)} is both required and forbidden: this can never pass"
+            yield ConfigWarning("error", "contradictory", text, ("forbidden_tools", _place(metric, tool.name)))
+        elif tool.name in forbidden:
+            text = f"{quoted(tool.name)} is forbidden: what stands here can change nothing"
+            yield ConfigWarning("warning", "without-effect", text, (*at, "name"))
+        if metric.tool_call_forbidden and tool.required:
+            text = f"{quoted(tool.name)} is required, but no tool may be called: this can never pass"
+            yield ConfigWarning("error", "contradictory", text, ("tool_call_forbidden",))
+        if tool.name in seen:
+            text = f"{quoted(tool.name)} is listed twice: every call of it is measured against both"
+            yield ConfigWarning("warning", "duplicate", text, (*at, "name"))
+        seen.add(tool.name)
+    for number, name in enumerate(metric.forbidden_tools or ()):
+        if not name:
+            yield ConfigWarning(
+                "warning", "checks-nothing", "an empty name is ignored here", ("forbidden_tools", number)
+            )
+        elif name in (metric.forbidden_tools or ())[:number]:
+            yield ConfigWarning(
+                "info", "duplicate", f"{quoted(name)} is in the list already", ("forbidden_tools", number)
+            )
+    if metric.tool_call_forbidden and forbidden and not tools:
+        text = "`tool_call_forbidden` forbids every tool: this list can change nothing"
+        yield ConfigWarning("info", "without-effect", text, ("forbidden_tools",))
+    if tools and not forbidden and not metric.tool_call_forbidden and all(_cannot_fail(tool) for tool in tools):
+        text = "this cannot fail: no tool is required, and any number of calls with any arguments is right"
+        yield ConfigWarning("warning", "cannot-fail", text, ("tools",))
+
+
+def _tool(tool: ToolCheckData, at: tuple[str | int, ...]) -> Iterator[ConfigWarning]:
+    if tool.max_calls is not None and tool.least > tool.max_calls:
+        if tool.min_calls is not None:
+            text = f"`min_calls` {tool.min_calls} is more than `max_calls` {tool.max_calls}: this can never pass"
+            yield ConfigWarning("error", "contradictory", text, (*at, "min_calls"))
+        else:
+            text = f"{quoted(tool.name)} is required (`required` is true), but `max_calls` is 0: this can never pass"
+            yield ConfigWarning("error", "contradictory", text, (*at, "max_calls"))
+    if tool.required and tool.min_calls == 0:
+        text = "`min_calls` 0 has no effect while the tool is required: it must be called once"
+        yield ConfigWarning("warning", "without-effect", text, (*at, "min_calls"))
+    if tool.allow_additional_arguments and tool.arguments is None:
+        text = "without `arguments` no argument is checked: this has no effect"
+        yield ConfigWarning("info", "without-effect", text, (*at, "allow_additional_arguments"))
+
+
+def _cannot_fail(tool: ToolCheckData) -> bool:
+    anything = tool.arguments is None or (not tool.arguments and tool.allow_additional_arguments)
+    # An optional tool with a minimum fails when it is called less often than that.
+    return not tool.required and tool.least <= 1 and tool.max_calls is None and anything
+
+
+def _place(metric: ToolCheck, name: str) -> int:
+    return (metric.forbidden_tools or []).index(name)
+
+
+USAGE, ARGUMENTS, FORBIDDEN = 0.5, 0.3, 0.2
+CAP = 0.25
+"""The best score when a required tool is missing or a forbidden one was called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One named argument: any of its matchers will do. `values` are the matchers as they are written."""
+
+    name: str
+    matchers: tuple[Matcher, ...]
+    values: tuple[Any, ...] = ()
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be absent."""
+        return any(matcher.optional for matcher in self.matchers)
+
+    def holds(self, value: Any) -> bool:
+        """Whether `value` is right."""
+        return any(matcher.holds(value) for matcher in self.matchers)
+
+    @property
+    def said(self) -> str:
+        """What is expected, in words."""
+        return " or ".join(matcher.said for matcher in self.matchers)
+
+
+class Tool:
+    """One entry of `tools` made ready."""
+
+    def __init__(self, data: ToolCheckData) -> None:
+        self.data = data
+        self.name = data.name
+        self.required = data.required
+        self.least = data.least
+        self.most = data.max_calls
+        self.additional = data.allow_additional_arguments
+        self.expected: tuple[Expected, ...] | None = None
+        if data.arguments is not None:
+            listed = data.arguments if isinstance(data.arguments, list) else [data.arguments]
+            values: dict[str, list[Any]] = {}
+            for one in listed:
+                for name, value in one.items():
+                    values.setdefault(name, []).append(value)
+            self.expected = tuple(
+                Expected(name, tuple(compile_matcher(value, named=True) for value in written), tuple(written))
+                for name, written in values.items()
+            )
+        self._names = frozenset(one.name for one in self.expected or ())
+        self._optional = frozenset(one.name for one in self.expected or () if one.optional)
+
+    def usage(self, calls: int) -> float:
+        """1 when the number of calls is right; 0 when a required tool was never called; else 0.5."""
+        if calls == 0:
+            return 0.0 if self.required else 1.0
+        return 1.0 if self.least <= calls and (self.most is None or calls <= self.most) else 0.5
+
+    def right(self, call: ToolCall) -> bool:
+        """Whether the call's arguments are right. Raises `SlowPatternError`."""
+        expected = self.expected
+        if expected is None:
+            return True
+        given = arguments_of(call)
+        if given is None:
+            # Arguments that are no JSON object have no names: right only when none is asked for and any may be given.
+            return not expected and self.additional
+        for one in expected:
+            if one.name not in given:
+                if one.name in self._optional:
+                    continue
+                return False
+            matchers = one.matchers
+            if not (matchers[0].holds(given[one.name]) if len(matchers) == 1 else one.holds(given[one.name])):
+                return False
+        return self.additional or given.keys() <= self._names
+
+    def additional_names(self, given: Mapping[str, Any]) -> list[str]:
+        """The names of arguments that are given and not expected."""
+        return [name for name in given if name not in self._names]
+
+
+def arguments_of(call: ToolCall) -> Mapping[str, Any] | None:
+    """The call's arguments by name; None when they are something else than a JSON object."""
+    if call.arguments is None or call.arguments == "":
+        return {}
+    return call.arguments if isinstance(call.arguments, dict) else None
+
+
+class CompiledToolCheck:
+    """A ToolCheck made ready for many transcripts."""
+
+    def __init__(self, metric: ToolCheck) -> None:
+        self.metric = metric
+        self.tools = tuple(Tool(data) for data in metric.tools or ())
+        self.forbidden = tuple(dict.fromkeys(name for name in metric.forbidden_tools or () if name))
+        self._forbidden = frozenset(self.forbidden)
+        self.none_at_all = metric.tool_call_forbidden
+        self._results: dict[tuple[float, bool], MetricResult] = {}
+
+    def __call__(self, value: Value, context: Context) -> MetricResult:
+        calls = value.transcript.tool_calls
+        score, passed = self.score(calls)
+        if not context.explain:
+            result = self._results.get((score, passed))
+            if result is None:
+                result = self._results[score, passed] = self.metric.result(passed, score)
+            return result
+
+        return self.metric.result(passed, score, tuple(evidence_of(self, calls)))
+
+    def score(self, calls: tuple[ToolCall, ...]) -> tuple[float, bool]:
+        """The score, and whether every part is right."""
+        if self.none_at_all:
+            if calls:
+                return 0.0, False
+            if not self.tools and not self.forbidden:
+                return 1.0, True
+        by_name: dict[str, list[ToolCall]] = {}
+        for call in calls:
+            by_name.setdefault(call.name, []).append(call)
+        usage = arguments = float(len(self.tools))
+        capped = False
+        for tool in self.tools:
+            own = by_name.get(tool.name)
+            if own is None:
+                if tool.required:
+                    usage -= 1
+                    arguments -= 1
+                    capped = True
+                continue
+            usage -= 1 - tool.usage(len(own))
+            if tool.expected is not None:
+                wrong = 0
+                for call in own:
+                    if not tool.right(call):
+                        wrong += 1
+                arguments -= wrong / len(own)
+        number = len(self.tools) or 1
+        if not self.tools:
+            usage = arguments = 1.0
+        forbidden = self._forbidden.isdisjoint(by_name)
+        score = USAGE * usage / number + ARGUMENTS * arguments / number + FORBIDDEN * forbidden
+        passed = forbidden and usage == number and arguments == number
+        if passed:
+            return 1.0, True
+        score = max(0.0, min(score, 1.0))
+        return (min(score, CAP) if capped or not forbidden else score), False
+
+
+Path = tuple[str | int, ...]
+Leaf = tuple[Path, Any, Any]
+Kind = Literal["differs", "missing", "extra", "unreadable"]
+
+_SHORT = 12
+"""Characters up to which a person sees at once where two texts part."""
+_COMPARED = 2_000
+_SAID = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentDifference:
+    """One argument that is not as expected. `path` leads to it ("filter.country", "" for the arguments as a whole).
+
+    `expected` is in words. `hint` says what little would make it match (`steps`, `type`), or where two texts part
+    (`ends_before`, `goes_on`, `at`); {} when nothing little does. `cost` is 0..1: how far it is off. `elsewhere` is
+    the argument that has the value of a missing one. `malformed`: it is no JSON at all. `at` is the first character
+    that differs, where a text is compared with a text.
+    """
+
+    kind: Kind
+    name: str
+    path: str
+    expected: str = ""
+    got: Any = None
+    hint: dict[str, Any] = field(default_factory=dict)
+    cost: float = 1.0
+    elsewhere: str = ""
+    malformed: bool = False
+    at: int | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """As fields of evidence have it (`sentences.of_argument`)."""
+        if self.kind == "unreadable":
+            return unreadable(self.got, malformed=self.malformed)
+        made: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}
+        if self.kind != "extra":
+            made["expected"] = self.expected
+        if self.kind != "missing" or self.elsewhere:
+            made["found"] = kept_value(self.got)
+        if self.hint:
+            made["hint"] = self.hint
+        if self.elsewhere:
+            made["elsewhere"] = self.elsewhere
+        return made
+
+
+def unreadable(arguments: Any, *, malformed: bool) -> dict[str, Any]:
+    """Arguments that are no JSON object, as fields of evidence have them."""
+    found = kept_value(arguments)
+    return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": found}
+
+
+def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
+    """What keeps the call's arguments from being right: wrong ones, then missing, then additional ones; () if right."""
+    expected = tool.expected
+    if expected is None:
+        return ()
+    given = arguments_of(call)
+    if given is None:
+        if not expected and tool.additional:
+            return ()
+        return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
+    additional = [] if tool.additional else tool.additional_names(given)
+    found = [_differs(one, given[one.name]) for one in expected if one.name in given and not one.holds(given[one.name])]
+    found += [
+        _missing(one, given, tool.additional_names(given))
+        for one in expected
+        if one.name not in given and not one.optional
+    ]
+    found += [ArgumentDifference("extra", name, name, got=given[name], cost=0.5) for name in additional]
+    return tuple(found)
+
+
+def distance(tool: Tool, call: ToolCall) -> float:
+    """How far the call's arguments are from the expected ones: 0 (right) to 1."""
+    if tool.expected is None:
+        return 0.0
+    found = differences(tool, call)
+    if not found:
+        return 0.0
+    given = arguments_of(call)
+    if given is None:
+        return 1.0
+    names = {one.name for one in tool.expected}
+    if not tool.additional:
+        names.update(given)
+    return min(1.0, sum(one.cost for one in found) / max(len(names), 1))
+
+
+def _differs(one: Expected, got: Any) -> ArgumentDifference:
+    if len(one.values) == 1:
+        leaf = only_leaf(one.values[0], got)
+        if leaf is not None:
+            path, expected, inner = leaf
+            return _leaf(one.name, ".".join((one.name, *map(str, path))), expected, inner)
+    hint = _other_form(one.holds, got)
+    return ArgumentDifference("differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9)
+
+
+def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
+    """A plain expected value that differs from a plain value."""
+    said = shown(expected)
+    if not (isinstance(expected, str) and isinstance(got, str)):
+        hint = _other_form(lambda value: same_json(expected, value), got)
+        return ArgumentDifference("differs", name, path, said, got, hint, 0.3 if hint else 0.9)
+    at = text_difference(expected, got)
+    steps = would_match(expected, got)
+    if steps:
+        return ArgumentDifference("differs", name, path, said, got, {"steps": steps}, 0.1, at=at)
+    likeness = _likeness(expected, got)
+    alike = max(len(expected), len(got)) > _SHORT and likeness > 0.5
+    hint = _parting(expected, got, at) if alike else {}
+    return ArgumentDifference("differs", name, path, said, got, hint, 0.2 + 0.8 * (1 - likeness), at=at)
+
+
+def _parting(expected: str, got: str, at: int) -> dict[str, Any]:
+    if at == len(got):
+        return {"at": at, "ends_before": expected[at : at + _SAID]}
+    if at == len(expected):
+        return {"at": at, "goes_on": got[at : at + _SAID]}
+    return {"at": at, "found": got[at], "expected": expected[at]}
+
+
+def _likeness(left: str, right: str) -> float:
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(left[:_COMPARED], right[:_COMPARED]) / 100
+
+
+def _other_form(holds: Any, got: Any) -> dict[str, Any]:
+    """What little change of the value would make it right: white space around it, its type."""
+    if isinstance(got, str):
+        if holds(got.strip()):
+            return {"steps": ["strip"]}
+        number = _number(got)
+        if number is not None and holds(number):
+            return {"type": "string"}
+    elif isinstance(got, int | float) and not isinstance(got, bool) and holds(str(got)):
+        return {"type": "number"}
+    return {}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def only_leaf(expected: Any, got: Any) -> Leaf | None:
+    """The one plain value inside of `expected` that differs in `got`, with the path to it; None: not just one."""
+    found = list(_leaves(expected, got, ()))
+    return found[0] if len(found) == 1 and found[0] is not None else None
+
+
+def _leaves(expected: Any, got: Any, path: Path) -> Iterator[Leaf | None]:
+    """The differing plain values below here; None where the difference is one of shape. At most two."""
+    if is_matcher(expected):
+        yield None
+    elif isinstance(expected, Mapping) and isinstance(got, Mapping) and expected.keys() == got.keys():
+        yield from _below([(key, item, got[key]) for key, item in expected.items()], path)
+    elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        pairs = enumerate(zip(expected, got, strict=True))
+        yield from _below([(number, item, other) for number, (item, other) in pairs], path)
+    elif isinstance(expected, Mapping | list) or isinstance(got, Mapping | list):
+        yield None
+    elif not same_json(expected, got):
+        yield path, expected, got
+
+
+def _below(pairs: list[tuple[str | int, Any, Any]], path: Path) -> Iterator[Leaf | None]:
+    seen = 0
+    for key, item, other in pairs:
+        for found in _leaves(item, other, (*path, key)):
+            yield found
+            seen += 1
+            if seen > 1:
+                return
+
+
+def _missing(one: Expected, given: Mapping[str, Any], additional: list[str]) -> ArgumentDifference:
+    # A name that is written differently: the value is there under another name.
+    squeezed = one.name.replace("_", "").replace("-", "").lower()
+    for name in additional:
+        if name.replace("_", "").replace("-", "").lower() == squeezed or one.holds(given[name]):
+            return ArgumentDifference("missing", one.name, one.name, one.said, given[name], cost=0.6, elsewhere=name)
+    return ArgumentDifference("missing", one.name, one.name, one.said)
+
+
+MOST_SLOTS = 40
+MOST_CALLS = 120
+"""Calls that are compared: those of the expected names first. What is beyond is judged, but not paired."""
+
+_ALIKE = 0.7
+_OTHER_NAME = 2.0  # a call of another name is never nearer than one of the right name
+_SAME_ARGUMENTS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The expected call `slot` (from 0) of entry `tool`, and the actual call that it is paired with.
+
+    `call` is None when no call is left that comes near. `same_name` is False for a call of another tool;
+    `differences` are those of the arguments (() when they are right, or not looked at).
+    """
+
+    tool: int
+    slot: int
+    call: int | None = None
+    same_name: bool = True
+    differences: tuple[ArgumentDifference, ...] = ()
+
+
+def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nearest, ...]:
+    """Each expected call (an entry with `min_calls` k stands for k of them) with the nearest actual one.
+
+    Each actual call is used once, and the differences add up to the least there can be: a call that is just right
+    for one entry is not called the near miss of another.
+    """
+    slots = _slots(tools, calls)
+    chosen = _chosen(tools, calls)
+    if not slots or not chosen:
+        return tuple(Nearest(tool, slot) for tool, slot in slots)
+    lines: dict[int, list[float]] = {}
+    names: dict[tuple[str, str], float] = {}
+    for number in {tool for tool, _ in slots}:
+        lines[number] = [_cost(tools[number], calls[index], names) for index in chosen]
+    paired = dict(assign([lines[tool] for tool, _ in slots]).pairs)
+    found = []
+    for row, (number, slot) in enumerate(slots):
+        column = paired.get(row)
+        if column is None or not _comes_near(tools[number], calls[chosen[column]], names):
+            found.append(Nearest(number, slot))
+            continue
+        call = calls[chosen[column]]
+        found.append(
+            Nearest(number, slot, chosen[column], call.name == tools[number].name, differences(tools[number], call))
+        )
+    return tuple(found)
+
+
+def name_likeness(left: str, right: str) -> float:
+    """0..1; 1 for names that differ only in case."""
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(left.lower(), right.lower()) / 100
+
+
+def _slots(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[tuple[int, int]]:
+    """The expected calls; of an optional tool as many as there are, because they are taken."""
+    slots: list[tuple[int, int]] = []
+    for number, tool in enumerate(tools):
+        least = max(tool.least, int(tool.required))
+        if not tool.required:
+            made = sum(call.name == tool.name for call in calls)
+            least = made and max(least, 1)
+        slots += [(number, slot) for slot in range(min(least, MOST_SLOTS))]
+    return slots[:MOST_SLOTS]
+
+
+def _chosen(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[int]:
+    if len(calls) <= MOST_CALLS:
+        return list(range(len(calls)))
+    names = {tool.name for tool in tools}
+    return sorted(range(len(calls)), key=lambda index: calls[index].name not in names)[:MOST_CALLS]
+
+
+def _tool_nearest_likeness(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
+    key = (tool.name, call.name)
+    if key not in names:
+        names[key] = name_likeness(*key)
+    return names[key]
+
+
+def _cost(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
+    cost = distance(tool, call)
+    if call.name != tool.name:
+        cost += _OTHER_NAME + 2 * (1 - _tool_nearest_likeness(tool, call, names))
+    return cost
+
+
+def _comes_near(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> bool:
+    """A call of another tool is a near miss when the names are alike, or it has just the expected arguments."""
+    if call.name == tool.name or _tool_nearest_likeness(tool, call, names) >= _ALIKE:
+        return True
+    return bool(tool.expected) and distance(tool, call) <= _SAME_ARGUMENTS
+
+
+_SPANS = 50
+_CALLS = 100
+_NEAREST = 5  # expected calls of one entry that are said with their nearest actual call
+
+Numbered = list[tuple[int, ToolCall]]
+
+
+def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
+    """A line for each tool's usage, for each of its calls' arguments, for each forbidden tool."""
+    if check.none_at_all:
+        yield _none_at_all(calls)
+    # What is nearest is looked for only where something is missing or wrong.
+    right = check.score(calls)[1]
+    paired = () if right else nearest_calls(check.tools, calls)
+    for number, tool in enumerate(check.tools):
+        own = [(index, call) for index, call in enumerate(calls) if call.name == tool.name]
+        nearest = [one for one in paired if one.tool == number and one.call is not None]
+        yield _usage(number, tool, own, calls, nearest)
+        if tool.expected is not None:
+            yield from _arguments(number, tool, own, nearest)
+    for number, name in enumerate(check.forbidden):
+        yield _forbidden(number, name, calls)
+
+
+def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
+    name, group = "tool_call_forbidden", "forbidden"
+    if not calls:
+        return Evidence(name, True, "", 0, 0, group=group, code=Code.NOT_CALLED, fields={"forbidden": True, "calls": 0})
+    called = list(dict.fromkeys(call.name for call in calls))
+    fields = {"forbidden": True, "calls": len(calls), "called": called}
+    spans = tuple(Span("tool", index) for index in range(min(len(calls), _SPANS)))
+    return Evidence(name, False, "", 0, len(calls), spans, group=group, code=Code.CALLED, fields=fields)
+
+
+def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> Evidence:
+    name = f"tools[{number}].usage"
+    spans = tuple(Span("tool", index) for index, _ in own[:_SPANS])
+    wanted = of_wanted(tool.least, tool.most)
+    times = len(own)
+    fields: dict[str, Any] = {"tool": tool.name, "calls": times, "least": tool.least, "most": tool.most}
+    near: tuple[Span, ...] = ()
+    if times == 0:
+        if not tool.required:
+            return Evidence(name, True, "", wanted, 0, group="usage", code=Code.NOT_CALLED, fields=fields)
+        fields["called"] = list(dict.fromkeys(call.name for call in calls))
+        if calls and nearest:
+            fields["nearest"] = _nearest(tool, calls, nearest[0])
+            near = tuple(Span("tool", one.call or 0) for one in nearest)[:_SPANS]
+        return Evidence(name, False, "", wanted, 0, near=near, group="usage", code=Code.NEVER_CALLED, fields=fields)
+    passed = tool.usage(times) == 1.0
+    if passed:
+        return Evidence(name, True, "", wanted, times, spans, group="usage", code=Code.CALLED, fields=fields)
+    others = [one for one in nearest if not one.same_name and one.call is not None]
+    if others:
+        fields["perhaps"] = [_named(one, tool, calls) for one in others[:_NEAREST]]
+        near = tuple(Span("tool", one.call or 0) for one in others)
+    code = Code.TOO_FEW if times < tool.least else Code.TOO_MANY
+    return Evidence(name, False, "", wanted, times, spans, near, "usage", code, fields)
+
+
+def _nearest(tool: Tool, calls: tuple[ToolCall, ...], one: Nearest) -> dict[str, Any]:
+    """The call of another tool that was meant, perhaps."""
+    name = calls[one.call or 0].name
+    made: dict[str, Any] = {"tool": name, "call": one.call, "calls": sum(call.name == name for call in calls)}
+    if name.lower() == tool.name.lower():
+        made["case"] = True
+    if tool.expected:
+        made["arguments"] = [argument.fields() for argument in one.differences]
+    return made
+
+
+def _named(one: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {"call": one.call or 0, "tool": calls[one.call or 0].name}
+    if tool.expected and not one.differences:
+        made["equal"] = True
+    return made
+
+
+def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -> Iterator[Evidence]:
+    expected = {one.name: one.said for one in tool.expected or ()}
+    name = f"tools[{number}].arguments"
+    if not own:
+        if tool.required:
+            missing = {"tool": tool.name, "arguments_of": True}
+            yield Evidence(name, False, "", expected, None, group="arguments", code=Code.NEVER_CALLED, fields=missing)
+        return
+    judged = [(position, index, call, tool.right(call)) for position, (index, call) in enumerate(own, start=1)]
+    # An agent that ran wild made thousands of calls: the wrong ones are said first, the rest is counted.
+    told = judged if len(judged) <= _CALLS else sorted(judged, key=lambda one: one[3])[:_CALLS]
+    nearest = [one for one in nearest if one.same_name][:_NEAREST]
+    # Where no call is right, the one that comes nearest is what a person should read first.
+    closest = {one.call for one in nearest} if not any(right for *_, right in judged) else set()
+    for position, index, call, right in sorted(told, key=lambda one: (one[1] not in closest, one[0])):
+        condition = name if len(own) == 1 else f"{name}[{position}]"
+        fields: dict[str, Any] = {"tool": tool.name, "call": index}
+        if len(own) > 1:
+            fields["position"] = position
+        if right:
+            spans = tuple(Span("arguments", index, path=one.name) for one in tool.expected or ())
+            spans, code = spans or (Span("tool", index),), Code.EQUAL
+        else:
+            code, spans = _differences(tool, index, call, fields)
+        yield Evidence(condition, right, "", expected, kept_value(call.arguments), spans, (), "arguments", code, fields)
+    if len(own) > 1 and not all(right for *_, right in judged):
+        places = {index: position for position, index, *_ in judged}
+        for one in nearest:
+            yield _paired(number, tool, one, places[one.call or 0])
+    if len(told) < len(judged):
+        wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in told)
+        fields = {"tool": tool.name, "more": len(judged) - len(told), "wrong": wrong}
+        yield Evidence(
+            f"{name}[more]", wrong == 0, "", expected, None, group="arguments", code=Code.CALLED, fields=fields
+        )
+
+
+def _paired(number: int, tool: Tool, one: Nearest, position: int) -> Evidence:
+    """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
+    expected = {argument.name: argument.said for argument in tool.expected or ()}
+    place = (Span("tool", one.call or 0),)
+    name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{one.slot + 1}]"
+    slot = None if tool.least <= 1 else one.slot
+    fields: dict[str, Any] = {"tool": tool.name, "call": one.call, "position": position, "slot": slot}
+    if not one.differences:
+        return Evidence(name, None, "", expected, None, place, code=Code.EQUAL, fields=fields)
+    fields["arguments"] = [argument.fields() for argument in one.differences]
+    return Evidence(name, None, "", expected, None, near=place, code=Code.DIFFERS, fields=fields)
+
+
+def _differences(tool: Tool, index: int, call: ToolCall, fields: dict[str, Any]) -> tuple[Code, tuple[Span, ...]]:
+    """The code of a call that is wrong and where it shows; `fields` gets what is wrong."""
+    found = differences(tool, call)
+    given = [one for one in found if one.kind in ("differs", "extra")]
+    spans = tuple(Span("arguments", index, path=one.path) for one in given) or (Span("tool", index),)
+    if len(found) == 1 and found[0].kind == "unreadable":
+        fields |= found[0].fields()
+        return Code.UNREADABLE, spans
+    fields["arguments"] = [one.fields() for one in found]
+    return Code.DIFFERS, spans
+
+
+def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:
+    condition = f"forbidden_tools[{number}]"
+    hits = [index for index, call in enumerate(calls) if call.name == name]
+    fields = {"tool": name, "forbidden": True, "calls": len(hits)}
+    if not hits:
+        return Evidence(condition, True, "", name, 0, group="forbidden", code=Code.NOT_CALLED, fields=fields)
+    spans = tuple(Span("tool", index) for index in hits[:_SPANS])
+    return Evidence(condition, False, "", name, len(hits), spans, (), "forbidden", Code.CALLED, fields)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from agenteval_tui.grading.metrics.matchers import errors_in
-from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.properties import TOOL_ARGUMENTS, TOOL_NAMES, Properties
-from agenteval_tui.grading.results import MetricResult
-from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
+from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.config.model import TOOL_ARGUMENTS, TOOL_NAMES, Properties
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, errors_in, same_json, type_of
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
+from agenteval_tui.grading.metrics.tool_check import arguments_of
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
 
@@ -73,7 +79,7 @@ class Trajectory(Metric):
     @classmethod
     def _messages(cls, reference: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
         if reference is not None:
-            from agenteval_tui.text.problems import AgentevalError
+            from agenteval_tui.core.errors import AgentevalError
             from agenteval_tui.transcripts.codec import from_openai_messages
 
             try:
@@ -92,46 +98,445 @@ class Trajectory(Metric):
         if self.checks_nothing():
             result = self.neutral()
             return lambda value, context: result
-        from agenteval_tui.grading.metrics.trajectory_matching import CompiledTrajectory
 
         return CompiledTrajectory(self)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ConfigWarning]:
         if self.checks_nothing():
-            yield Finding("warning", "checks-nothing", "this Trajectory has no `calls`: it checks nothing")
+            yield ConfigWarning("warning", "checks-nothing", "this Trajectory has no `calls`: it checks nothing")
             return
         if self.calls is not None and self.reference is not None:
             text = "`reference` is used, `calls` has no effect beside it"
-            yield Finding("warning", "without-effect", text, ("calls",))
+            yield ConfigWarning("warning", "without-effect", text, ("calls",))
         yield from self._empty()
         yield from self._modes()
 
-    def _empty(self) -> Iterator[Finding]:
+    def _empty(self) -> Iterator[ConfigWarning]:
         if self.reference is not None or self.calls:
             return
         if self.mode in ("superset", "all", "none"):
             text = f"this cannot fail: with no `calls` the mode {self.mode} asks for nothing"
-            yield Finding("warning", "cannot-fail", text, ("calls",))
+            yield ConfigWarning("warning", "cannot-fail", text, ("calls",))
         elif self.mode == "any":
             text = "none of no `calls` can be made: this can never pass"
-            yield Finding("error", "contradictory", text, ("calls",))
+            yield ConfigWarning("error", "contradictory", text, ("calls",))
 
-    def _modes(self) -> Iterator[Finding]:
+    def _modes(self) -> Iterator[ConfigWarning]:
         calls = self.calls or []
         given = self.reference is not None or any(call.arguments is not None for call in calls)
         if not given and "arguments_mode" in self.model_fields_set and calls:
             text = "no call has `arguments`: `arguments_mode` has no effect"
-            yield Finding("info", "without-effect", text, ("arguments_mode",))
+            yield ConfigWarning("info", "without-effect", text, ("arguments_mode",))
         names = {call.name for call in calls}
         for name in self.overrides or ():
             if self.reference is None and name not in names:
                 text = f"{quoted(name)} is none of the `calls`: this has no effect"
-                yield Finding("warning", "without-effect", text, ("overrides", name))
+                yield ConfigWarning("warning", "without-effect", text, ("overrides", name))
         if self.mode == "subset" and self.arguments_mode == "ignore" and not self.overrides:
             return
         if self.arguments_mode == "ignore" and not self.overrides:
             for number, call in enumerate(calls):
                 if call.arguments:
                     text = "`arguments_mode` is ignore: these arguments are not looked at"
-                    yield Finding("info", "without-effect", text, ("calls", number, "arguments"))
+                    yield ConfigWarning("info", "without-effect", text, ("calls", number, "arguments"))
                     break
+
+
+def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:
+    """A largest matching of a bipartite graph: left `i` may be paired with each right in `candidates[i]`.
+
+    Left -> right. Taking the first that fits would make the answer depend on the order in which things are listed.
+    Augmenting paths, shortest first; what a search that failed has seen can never be of use again.
+    """
+    partner: dict[int, int] = {}
+    owner: dict[int, int] = {}
+    useless: set[int] = set()
+    for left in range(len(candidates)):
+        came_from: dict[int, int] = {}
+        waiting = deque([left])
+        free: int | None = None
+        while waiting and free is None:
+            one = waiting.popleft()
+            for right in candidates[one]:
+                if right in came_from or right in useless:
+                    continue
+                came_from[right] = one
+                if right not in owner:
+                    free = right
+                    break
+                waiting.append(owner[right])
+        if free is None:
+            useless.update(came_from)
+            continue
+        at: int | None = free
+        while at is not None:  # each pair on the way takes the next right, and gives its own to the one before it
+            right, one = at, came_from[at]
+            at = partner.get(one)
+            partner[one], owner[right] = right, one
+    return partner
+
+
+_MISSING = object()
+_ANY_CASE = ("any", "all", "exact", "none")
+
+
+class ExpectedStep:
+    """One expected call made ready."""
+
+    def __init__(self, name: str, arguments: Any, how: str | Sequence[str], plain: bool, any_case: bool) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.how = how
+        self._key = name.lower() if any_case else name
+        self._any_case = any_case
+        self.matchers: dict[str, Matcher] | None = None
+        self._due: frozenset[str] = frozenset()
+        self._paths: tuple[tuple[tuple[str, ...], Matcher | None], ...] = ()
+        if isinstance(arguments, dict):
+            self.matchers = {key: _matcher(item, plain) for key, item in arguments.items()}
+            self._due = frozenset(key for key, matcher in self.matchers.items() if not matcher.optional)
+            if not isinstance(how, str):
+                paths = [(tuple(path.split(".")), _look(arguments, path.split("."))) for path in how]
+                self._paths = tuple((p, None if v is _MISSING else _matcher(v, plain)) for p, v in paths)
+
+    def named(self, call: ToolCall) -> bool:
+        """Whether it is a call of this tool."""
+        return (call.name.lower() if self._any_case else call.name) == self._key
+
+    def holds(self, call: ToolCall) -> bool:
+        """Whether the call is this one. Raises `SlowPatternError`."""
+        if not self.named(call):
+            return False
+        if self.arguments is None or self.how == "ignore":
+            return True
+        given = arguments_of(call)
+        if self.matchers is None or given is None:
+            # What is no JSON object has no names to compare by; only text that is quite the same is right.
+            return given is None and not call.malformed and same_json(self.arguments, call.arguments)
+        if not isinstance(self.how, str):
+            return all(_same(matcher, _look(given, path)) for path, matcher in self._paths)
+        if self.how != "superset" and not given.keys() <= self.matchers.keys():
+            return False
+        if self.how != "subset" and not self._due <= given.keys():
+            return False
+        return all(matcher.holds(given[name]) for name, matcher in self.matchers.items() if name in given)
+
+    def differences(self, call: ToolCall) -> list[dict[str, Any]]:
+        """Each argument that is not as expected, as fields of evidence have it; the names of the tools are the same."""
+        given = arguments_of(call)
+        if given is None or self.matchers is None:
+            found = kept_value(call.arguments)
+            kind = type_of(call.arguments)
+            return [{"is": "unreadable", "malformed": call.malformed, "type": kind, "found": found}]
+        if not isinstance(self.how, str):
+            wrong = [(path, m) for path, m in self._paths if not _same(m, _look(given, path))]
+            return [_overridden(path, matcher, _look(given, path)) for path, matcher in wrong]
+        parts: list[dict[str, Any]] = [
+            {"is": "differs", "argument": name, "path": name, "expected": m.said, "found": kept_value(given[name])}
+            for name, m in self.matchers.items()
+            if name in given and not m.holds(given[name])
+        ]
+        if self.how != "subset":
+            parts += [
+                {"is": "missing", "argument": name, "path": name, "expected": m.said}
+                for name, m in self.matchers.items()
+                if name not in given and not m.optional
+            ]
+        if self.how != "superset":
+            parts += [
+                {"is": "extra", "argument": name, "path": name, "found": kept_value(item)}
+                for name, item in given.items()
+                if name not in self.matchers
+            ]
+        return parts
+
+    @property
+    def said(self) -> str:
+        """The call in words: `get_order(order_id = "#W1")`."""
+        if self.matchers is None or self.how == "ignore":
+            return self.name
+        return f"{self.name}({', '.join(f'{name} = {matcher.said}' for name, matcher in self.matchers.items())})"
+
+
+@dataclass(frozen=True, slots=True)
+class StepMatch:
+    """What came of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ (code, fields)."""
+
+    passed: bool
+    score: float
+    pairs: Mapping[int, int]
+    structure: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
+
+
+class CompiledTrajectory:
+    """A Trajectory made ready for many transcripts."""
+
+    def __init__(self, metric: Trajectory) -> None:
+        self.metric = metric
+        self.mode = metric.mode
+        self.reference: Transcript | None = None
+        any_case = metric.mode in _ANY_CASE
+        if metric.reference is not None:
+            from agenteval_tui.transcripts.codec import from_openai_messages
+
+            self.reference = from_openai_messages(metric.reference)
+            listed = [
+                (call.name, {} if call.arguments is None else call.arguments) for call in self.reference.tool_calls
+            ]
+        else:
+            listed = [(call.name, call.arguments) for call in metric.calls or ()]
+        overrides = metric.overrides or {}
+        self.wanted = tuple(
+            ExpectedStep(
+                name, arguments, overrides.get(name) or metric.arguments_mode, self.reference is not None, any_case
+            )
+            for name, arguments in listed
+        )
+        self._quick = quick_results(metric)
+
+    def __call__(self, value: Value, context: Context) -> MetricResult:
+        transcript = value.transcript
+        found = self.compare(transcript)
+        if not context.explain:
+            return self._quick(found.passed, found.score)
+
+        lines = evidence_of(self, found, transcript.tool_calls)
+        return with_evidence(self.metric, found.passed, found.score, lines)
+
+    def compare(self, transcript: Transcript) -> StepMatch:
+        """The verdict, and who is paired with whom. Raises `SlowPatternError`."""
+        calls = transcript.tool_calls
+        if self.mode == "strict":
+            return self._in_order(calls) if self.reference is None else self._message_by_message(transcript)
+        if self.mode in ("any", "all", "none"):
+            return self._by_tool(calls)
+        pairs = largest_matching([[i for i, call in enumerate(calls) if one.holds(call)] for one in self.wanted])
+        paired, wanted, actual = len(pairs), len(self.wanted), len(calls)
+        if self.mode == "superset":
+            return StepMatch(paired == wanted, _share(paired, wanted), pairs)
+        if self.mode == "subset":
+            return StepMatch(paired == actual, _share(paired, actual), pairs)
+        return StepMatch(paired == wanted == actual, _share(2 * paired, wanted + actual), pairs)
+
+    def _by_tool(self, calls: tuple[ToolCall, ...]) -> StepMatch:
+        # One call may stand for several expected ones here: Umbraco asks which tools were used, not how often.
+        pairs: dict[int, int] = {}
+        for number, one in enumerate(self.wanted):
+            hit = next((index for index, call in enumerate(calls) if one.holds(call)), None)
+            if hit is not None:
+                pairs[number] = hit
+        share = _share(len(pairs), len(self.wanted))
+        if self.mode == "all":
+            return StepMatch(len(pairs) == len(self.wanted), share, pairs)
+        hit_any = bool(pairs)
+        passed = hit_any if self.mode == "any" else not hit_any
+        return StepMatch(passed, 1.0 if passed else 0.0, pairs)
+
+    def _in_order(self, calls: tuple[ToolCall, ...]) -> StepMatch:
+        pairs: dict[int, int] = {}
+        position = 0
+        for group in _groups(calls):
+            pairs.update(self._in_one_message(range(position, position + len(group)), group, calls))
+            position += len(group)
+        whole = max(len(self.wanted), len(calls))
+        return StepMatch(len(pairs) == whole, _share(len(pairs), whole), pairs)
+
+    def _in_one_message(
+        self, numbers: Sequence[int], group: Sequence[int], calls: tuple[ToolCall, ...]
+    ) -> dict[int, int]:
+        numbers = [number for number in numbers if number < len(self.wanted)]
+        found = largest_matching(
+            [[at for at, index in enumerate(group) if self.wanted[number].holds(calls[index])] for number in numbers]
+        )
+        return {numbers[left]: group[right] for left, right in found.items()}
+
+    def _message_by_message(self, transcript: Transcript) -> StepMatch:
+        assert self.reference is not None
+        pairs: dict[int, int] = {}
+        structure: list[tuple[str, dict[str, Any]]] = []
+        right = 0
+        ours, theirs = transcript.messages, self.reference.messages
+        for index, (message, expected) in enumerate(zip(ours, theirs, strict=False)):
+            if message.role != expected.role:
+                roles = {"message": index, "role": message.role, "expected_role": expected.role}
+                structure.append((Code.DIFFERS, roles))
+                continue
+            found = self._in_one_message(expected.tool_calls, message.tool_calls, transcript.tool_calls)
+            pairs.update(found)
+            made, wanted = len(message.tool_calls), len(expected.tool_calls)
+            if len(found) == wanted == made:
+                right += 1
+            elif made != wanted:
+                code = Code.TOO_FEW if made < wanted else Code.TOO_MANY
+                structure.append((code, {"message": index, "calls": made, "expected_calls": wanted}))
+        if len(ours) != len(theirs):
+            code = Code.TOO_FEW if len(ours) < len(theirs) else Code.TOO_MANY
+            structure.append((code, {"messages": len(ours), "expected_messages": len(theirs)}))
+        whole = max(len(ours), len(theirs))
+        return StepMatch(right == whole, _share(right, whole), pairs, tuple(structure))
+
+
+def _overridden(path: Sequence[str], matcher: Matcher | None, given: Any) -> dict[str, Any]:
+    """How what an override names differs; one of a path that is not in what was expected has no matcher."""
+    made: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
+    made["expected"] = matcher.said if matcher is not None else "nothing"
+    return {**made, "absent": True} if given is _MISSING else {**made, "found": kept_value(given)}
+
+
+def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
+    """The calls of each message together; they were made at once, so they have no order."""
+    groups: list[list[int]] = []
+    for index, call in enumerate(calls):
+        if groups and call.message is not None and calls[groups[-1][-1]].message == call.message:
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _matcher(value: Any, plain: bool) -> Matcher:
+    # What was recorded is what it is: a `$` in it means nothing.
+    return Matcher(lambda given: same_json(value, given), shown(value)) if plain else compile_matcher(value, named=True)
+
+
+def _same(matcher: Matcher | None, given: Any) -> bool:
+    if matcher is None or given is _MISSING:
+        return given is _MISSING and (matcher is None or matcher.optional)
+    return matcher.holds(given)
+
+
+def _look(value: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        if not isinstance(value, Mapping) or step not in value:
+            return _MISSING
+        value = value[step]
+    return value
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+_LINES = 60
+_ARGUMENTS = 40
+_NEAR = 200  # calls that are compared with one that is missing
+
+
+def evidence_of(check: CompiledTrajectory, found: StepMatch, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
+    """A line for each expected call, for each call too much, for each message that differs."""
+    mode = check.mode
+    yield from _structure(found)
+    if mode in ("any", "none") or (not check.wanted and not calls):
+        yield _whole(check, found, calls)
+    owner = {right: left for left, right in found.pairs.items()}
+    told = 0
+    for number, one in enumerate(check.wanted):
+        right = found.pairs.get(number)
+        if told >= _LINES:
+            break
+        if mode in ("strict", "unordered", "exact", "superset", "all") or right is not None:
+            told += 1
+            yield _expected(check, number, one, right, calls, owner)
+    if mode in ("strict", "unordered", "exact", "subset"):
+        unpaired = [index for index in range(len(calls)) if index not in owner]
+        for index in unpaired[:_LINES]:
+            yield _too_much(check, index, calls)
+        if len(unpaired) > _LINES:
+            rest = len(unpaired) - _LINES
+            fields = {"calls": rest}
+            yield Evidence("calls[more]", False, "", 0, rest, group=mode, code=Code.UNEXPECTED, fields=fields)
+
+
+def _structure(found: StepMatch) -> Iterator[Evidence]:
+    for code, fields in found.structure[:_LINES]:
+        index = fields["message"] if "message" in fields else min(fields["messages"], fields["expected_messages"])
+        yield Evidence(f"messages[{index}]", False, group="messages", code=code, fields=fields)
+
+
+def _whole(check: CompiledTrajectory, found: StepMatch, calls: tuple[ToolCall, ...]) -> Evidence:
+    names = sorted({one.name for one in check.wanted})
+    fields: dict[str, Any] = {"calls": len(calls)}
+    if not check.wanted and check.mode not in ("any", "none"):
+        fields["expected_none"] = True
+        return Evidence("calls", True, "", 0, 0, group=check.mode, code=Code.NOT_CALLED, fields=fields)
+    spans = tuple(dict.fromkeys(Span("tool", index) for index in found.pairs.values()))
+    near: tuple[Span, ...] = ()
+    fields["any_of"] = names
+    if check.mode == "any":
+        code = Code.CALLED if found.pairs else Code.NEVER_CALLED
+        near = () if found.pairs else _alike(check, calls)
+    else:
+        code, fields["forbidden"] = Code.CALLED if found.pairs else Code.NOT_CALLED, True
+    return Evidence("calls", found.passed, "", names, len(found.pairs), spans, near, check.mode, code, fields)
+
+
+def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
+    return tuple(
+        Span("tool", index) for index, call in enumerate(calls[:_NEAR]) if any(one.named(call) for one in check.wanted)
+    )[:20]
+
+
+def _expected(
+    check: CompiledTrajectory,
+    number: int,
+    one: ExpectedStep,
+    right: int | None,
+    calls: tuple[ToolCall, ...],
+    owner: dict[int, int],
+) -> Evidence:
+    name, mode = f"calls[{number}]", check.mode
+    if right is not None:
+        call = calls[right]
+        spans: tuple[Span, ...] = (Span("tool", right),)
+        if one.matchers and one.how != "ignore":
+            given = arguments_of(call) or {}
+            spans = tuple(Span("arguments", right, path=key) for key in one.matchers if key in given) or spans
+        fields: dict[str, Any] = {"tool": one.name, "wanted": one.said, "call": right}
+        if mode == "none":
+            fields["forbidden"] = True
+        return Evidence(name, mode != "none", "", one.said, call.name, spans, (), mode, Code.CALLED, fields)
+    fields = {"tool": one.name, "wanted": one.said, "calls": len(calls)}
+    if mode == "strict" and check.reference is None:
+        fields["position"] = number
+        if calls and number < len(calls) and not one.named(calls[number]):
+            fields["instead"] = calls[number].name
+    near = _nearest(check, one, calls, owner) if calls else None
+    if near is None:
+        return Evidence(name, False, "", one.said, None, (), (), mode, Code.NEVER_CALLED, fields)
+    code, fields["near_call"], spans = near
+    return Evidence(name, False, "", one.said, None, (), spans, mode, code, fields)
+
+
+def _nearest(
+    check: CompiledTrajectory, one: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
+) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
+    """The call that comes closest: of the same tool, with the fewest differences, not another one's partner."""
+    same = [index for index, call in enumerate(calls) if one.named(call)][:_NEAR]
+    open_ones = [index for index in same if index not in owner]
+    elsewhere = next((index for index in open_ones if one.holds(calls[index])), None)
+    if elsewhere is not None:
+        return Code.OUT_OF_PLACE, {"tool": one.name, "call": elsewhere}, (Span("tool", elsewhere),)
+    if open_ones:
+        best = min(open_ones, key=lambda index: len(one.differences(calls[index])))
+        parts = one.differences(calls[best])
+        given = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
+        spans = tuple(Span("arguments", best, path=key) for key in given) or (Span("tool", best),)
+        near = {"tool": one.name, "call": best, "differences": len(parts), "arguments": parts[:_ARGUMENTS]}
+        return Code.DIFFERS, near, spans
+    if same:
+        return Code.NEVER_CALLED, {"tool": one.name, "call": same[0], "taken": len(same)}, (Span("tool", same[0]),)
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys(call.name for call in calls))
+    close = get_close_matches(one.name, names, n=1, cutoff=0.7)
+    if not close:
+        return None
+    at = next(index for index, call in enumerate(calls) if call.name == close[0])
+    return Code.NEVER_CALLED, {"tool": close[0], "call": at}, (Span("tool", at),)
+
+
+def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]) -> Evidence:
+    call = calls[index]
+    fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
+    spans = (Span("tool", index),)
+    return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)

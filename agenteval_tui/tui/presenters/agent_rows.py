@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import cost, count, duration, tokens
-from agenteval_tui.tui.presenters.outcomes import glyph, mark
-from agenteval_tui.tui.presenters.paragraphs import LABEL, error_lines, labelled, paragraph
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import cost, count, duration, tokens
+from agenteval_tui.tui.presenters.status_style import glyph, mark
+from agenteval_tui.tui.presenters.text_layout import LABEL, error_lines, labelled, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.interface import CheckReport
-    from agenteval_tui.runs.chat import Conversation
-    from agenteval_tui.runs.configured import Configured
-    from agenteval_tui.text.problems import Problem
+    from agenteval_tui.agents.base import CheckReport
+    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.runs.agent_factory import Configured
+    from agenteval_tui.runs.chat_session import Conversation
 
 
 class AgentRows:
@@ -78,7 +78,7 @@ def agent_lines(
 ) -> list[Line]:
     """An agent in full: what it is, where it is configured, how; its keys by name; what must be trusted before it is
     asked (`trusting`); the last check."""
-    from agenteval_tui.runs.configured import options_of
+    from agenteval_tui.runs.agent_factory import options_of
 
     head: Line = ((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
     lines: list[Line] = [fit(head, width)]
@@ -159,7 +159,7 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     """What is wrong in agents.yaml."""
-    from agenteval_tui.text.problems import AgentevalError
+    from agenteval_tui.core.errors import AgentevalError
 
     lines: list[Line] = []
     for one in problems[:3]:

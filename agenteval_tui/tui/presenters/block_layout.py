@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from agenteval_tui.text.display import displayable_map
-from agenteval_tui.tui.lines import Cell, Line, wrap
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.core.display import displayable_map
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Cell, Line, wrap
 
 TAB = 4
 CARET = "‸" if UNICODE else "^"  # marks a place where something is missing

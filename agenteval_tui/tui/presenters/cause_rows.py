@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.fact_lines import fact_lines
-from agenteval_tui.tui.presenters.figures import age, count, date, percent
-from agenteval_tui.tui.presenters.outcomes import glyph, mark
-from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph, within
+from agenteval_tui.tui.presenters.number_format import age, count, date, percent
+from agenteval_tui.tui.presenters.status_style import glyph, mark
+from agenteval_tui.tui.presenters.text_layout import labelled, paragraph, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
-    from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.analysis.triage import TriageStatus
     from agenteval_tui.grading.explain import Fact
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
 
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
 _TESTS = 8
@@ -28,7 +28,7 @@ class CauseRow:
     """A cause, and what was decided about it."""
 
     group: CauseGroup
-    standing: Standing | None = None
+    standing: TriageStatus | None = None
 
     @property
     def is_open(self) -> bool:
@@ -37,7 +37,7 @@ class CauseRow:
 
 
 def rows_of(
-    causes: Causes, decided: Mapping[str, Standing], *, only_open: bool = False, words: str = ""
+    causes: Causes, decided: Mapping[str, TriageStatus], *, only_open: bool = False, words: str = ""
 ) -> list[CauseRow]:
     """The rows: what is open, worst first; then what was decided about; then what is gone."""
     rows = [CauseRow(group, decided.get(group.cause.signature)) for group in causes.groups]
@@ -149,10 +149,10 @@ def cause_lines(
         lines += labelled("criterion", f"{versions} configs of that name fail like this", width)
     if example is not None:
         lines += [(), *_example(group, example, facts, number, width)]
-    return within(lines, width)
+    return wrap_to(lines, width)
 
 
-def _decision(standing: Standing, width: int, now: int) -> list[Line]:
+def _decision(standing: TriageStatus, width: int, now: int) -> list[Line]:
     one = standing.decision
     who = f" by {one_line(one.who, 40)}" if one.who else ""
     until = f", until {date(one.until_ms)}" if one.until_ms else ""

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
     CriterionChange,
-    Measure,
     MetricChange,
     Overall,
+    SummaryMetric,
     Tally,
     TestChange,
 )
-from agenteval_tui.analysis.comparison_words import (
+from agenteval_tui.analysis.comparison_text import (
     figures_of,
+    format_p_value,
     fraction,
     measures,
-    p_said,
     points,
     rows_to_show,
     said_of_criteria,
@@ -31,13 +31,13 @@ from agenteval_tui.analysis.comparison_words import (
     test_of,
     version,
 )
-from agenteval_tui.text import numbers
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, cell_len, fit, left, pad, right, width_of
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.compare_rows import WORDS, CompareRow
-from agenteval_tui.tui.presenters.figures import cost, date_time, duration
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
-from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph
+from agenteval_tui.tui.presenters.number_format import cost, date_time, duration
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.presenters.text_layout import labelled, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, pad, right, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed, Attribution
@@ -92,7 +92,7 @@ def _rate(one: Overall) -> list[list[Cell]]:
         low, high = numbers.points_interval(*rate.interval)
         first.append((f" ({low} … {high})", "dim"))
     name = {"mcnemar": "McNemar", "sign-flip": "sign flips", "fisher": "Fisher"}[one.test]
-    test: list[Cell] = [(f"{name} {p_said(one.p_value)}", "dim")] if one.p_value is not None else []
+    test: list[Cell] = [(f"{name} {format_p_value(one.p_value)}", "dim")] if one.p_value is not None else []
     return [first, test, [(short_power(one), "dim")]]
 
 
@@ -117,7 +117,7 @@ def _measured(found: Comparison) -> list[str]:
     ]
 
 
-def _moved(measure: Measure, shown: Callable[[float], str]) -> str:
+def _moved(measure: SummaryMetric, shown: Callable[[float], str]) -> str:
     was, now = shown(measure.was) or "0", shown(measure.now) or "0"
     if was == now:
         return f"{now}"
@@ -174,7 +174,7 @@ def _of_test(
         if change.cases > 1:
             said += f" over {change.cases:,} rows"
         if change.p_value is not None:
-            said += f"   {test_of(change)}: {p_said(change.p_value)}"
+            said += f"   {test_of(change)}: {format_p_value(change.p_value)}"
         lines += labelled("change", said, width)
     return [*lines, *_of_rows(change, width)]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import ORDER, Comparison, CriterionChange, State, TestChange
-from agenteval_tui.analysis.comparison_words import SECTIONS, fraction, score_of
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
+from agenteval_tui.analysis.comparison_text import SECTIONS, fraction, score_of
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
@@ -184,7 +184,7 @@ def _section(row: CompareRow, width: int) -> Line:
     return fit(cells, width)
 
 
-def source(rows: CompareRows) -> RowSource:
+def side_label(rows: CompareRows) -> RowSource:
     """The rows for the list, typed."""
     return rows
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import displayable, one_line
-from agenteval_tui.tui.lines import Line, fit, fit_text, left, pad, wrap
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.tui.styled_text import Line, fit, fit_text, left, pad, wrap
 
 if TYPE_CHECKING:
     from agenteval_tui.uxon.complete import Completion

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agenteval_tui.text.problems import Severity
-from agenteval_tui.tui.lines import Cell
-from agenteval_tui.tui.presenters.outcomes import glyph
+from agenteval_tui.core.errors import Severity
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token, tokenize
 
@@ -39,14 +39,14 @@ _RANK: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class HighlightedLines:
     """Where the lines of a text begin. Offsets count the text's characters, `newline` of them between two lines."""
 
     starts: tuple[int, ...]
     newline: int
 
     @classmethod
-    def of(cls, lines: Sequence[str], newline: int) -> Lines:
+    def of(cls, lines: Sequence[str], newline: int) -> HighlightedLines:
         """Of lines that are joined by `newline` characters."""
         starts = [0]
         for line in lines:
@@ -83,7 +83,7 @@ def tokens_of(text: str) -> list[Token]:
     return tokenize(text) if len(text) <= TOO_LONG else []
 
 
-def token_layers(tokens: Sequence[Token], lines: Lines, row: int) -> list[Layer]:
+def token_layers(tokens: Sequence[Token], lines: HighlightedLines, row: int) -> list[Layer]:
     """The colours of the tokens in a row."""
     start, end = lines.starts[row], lines.starts[row + 1] - lines.newline
     index = bisect_right(tokens, start, key=lambda token: token.start)
@@ -100,7 +100,7 @@ def token_layers(tokens: Sequence[Token], lines: Lines, row: int) -> list[Layer]
 
 
 def problem_layers(
-    problems: Sequence[Diagnostic], lines: Lines
+    problems: Sequence[Diagnostic], lines: HighlightedLines
 ) -> tuple[dict[int, list[Layer]], dict[int, tuple[str, str]]]:
     """The underlines of the problems by row, and the sign in the margin of each row (of the gravest problem)."""
     layers: dict[int, list[Layer]] = {}

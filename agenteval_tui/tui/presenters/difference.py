@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.alignment import Alignment, Pair
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.presenters.block_column import Spot
+from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.block_layout import Row
 from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_width, pair_rows
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.heights import Heights
-from agenteval_tui.tui.presenters.outcomes import mark, word_of_run
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.prefix_sums import Heights
+from agenteval_tui.tui.presenters.status_style import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
 
 WIDE = 110
 """Cells from which the two stand side by side."""
@@ -147,12 +147,12 @@ class DifferenceDocument:
         found = self._row(row)
         return () if found is None else found[1].line
 
-    def spot(self, row: int) -> Spot | None:
+    def spot(self, row: int) -> BlockPosition | None:
         """What is at `row`; None behind the end."""
         found = self._row(row)
         if found is None:
             return None
-        return Spot(found[0], Row(found[1].line, 0, 0, False, fold=found[1].fold), False)
+        return BlockPosition(found[0], Row(found[1].line, 0, 0, False, fold=found[1].fold), False)
 
     def text(self, block: int) -> str:
         """What a person copies of a block."""

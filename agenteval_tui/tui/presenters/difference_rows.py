@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agenteval_tui.analysis.alignment import Pair, Step
-from agenteval_tui.analysis.wording import Stretch, compare_texts, in_order_of
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, pad
+from agenteval_tui.analysis.text_diff import DiffSegment, compare_texts, in_order_of
+from agenteval_tui.analysis.trajectory_alignment import Pair, Step
+from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.arguments import Body, call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.transcript_blocks import ANSWER, CALL
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, pad
 
 LABEL = 11
 SIGN = 2
@@ -118,7 +118,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
 
 
 def _alike(
-    body: Body, step: Step, stretch: Stretch, room: int, between: tuple[bool, bool], full: bool
+    body: Body, step: Step, stretch: DiffSegment, room: int, between: tuple[bool, bool], full: bool
 ) -> list[tuple[_Half | None, _Half | None]]:
     """Lines that both have: the ones next to a difference; of the others how many."""
     rows = _rows(body, step, *stretch.left, room, "", (), full)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.analysis.check_edit import FieldProblem
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, spread
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.outcomes import UNICODE, mark
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.analysis.edit_validation import FieldProblem
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
-from agenteval_tui.tui.presenters.test_state import outcome_of
+from agenteval_tui.tui.presenters.test_status import outcome_of
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, spread
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview

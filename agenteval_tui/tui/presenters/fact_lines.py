@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.grading.explain import Fact, Mark, flat, on_one_line
-from agenteval_tui.tui.lines import Line
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Line
 
 _STYLES: dict[Mark, str] = {
     "passed": "passed", "failed": "failed", "error": "error", "info": "dim", "near": "near-miss",

@@ -7,15 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.moments import IN_FUTURE, in_future
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import cost, count, date_time, duration, percent
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, of_runs
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.tui.presenters.number_format import cost, count, date_time, duration, percent
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.notes import Note
-    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.annotations import Note
+    from agenteval_tui.history.records import ExecutionRow, RunRow
 
 PAGE = 100
 PAGES_KEPT = 30
@@ -129,7 +129,13 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
     places = False
 
     def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
-        start: list[Cell] = [sign, mark(stands(row)), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
+        start: list[Cell] = [
+            sign,
+            mark(status_cell(row)),
+            (" ", ""),
+            (_began(row.started_ms, width), "dim"),
+            ("  ", ""),
+        ]
         title = one_line(row.title or row.suites) or row.id
         start.append((title, ""))
         if self.places:
@@ -156,7 +162,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), "failed" if row.failed else "passed"))
         end += [errors, (right(percent(row.passed / decided) if decided else "", _OF_RUNS), "")]
-        end.append((right(took(row), _TOOK), "dim"))
+        end.append((right(duration_cell(row), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
                 end.append((right(text, cells), "dim"))
@@ -220,7 +226,7 @@ class RunRows(PagedRows["RunRow"]):
         return (0, 0, 9) if self._within else (0, 13, 0)
 
 
-def took(row: ExecutionRow) -> str:
+def duration_cell(row: ExecutionRow) -> str:
     """How long an execution took in all; "" where it has not ended, or was brought in: reading a file took that long,
     not what is in it."""
     if row.kind == "import" or not row.finished_ms or row.finished_ms <= row.started_ms:
@@ -284,7 +290,7 @@ def _signs(note: Note | None, width: int) -> list[Cell]:
     return [(f" {BASELINE if note.baselines else ' '}", "accent"), (left(said[:cells], cells), "review")]
 
 
-def stands(row: ExecutionRow) -> str:
+def status_cell(row: ExecutionRow) -> str:
     """How an execution stands in a word that has a glyph: how its runs ended, or why there are no more of them.
 
     What only has finished is no success: a check mark beside failures would say so.
@@ -301,7 +307,7 @@ def stands(row: ExecutionRow) -> str:
 def execution_summary(row: ExecutionRow, width: int) -> Line:
     """One line about an execution, over the list of its runs: what it was, and at the right how it ended."""
     decided = row.passed + row.failed
-    start: list[Cell] = [(" ", ""), mark(stands(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
+    start: list[Cell] = [(" ", ""), mark(status_cell(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
     notes = f"{count(len(row.notes), 'note')}: {one_line(row.notes[0], 300)}" if row.notes else ""
     future = IN_FUTURE if in_future(row.started_ms) else ""
     where = f"on {scheduler_of(row)}" if scheduler_of(row) else ""
@@ -313,6 +319,6 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
             end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
         end.append((f"  {percent(row.passed / decided)} of runs", ""))
-    if took(row):
-        end.append((f"  took {took(row)}", "dim"))
+    if duration_cell(row):
+        end.append((f"  took {duration_cell(row)}", "dim"))
     return spread(start, (*end, (" ", "")), width)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.tui.lines import Line, left
 from agenteval_tui.tui.presenters.arguments import Body, json_body, json_styles
-from agenteval_tui.tui.presenters.block_column import BlockColumn
+from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import Range
 from agenteval_tui.tui.presenters.transcript_blocks import Block, BlockKey
+from agenteval_tui.tui.styled_text import Line, left
 
 LABEL = 7
 _NARROW = 46

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.relaxing import Agreement
+    from agenteval_tui.analysis.workbench import Agreement
 
 WARNING = "⚠" if UNICODE else "!"
 

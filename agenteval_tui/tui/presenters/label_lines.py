@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenteval_tui.grading.questions import GOOD_FROM
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.figures import age
-from agenteval_tui.tui.presenters.outcomes import glyph
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.remote_requests import GOOD_FROM
+from agenteval_tui.tui.presenters.number_format import age
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label

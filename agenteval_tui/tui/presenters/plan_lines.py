@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, fold
-from agenteval_tui.tui.presenters.figures import clock, cost, count
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import clock, cost, count
 from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fold
 
 if TYPE_CHECKING:
+    from agenteval_tui.agents.permission import Need
     from agenteval_tui.runs.estimate import Estimate, Range
-    from agenteval_tui.runs.plan import PlanOptions
-    from agenteval_tui.runs.trusting import Need
+    from agenteval_tui.runs.plan.model import PlanOptions
 
 _UNTIL = "–" if UNICODE else "-"
 

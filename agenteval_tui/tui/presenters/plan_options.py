@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.runs.plan.model import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
 STOPS = (("yes", "as the tests say"), ("no", "never"))

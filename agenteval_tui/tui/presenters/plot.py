@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agenteval_tui.tui.lines import Cell, Line, left, right
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Cell, Line, left, right
 
 MARKS = "●◆■▲○◇□△" if UNICODE else "*ox+#%@&"
 STYLES = ("bold accent", "role-tool", "json-number", "json-key", "review", "json-string", "", "dim")

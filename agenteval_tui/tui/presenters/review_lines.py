@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import explain
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.fact_lines import fact_lines
-from agenteval_tui.tui.presenters.figures import age
 from agenteval_tui.tui.presenters.label_lines import label_words
-from agenteval_tui.tui.presenters.outcomes import mark, word
-from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph, within
+from agenteval_tui.tui.presenters.number_format import age
+from agenteval_tui.tui.presenters.status_style import mark, word
+from agenteval_tui.tui.presenters.text_layout import labelled, paragraph, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.review import Item
+    from agenteval_tui.analysis.review_queue import Item
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
 
 WHY = {
     "needs_review": "waits for a person",
@@ -64,7 +64,7 @@ def review_lines(
         # What was looked at stands above in full.
         without = [replace(one, value=None) if item.position >= 0 else one for one in chosen]
         lines += [(), *fact_lines(explain(without), width)]
-    return within(lines, width)
+    return wrap_to(lines, width)
 
 
 def ended_lines(labelled_now: int, skipped: int, width: int) -> list[Line]:

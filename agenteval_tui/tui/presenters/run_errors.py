@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, spread
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.outcomes import mark
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.run_grid import RETRIED
+from agenteval_tui.tui.presenters.status_style import mark
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.view import ExecutionView, RunView
+    from agenteval_tui.runs.live_view import ExecutionView, RunView
 
 MOST = 20_000
 """Runs that are looked at: a key press must not wait for more."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, left, width_of
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, width_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.view import ExecutionView, RunView
+    from agenteval_tui.runs.live_view import ExecutionView, RunView
 
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")

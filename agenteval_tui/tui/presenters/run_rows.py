@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, fold, width_of
-from agenteval_tui.tui.presenters.figures import clock, cost, count, duration, tokens
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, word
+from agenteval_tui.tui.presenters.number_format import clock, cost, count, duration, tokens
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import Throttled
-    from agenteval_tui.runs.view import ExecutionView, RunView
+    from agenteval_tui.runs.live_view import ExecutionView, RunView
 
 ROOMY = 100
 _SETTLED = ("cancelled", "skipped", "needs_review")
@@ -115,14 +115,14 @@ def _ending(view: ExecutionView, status: str, message: str, width: int) -> list[
     if message:
         said.append((f": {one_line(message, 300)}", ""))
     lines = fold(said, width)[:3]
-    left = unsettled(view)
+    left = waiting_counts(view)
     if left:
         words = f"{count(left, 'run')} {'is' if left == 1 else 'are'} left:  "
         lines.append(fit((("   ", ""), (words, "dim"), ("R", "bold accent"), (" resumes it", "")), width))
     return lines
 
 
-def unsettled(view: ExecutionView) -> int:
+def waiting_counts(view: ExecutionView) -> int:
     """How many runs are left for resuming: what waited or was in flight when it ended."""
     return view.total - view.count("passed", "failed", "error", "skipped", "needs_review")
 

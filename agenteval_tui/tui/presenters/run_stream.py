@@ -6,18 +6,18 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.ending import ending_of, said_of_ending
+from agenteval_tui.transcripts.finish_reason import ending_of, said_of_ending
 from agenteval_tui.transcripts.tool_text import argument_text
-from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
-from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, within
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import StreamPart
-    from agenteval_tui.runs.view import RunView
+    from agenteval_tui.runs.live_view import RunView
     from agenteval_tui.transcripts.model import Transcript
 
 _ENDING = "ending"
@@ -53,7 +53,7 @@ class RunStream:
             asked = labelled("user", prompt, inner, label_style="role-user", style="")
             if len(asked) > PROMPT_LINES:
                 asked = [*asked[: PROMPT_LINES - 1], fit((*asked[PROMPT_LINES - 1], (" …", "dim")), inner)]
-            lines += [(space, *line) for line in within(asked, inner)]
+            lines += [(space, *line) for line in wrap_to(asked, inner)]
         if dropped:
             note = f"… {count(dropped, 'earlier part')}; enter opens the whole transcript"
             lines.append(fit((space, (note, "dim")), width))
@@ -61,7 +61,7 @@ class RunStream:
         for part in parts:
             known = self._laid.get(id(part))
             if known is None:
-                known = (part, [(space, *line) for line in within(_part(part, inner), inner)])
+                known = (part, [(space, *line) for line in wrap_to(_part(part, inner), inner)])
             kept[id(part)] = known
             lines += known[1]
         self._laid = kept
@@ -71,7 +71,7 @@ class RunStream:
                 lines[-1] = (*lines[-1], cursor)
             else:
                 lines.append((space, cursor))
-        lines += [(space, *line) for line in within(_ending(run, inner), inner)]
+        lines += [(space, *line) for line in wrap_to(_ending(run, inner), inner)]
         return lines
 
 

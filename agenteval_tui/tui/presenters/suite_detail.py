@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.errors import Problem
 from agenteval_tui.grading.sentences import of_not_made
-from agenteval_tui.text.display import displayable, one_line
-from agenteval_tui.text.problems import Problem
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import age, cost, count, date, duration, percent
-from agenteval_tui.tui.presenters.figures import interval as interval_range
-from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
-from agenteval_tui.tui.presenters.paragraphs import LABEL, LONGEST, labelled, paragraph, within
+from agenteval_tui.tui.presenters.number_format import age, cost, count, date, duration, percent
+from agenteval_tui.tui.presenters.number_format import interval as interval_range
+from agenteval_tui.tui.presenters.status_style import glyph, mark, word
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
-from agenteval_tui.tui.presenters.test_state import outcome_of
+from agenteval_tui.tui.presenters.test_status import outcome_of
+from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST, labelled, paragraph, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.suites.model import Suite, Test
 
 
@@ -28,10 +28,10 @@ def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -
     if node is None:
         return []
     if node.kind == "suite":
-        return within(_suite(node, width), width)
+        return wrap_to(_suite(node, width), width)
     if node.kind == "criterion":
-        return within(_criterion(node, runs, now_ms, width), width)
-    return within(_test(node, runs, now_ms, width), width)
+        return wrap_to(_criterion(node, runs, now_ms, width), width)
+    return wrap_to(_test(node, runs, now_ms, width), width)
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.presenters.test_state import is_flaky, outcome_of
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.test_status import is_flaky, outcome_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import SuiteOverview

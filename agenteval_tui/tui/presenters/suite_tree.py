@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import percent
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, pulse, sparkline
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import percent
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, outcome_sparkline, sparkline
 from agenteval_tui.tui.presenters.suite_query import Query
-from agenteval_tui.tui.presenters.test_state import badness, outcome_of, pulse_of, recent_rate
+from agenteval_tui.tui.presenters.test_status import outcome_of, pulse_of, recent_rate, sort_weight
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
-    from agenteval_tui.history.rows import CriterionSummary
+    from agenteval_tui.history.records import CriterionSummary
     from agenteval_tui.suites.model import Test
 
 Kind = Literal["suite", "test", "criterion"]
@@ -65,7 +65,7 @@ class SuiteTree:
         self.rows = []
         suites = list(self.overview.suites)
         if self.worst_first:
-            suites.sort(key=lambda one: min(map(badness, one.summaries.values()), default=badness(None)))
+            suites.sort(key=lambda one: min(map(sort_weight, one.summaries.values()), default=sort_weight(None)))
         for suite in suites:
             top = Node("suite", suite)
             shown = self._tests(suite)
@@ -96,7 +96,7 @@ class SuiteTree:
     def _tests(self, suite: SuiteOverview) -> list[Test]:
         tests = list(suite.loaded.suite.tests) if suite.loaded.suite else []
         if self.worst_first:
-            tests.sort(key=lambda test: badness(suite.summaries.get(test.id)))
+            tests.sort(key=lambda test: sort_weight(suite.summaries.get(test.id)))
         return [test for test in tests if not self.query or self.query.accepts(suite, test)]
 
     def toggle(self, node: Node) -> None:
@@ -176,7 +176,7 @@ class SuiteTree:
         end: list[Cell] = []
         if n:
             end += [(right(f"{passed}/{n}", 7), "dim"), (right(percent(passed / n), 6), "")]
-        end += [("  ", ""), *pulse(recent), (" " * (SPARK - len(recent) + 1), "")]
+        end += [("  ", ""), *outcome_sparkline(recent), (" " * (SPARK - len(recent) + 1), "")]
         return spread(start, end, width)
 
     def _criterion_line(self, node: Node, width: int) -> Line:

@@ -7,13 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agenteval_tui.suites.edit_keys import YamlText, yaml_text
-from agenteval_tui.suites.edit_test import CRITERION_KEYS, CriterionEdit, TestEdit
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.editing import CRITERION_KEYS, CriterionEdit, TestEdit
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
-from agenteval_tui.suites.yaml_tree import Node, Scalar, is_null, plain_data, resolve, untyped
-from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.yaml.edit import YamlFragment, yaml_text
+from agenteval_tui.suites.yaml.tree import (
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    is_null,
+    plain_data,
+    resolve,
+    untyped,
+)
 
 TEXTS = ("id", "name", "description", "prompt", "category", "agent")
 NUMBERS = ("repeat", "timeout", "pass_threshold")
@@ -94,14 +101,14 @@ def _text(node: Node | None, loaded: LoadedSuite) -> str:
     if node is None or is_null(node):
         return ""
     real = resolve(node)
-    return real.text if isinstance(real, Scalar) else yaml_text(node, loaded.text)
+    return real.text if isinstance(real, ScalarNode) else yaml_text(node, loaded.text)
 
 
 def _yaml(node: Node | None, loaded: LoadedSuite) -> str:
     if node is None or is_null(node):
         return ""
     real = resolve(node)
-    return yaml_text(real if not isinstance(real, Scalar) else node, loaded.text)
+    return yaml_text(real if not isinstance(real, ScalarNode) else node, loaded.text)
 
 
 def _texts(node: Node | None) -> list[str]:
@@ -134,7 +141,7 @@ def _value(key: str, text: str) -> Any:
     if not text.strip() and key != "prompt":
         return None
     if key in YAMLS:
-        return YamlText(text)
+        return YamlFragment(text)
     if key in NUMBERS:
         return number_of(text)
     return text or None
@@ -142,7 +149,7 @@ def _value(key: str, text: str) -> Any:
 
 def number_of(text: str) -> Any:
     """A number, or the text that is none."""
-    value = untyped(Scalar(text.strip(), 0, 0))
+    value = untyped(ScalarNode(text.strip(), 0, 0))
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text.strip()
 
 
@@ -200,7 +207,7 @@ def yaml_problems(form: TestForm) -> dict[str, str]:
     for key in YAMLS:
         if form.values.get(key, "").strip():
             try:
-                YamlText(form.values[key]).value  # noqa: B018  (it is read, to see whether it can be)
+                YamlFragment(form.values[key]).value  # noqa: B018  (it is read, to see whether it can be)
             except AgentevalError as error:
                 found[key] = f"{error.where}: {error.what}"
     return found

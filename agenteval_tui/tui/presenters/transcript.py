@@ -7,15 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.tui.lines import Cell, Line, left, width_of
 from agenteval_tui.tui.presenters.arguments import json_styles
-from agenteval_tui.tui.presenters.block_column import BlockColumn
+from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import TIE, Range
-from agenteval_tui.tui.presenters.marks import SIGN_STYLES, SIGNS, STYLES, Mark
-from agenteval_tui.tui.presenters.occurrences import occurrences
+from agenteval_tui.tui.presenters.highlights import SIGN_STYLES, SIGNS, STYLES, Mark
+from agenteval_tui.tui.presenters.text_search import occurrences
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
+from agenteval_tui.tui.styled_text import Cell, Line, left, width_of
 
 MOST_MATCHES = 10_000
 SLICE_SECONDS = 0.003
@@ -30,7 +30,7 @@ _ROOMY = 64  # from here: durations have a column of their own
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Characters `start`..`end` of block `block`'s text, and the mark there (None for a found word)."""
 
     block: int
@@ -60,9 +60,9 @@ class TranscriptDocument(BlockColumn):
         """
         self.transcript = transcript
         self.raw = raw
-        self.places: list[Place] = []
-        self.matches: list[Place] = []
-        self.current: Place | None = None
+        self.places: list[Position] = []
+        self.matches: list[Position] = []
+        self.current: Position | None = None
         self._marks = tuple(marks)
         self._query = ""
         self._messages: list[int] = []
@@ -175,7 +175,7 @@ class TranscriptDocument(BlockColumn):
         for index in range(len(self.blocks) if text else 0):
             seen = len(found)
             for part in occurrences(self.text(index), text):
-                found.extend(Place(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
+                found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
                 if time.perf_counter() >= until:
                     if len(found) > seen:
                         self._forget({index})
@@ -187,13 +187,13 @@ class TranscriptDocument(BlockColumn):
                 break
         yield len(found)
 
-    def show_place(self, place: Place | None) -> int:
+    def show_place(self, place: Position | None) -> int:
         """Make `place` the current one; unfold what hides it; the row where it is (-1 for None)."""
         self._forget({p.block for p in (self.current, place) if p is not None})
         self.current = place
         return -1 if place is None else self.row_at(place.block, place.start)
 
-    def next_place(self, places: Sequence[Place], row: int, direction: int) -> Place | None:
+    def next_place(self, places: Sequence[Position], row: int, direction: int) -> Position | None:
         """The place after (1) or before (-1) the current one, or first after `row` when there is none; goes round."""
         if not places:
             return None
@@ -236,7 +236,7 @@ class TranscriptDocument(BlockColumn):
         self._messages[start:] = [index for index, _ in made]
         self._replace(start, [block for _, block in made])
 
-    def _range(self, place: Place) -> Range:
+    def _range(self, place: Position) -> Range:
         mark = place.mark
         emphasis = " reverse" if place is self.current else ""
         if mark is None:
@@ -252,23 +252,23 @@ class TranscriptDocument(BlockColumn):
             gutter=(SIGNS[mark.kind], SIGN_STYLES[mark.kind]),
         )
 
-    def _found(self, first: int) -> list[Place]:
-        found: list[Place] = []
+    def _found(self, first: int) -> list[Position]:
+        found: list[Position] = []
         if not self._query:
             return found
         for index in range(first, len(self.blocks)):
             for part in occurrences(self.text(index), self._query):
-                found.extend(Place(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
+                found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
             if len(found) >= MOST_MATCHES:
                 break
         return found
 
-    def _resolved(self) -> list[Place]:
+    def _resolved(self) -> list[Position]:
         if self.raw:
             return []
         return sorted(self._resolve(self._marks), key=_order)
 
-    def _resolve(self, marks: Iterable[Mark]) -> Iterable[Place]:
+    def _resolve(self, marks: Iterable[Mark]) -> Iterable[Position]:
         messages = self.transcript.messages
         for mark in marks:
             span = mark.span
@@ -280,11 +280,11 @@ class TranscriptDocument(BlockColumn):
                 if block is not None:
                     size = len(self.text(block))
                     start = min(max(span.start, 0), size)
-                    yield Place(block, start, min(max(span.end, start), size), mark)
+                    yield Position(block, start, min(max(span.end, start), size), mark)
             elif span.kind in ("tool", "arguments"):
                 block = self._index.get(("call", span.index))
                 if block is not None:
-                    yield Place(block, *self._argument(block, span.path if span.kind == "arguments" else ""), mark)
+                    yield Position(block, *self._argument(block, span.path if span.kind == "arguments" else ""), mark)
 
     def _argument(self, block: int, path: str) -> tuple[int, int]:
         """Where an argument stands: itself, else the nearest one around it, else the tool's name."""
@@ -305,7 +305,7 @@ class TranscriptDocument(BlockColumn):
         return (*cells, (" " * room, ""), aside)
 
 
-def number_of(places: Sequence[Place], place: Place | None) -> int:
+def number_of(places: Sequence[Position], place: Position | None) -> int:
     """Where `place` stands among places in reading order; -1 when it does not."""
     if place is None:
         return -1
@@ -318,11 +318,11 @@ def number_of(places: Sequence[Place], place: Place | None) -> int:
     return -1
 
 
-def _order(place: Place) -> tuple[int, int, int]:
+def _order(place: Position) -> tuple[int, int, int]:
     return place.block, place.start, place.end
 
 
-def _block(place: Place) -> int:
+def _block(place: Position) -> int:
     return place.block
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.codec import to_json
-from agenteval_tui.transcripts.ending import ending_of
+from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
-from agenteval_tui.tui.presenters.figures import duration
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.number_format import duration
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Cell
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("log", 0), ("error", 0),

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.analysis.trend_bins import at_text
+from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, width_of
-from agenteval_tui.tui.presenters import figures
-from agenteval_tui.tui.presenters.outcomes import glyph
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
@@ -34,7 +34,7 @@ LEAST_NAME = 6  # cells of a group's name over the drawing
 
 _SAY: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
-    "latency": lambda value: figures.duration(value) or "0 ms",
+    "latency": lambda value: number_format.duration(value) or "0 ms",
     "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
     "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}",
     "steps": lambda value: f"{value:.3g}",
@@ -177,7 +177,7 @@ def readout(
     if not 0 <= cursor < len(found.bins):
         return [(), ()]
     place = found.bins[cursor]
-    when = at_text(place, found.by)
+    when = bucket_label(place, found.by)
     if found.by in ("day", "hour"):
         when = f"{datetime.fromtimestamp(place.since_ms / 1000):%a} {when}"
     head: list[Cell] = [(f" {when}", "bold accent")]
@@ -207,15 +207,15 @@ def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cel
 
 def _point_cells(point: Figures) -> list[Cell]:
     low, high = point.interval
-    cells: list[Cell] = [(figures.percent(point.rate) or "no verdict", "bold")]
+    cells: list[Cell] = [(number_format.percent(point.rate) or "no verdict", "bold")]
     if point.n:
-        cells.append((f" ({figures.interval(low, high)})", "dim"))
+        cells.append((f" ({number_format.interval(low, high)})", "dim"))
     for number, outcome in ((point.passed, "passed"), (point.failed, "failed"), (point.errors, "error")):
         if number:
             cells += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if point.review:
         cells += [("  ", ""), (f"{glyph('needs_review')} {point.review:,}", "review")]
-    cells.append((f"  of {figures.count(point.tests, 'test')}", "dim"))
+    cells.append((f"  of {number_format.count(point.tests, 'test')}", "dim"))
     return cells
 
 
@@ -226,9 +226,9 @@ def _spent_cells(one: Series, cursor: int) -> list[Cell]:
     for measure, spent in at.items():
         assert spent is not None
         if measure == "latency":
-            said[measure] = f"p50 {figures.duration(spent.p50)}  p95 {figures.duration(spent.p95)}"
+            said[measure] = f"p50 {number_format.duration(spent.p50)}  p95 {number_format.duration(spent.p95)}"
         elif measure == "cost":
-            said[measure] = figures.cost(spent.total)
+            said[measure] = number_format.cost(spent.total)
         elif measure == "tokens":
             said[measure] = f"{spent.p50:,.0f} tokens (p95 {spent.p95:,.0f})"
         else:
@@ -251,14 +251,14 @@ def _rest_line(found: Trend, cursor: int, width: int) -> Line:
     points = [one.points[cursor] for one in found.series]
     runs = sum(point.runs for point in points if point is not None)
     many = "  a run counts for each of its tags" if found.wanted.group == "tag" else ""
-    return ((f" {figures.count(runs, 'run')}{many}  ", "dim"),)
+    return ((f" {number_format.count(runs, 'run')}{many}  ", "dim"),)
 
 
 def value_text(one: Series, shown: Shown, cursor: int | None) -> str:
     """What a group's value is in a bin (None: overall), in a few characters; "" for nothing."""
     if shown == "rate":
         point = one.overall if cursor is None else one.points[cursor]
-        return "" if point is None else figures.percent(point.rate)
+        return "" if point is None else number_format.percent(point.rate)
     spent = one.spent_overall.get(shown) if cursor is None else _at(one, shown, cursor)
     if spent is None:
         return ""

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.analysis.trend_extras import criterion_labels
+from agenteval_tui.analysis.trend_scores import criterion_labels
+from agenteval_tui.core.display import one_line
 from agenteval_tui.history.trends import NEWEST
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters import figures
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
+from agenteval_tui.tui.presenters import number_format
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.trend_lines import Shown, first_drawn, marker, value_text
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_alerts import Alert, Watched
-    from agenteval_tui.analysis.trend_extras import Extras, Scores
+    from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck
+    from agenteval_tui.analysis.trend_scores import Extras, Scores
     from agenteval_tui.analysis.trends import Trend
-    from agenteval_tui.analysis.variance import Entry, Ledger
+    from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport
     from agenteval_tui.history.quarantines import Quarantine
 
 View = Literal["groups", "flaky", "causes", "criteria", "alerts", "quarantine"]
@@ -27,13 +27,13 @@ _LEVELS = "▁▂▃▄▅▆▇█" if UNICODE else "_.-:=+*#"
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ComparisonSeries:
     """What is read after the drawing: it takes longer. `trend` has all measures; `quarantines` are those that hold."""
 
     trend: Trend
     extras: Extras
-    ledger: Ledger
-    watched: Watched | None
+    ledger: VarianceReport
+    watched: AlertCheck | None
     quarantines: tuple[Quarantine, ...]
 
 
@@ -71,7 +71,7 @@ _HEADS: dict[View, tuple[str, str]] = {
 }
 
 
-def head_line(view: View, beside: Beside | None, width: int) -> Line:
+def head_line(view: View, beside: ComparisonSeries | None, width: int) -> Line:
     """What the columns of a list are; and that it is over the newest runs of the window only, where that is so."""
     start, end = _HEADS[view]
     cut = beside is not None and (beside.ledger.cut if view == "flaky" else beside.extras.cut)
@@ -81,7 +81,7 @@ def head_line(view: View, beside: Beside | None, width: int) -> Line:
     return spread(cells, ((end, "dim"),), width)
 
 
-def view_bar(view: View, beside: Beside | None, found: Trend | None, width: int) -> Line:
+def view_bar(view: View, beside: ComparisonSeries | None, found: Trend | None, width: int) -> Line:
     """The names of the lists, how much is in each, and which one is shown."""
     cells: list[Cell] = [(" ", "")]
     for one in VIEWS:
@@ -94,7 +94,7 @@ def view_bar(view: View, beside: Beside | None, found: Trend | None, width: int)
     return fit(cells, width)
 
 
-def _number(view: View, beside: Beside | None, found: Trend | None) -> int:
+def _number(view: View, beside: ComparisonSeries | None, found: Trend | None) -> int:
     if view == "groups":
         return len(found.series) if found is not None and found.wanted.group else 0
     if beside is None:
@@ -108,7 +108,9 @@ def _number(view: View, beside: Beside | None, found: Trend | None) -> int:
     }[view]
 
 
-def rows_of(view: View, found: Trend, beside: Beside | None, shown: Shown, cursor: int, chosen: int = 0) -> TrendRows:
+def rows_of(
+    view: View, found: Trend, beside: ComparisonSeries | None, shown: Shown, cursor: int, chosen: int = 0
+) -> TrendRows:
     """The rows of a list. `chosen`: the group that is drawn with those around it."""
     if view == "groups":
         return TrendRows(_groups(found, shown, cursor, first_drawn(chosen)))
@@ -132,7 +134,7 @@ def _groups(found: Trend, shown: Shown, cursor: int, first: int) -> list[Row]:
         at = value_text(one, shown, cursor) if 0 <= cursor < len(found.bins) else ""
         overall = value_text(one, shown, None)
         low, high = one.overall.interval
-        interval = figures.interval(low, high) if shown == "rate" and one.overall.n else ""
+        interval = number_format.interval(low, high) if shown == "rate" and one.overall.n else ""
         rows.append(
             (
                 f"group\x1f{one.key}",
@@ -149,7 +151,7 @@ def _groups(found: Trend, shown: Shown, cursor: int, first: int) -> list[Row]:
     return rows
 
 
-def _flaky(ledger: Ledger) -> list[Row]:
+def _flaky(ledger: VarianceReport) -> list[Row]:
     rows: list[Row] = []
     suites: dict[str, set[str]] = {}
     for test in ledger.flaky:
@@ -161,10 +163,10 @@ def _flaky(ledger: Ledger) -> list[Row]:
     return rows
 
 
-def _entry(one: Entry, before: str, name: str) -> Row:
+def _entry(one: VarianceComponent, before: str, name: str) -> Row:
     low, high = one.interval
     held: Cell = (
-        f"  quarantined until {figures.date(one.quarantine.until_ms - 1)}" if one.quarantine else "",
+        f"  quarantined until {number_format.date(one.quarantine.until_ms - 1)}" if one.quarantine else "",
         "review",
     )
     return (
@@ -172,8 +174,8 @@ def _entry(one: Entry, before: str, name: str) -> Row:
         ((before, "flaky"), (name, "" if not one.criterion else "dim"), held),
         (
             (right(f"{one.passed}/{one.n}", 9), "dim"),
-            (right(figures.percent(one.rate), 6), "bold" if not one.criterion else ""),
-            (right(figures.interval(low, high), 8), "dim"),
+            (right(number_format.percent(one.rate), 6), "bold" if not one.criterion else ""),
+            (right(number_format.interval(low, high), 8), "dim"),
             (" ", ""),
         ),
     )
@@ -184,7 +186,7 @@ def _causes(extras: Extras) -> list[Row]:
         (
             f"run\x1f{one.last}\x1f{number}",
             ((right(f"{one.runs:,}", 6), "failed"), (f"  {one_line(one.title)}", "")),
-            ((figures.count(one.tests, "test"), "dim"), (" ", "")),
+            ((number_format.count(one.tests, "test"), "dim"), (" ", "")),
         )
         for number, one in enumerate(extras.causes)
     ]
@@ -199,7 +201,7 @@ def _criterion(one: Scores, name: str) -> Row:
         "\x1f".join(("test", one.suite_key, one.test_id, one.criterion)),
         ((" ", ""), (one_line(name), ""), errors),
         (
-            (right(figures.percent(share), 6), "bold"),
+            (right(number_format.percent(share), 6), "bold"),
             (right("" if one.mean is None else f"{one.mean:.2f}", 6), ""),
             ("  0|", "dim"),
             (bars, "accent"),
@@ -225,9 +227,9 @@ def _alert(one: Alert) -> Row:
             (chance, "dim"),
         ),
         (
-            (right(figures.percent(one.figures.rate), 6), "bold"),
+            (right(number_format.percent(one.figures.rate), 6), "bold"),
             (f"  below {one.below * 100:g} %", "dim"),
-            (right(figures.interval(low, high) if one.figures.n else "", 8), "dim"),
+            (right(number_format.interval(low, high) if one.figures.n else "", 8), "dim"),
             (right(f"{one.figures.runs:,}", 8), "dim"),
             (" ", ""),
         ),
@@ -239,7 +241,7 @@ def _quarantine(one: Quarantine) -> Row:
     return (
         "\x1f".join(("test", one.suite_key, one.test_id, one.criterion)),
         ((f" {glyph('flaky')} ", "flaky"), (name, ""), (f"  {one_line(one.reason, 60)}" if one.reason else "", "dim")),
-        ((f"until {figures.date(one.until_ms - 1)}", ""), (" ", "")),
+        ((f"until {number_format.date(one.until_ms - 1)}", ""), (" ", "")),
     )
 
 

@@ -15,14 +15,14 @@ from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.timer import Timer
 from textual.widgets import Input
 
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
-from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
@@ -30,12 +30,12 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.interface import CheckReport
+    from agenteval_tui.agents.base import CheckReport
     from agenteval_tui.agents.permission import Permission
-    from agenteval_tui.runs.chat import Conversation
-    from agenteval_tui.runs.configured import Configured
-    from agenteval_tui.text.problems import Problem
-    from agenteval_tui.tui.screens.trust import Asked
+    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.runs.agent_factory import Configured
+    from agenteval_tui.runs.chat_session import Conversation
+    from agenteval_tui.tui.screens.trust import TrustQuestion
 
 Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1
@@ -280,7 +280,7 @@ class AgentsScreen(FrameScreen):
         self._refresh_agents()
 
     async def _check_one(self, one: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
-        from agenteval_tui.runs.configured import check
+        from agenteval_tui.runs.agent_factory import check
 
         try:
             async with room:
@@ -299,22 +299,25 @@ class AgentsScreen(FrameScreen):
     def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[Permission], None]) -> None:
         """Go on when programs of these agents may run; ask where that is not known."""
 
-        def look() -> Permission | list[Asked]:
-            from agenteval_tui.runs.trusting import NotTrustedError, check_agents
-            from agenteval_tui.tui.screens.trust import Asked
+        def look() -> Permission | list[TrustQuestion]:
+            from agenteval_tui.agents.permission import NotTrustedError
+            from agenteval_tui.runs.trust_check import check_agents
+            from agenteval_tui.tui.screens.trust import TrustQuestion
 
             try:
                 return check_agents(agents, trusted=all(one.key in self._allowed for one in agents))
             except NotTrustedError as error:
                 session = self.agenteval.session
-                return [Asked(need.folder, session.why_not(need), need.what, need.files) for need in error.needs]
+                return [
+                    TrustQuestion(need.folder, session.why_not(need), need.what, need.files) for need in error.needs
+                ]
 
         def allowed(once: bool) -> None:
             if once:
                 self._allowed.update(one.key for one in agents)
             self.ask(look, answer, group="trust")
 
-        def answer(found: Permission | list[Asked]) -> None:
+        def answer(found: Permission | list[TrustQuestion]) -> None:
             if isinstance(found, list):
                 self.agenteval.ask_trust(found, doing, allowed)
             else:
@@ -344,7 +347,7 @@ class AgentsScreen(FrameScreen):
         self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
 
     def _ask(self, one: Configured, text: str, permission: Permission) -> None:
-        from agenteval_tui.runs.chat import Conversation
+        from agenteval_tui.runs.chat_session import Conversation
 
         chat = self._chats.get(one.key)
         if chat is None:
@@ -399,7 +402,7 @@ class AgentsScreen(FrameScreen):
         self._show_chat()
 
     def action_make_test(self) -> None:
-        from agenteval_tui.runs.chat import drafted_test
+        from agenteval_tui.runs.chat_session import drafted_test
         from agenteval_tui.tui.screens.make_test import MakeTestScreen
 
         one = self._one

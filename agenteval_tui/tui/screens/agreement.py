@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
-from agenteval_tui.tui.presenters.figures import count, interval, percent
-from agenteval_tui.tui.presenters.paragraphs import paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import count, interval, percent
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.agreement import JudgeFigures
-    from agenteval_tui.tui.screens.frame import FrameScreen
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 class _Rows:

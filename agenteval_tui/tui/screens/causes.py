@@ -13,27 +13,27 @@ from textual.containers import Container
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
-from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, nothing_ran
-from agenteval_tui.tui.screens.cause_deciding import ask_to_decide, ask_to_reopen
-from agenteval_tui.tui.screens.causes_scope import Looking
-from agenteval_tui.tui.screens.filtering import FilteredScreen
+from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
+from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.screens.triage_dialog import ask_to_decide, ask_to_reopen
 from agenteval_tui.tui.state import flag
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import Causes
-    from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.analysis.triage import TriageStatus
     from agenteval_tui.grading.explain import Fact
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
 
 MOST = 500
 """Runs of a cause that next and previous go through in Inspect."""
@@ -42,7 +42,7 @@ MOST = 500
 @dataclass(frozen=True, slots=True)
 class _Read:
     causes: Causes
-    decided: dict[str, Standing]
+    decided: dict[str, TriageStatus]
 
 
 class CausesScreen(FilteredScreen):
@@ -56,7 +56,7 @@ class CausesScreen(FilteredScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._looking = Looking()
+        self._looking = CauseScope()
         self._read: _Read | None = None
         self._only_open = False
         self._example = 0
@@ -88,7 +88,7 @@ class CausesScreen(FilteredScreen):
         if self._read is not None:
             self.reload()
 
-    def open(self, looking: Looking) -> None:
+    def open(self, looking: CauseScope) -> None:
         """Show the causes of these runs."""
         if not self._composed:
             self._pending = partial(self.open, looking)
@@ -104,11 +104,11 @@ class CausesScreen(FilteredScreen):
             self.query_one("#causes", VirtualList).set_empty([(), (("  looking for causes …", "dim"),)])
 
         def work() -> _Read:
-            from agenteval_tui.analysis.causes import causes_of
-            from agenteval_tui.analysis.triage import standings
+            from agenteval_tui.analysis.causes import group_failures
+            from agenteval_tui.analysis.triage import statuses
 
-            causes = causes_of(store, looking.scope(store, session.projects))
-            return _Read(causes, standings(store, causes))
+            causes = group_failures(store, looking.scope(store, session.projects))
+            return _Read(causes, statuses(store, causes))
 
         self.ask(work, self._arrived, group="causes", failed=self._failed)
 
@@ -129,7 +129,7 @@ class CausesScreen(FilteredScreen):
         return {**self._looking.to_json(), "only_open": self._only_open}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        self._looking, self._only_open = Looking.from_json(kept), flag(kept, "only_open")
+        self._looking, self._only_open = CauseScope.from_json(kept), flag(kept, "only_open")
 
     def _failed(self, error: AgentevalError) -> None:
         if self._read is not None:

@@ -13,19 +13,19 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.shell import command_line
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
-from agenteval_tui.text.commands import command_line
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, cells_to_figures, rows_of
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, nothing_ran
-from agenteval_tui.tui.screens.compare_sides import choices_of, chosen_sides
-from agenteval_tui.tui.screens.filtering import FilteredScreen
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.screens.compare_picker import choices_of, chosen_sides
+from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
@@ -264,7 +264,7 @@ class CompareScreen(FilteredScreen):
 
         def work() -> tuple[Attributed | None, dict[str, tuple[MetricChange, ...]]]:
             from agenteval_tui.analysis.attribution import attribute
-            from agenteval_tui.analysis.comparison_metrics import metric_changes
+            from agenteval_tui.analysis.comparison import metric_changes
 
             return attribute(store, change.pairs), metric_changes(store, change)
 
@@ -393,7 +393,7 @@ class CompareScreen(FilteredScreen):
 
     def _choose(self, side: str) -> None:
         from agenteval_tui.analysis.comparison_sides import Sides
-        from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
+        from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
 
         session, found = self.agenteval.session, self._found
         store = session.store
@@ -413,7 +413,7 @@ class CompareScreen(FilteredScreen):
 
     def action_baseline(self) -> None:
         """The right side's execution becomes the baseline of its tests."""
-        from agenteval_tui.tui.screens.compare_baseline import ask_for_baseline
+        from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline
 
         found = self._found
         if found is None:
@@ -425,7 +425,7 @@ class CompareScreen(FilteredScreen):
 
     def action_clear_baseline(self) -> None:
         """Take the chosen test's baseline away; asks."""
-        from agenteval_tui.tui.screens.compare_baseline import ask_to_clear
+        from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear
 
         change = self._change()
         if change is not None:
@@ -433,7 +433,7 @@ class CompareScreen(FilteredScreen):
 
     def action_versions(self) -> None:
         """The versions of the chosen criterion."""
-        from agenteval_tui.tui.screens.versions import show_versions
+        from agenteval_tui.tui.screens.criterion_versions import show_versions
 
         row, change = self._row(), self._change()
         if row is None or change is None:

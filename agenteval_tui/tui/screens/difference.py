@@ -11,28 +11,28 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 
-from agenteval_tui.text.commands import command_line
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.shell import command_line
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line, pad
 from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
-from agenteval_tui.tui.presenters.outcomes import UNICODE
-from agenteval_tui.tui.screens.choose_run import choose_other_run
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.run_picker import choose_other_run
+from agenteval_tui.tui.styled_text import Cell, Line, pad
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.alignment import Alignment
-    from agenteval_tui.history.rows import RunRow
-    from agenteval_tui.tui.session import Session
+    from agenteval_tui.analysis.trajectory_alignment import Alignment
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.tui.analysis_context import Session
 
 NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunPair:
     """Two runs and how their steps match."""
 
     left: RunRow
@@ -49,12 +49,12 @@ def run_beside(session: Session, run: str) -> str:
     return "" if found is None else found.id
 
 
-def compared(session: Session, left: str, right: str) -> Compared:
+def compared(session: Session, left: str, right: str) -> RunPair:
     """Read and align two runs."""
-    from agenteval_tui.analysis.alignment import align
+    from agenteval_tui.analysis.trajectory_alignment import align
 
     store = session.store
-    return Compared(store.run(left), store.run(right), align(store.transcript(left), store.transcript(right)))
+    return RunPair(store.run(left), store.run(right), align(store.transcript(left), store.transcript(right)))
 
 
 class DifferenceScreen(FrameScreen):
@@ -66,7 +66,7 @@ class DifferenceScreen(FrameScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compared: Compared | None = None
+        self._compared: RunPair | None = None
         self._composed = False
         self._pending: Callable[[], None] | None = None
 
@@ -93,7 +93,7 @@ class DifferenceScreen(FrameScreen):
         session = self.agenteval.session
         self.ask(lambda: compared(session, left, right), self._opened, group="open")
 
-    def _opened(self, found: Compared) -> None:
+    def _opened(self, found: RunPair) -> None:
         self._compared = found
         view = self.query_one("#difference", DifferenceView)
         view.show(found.alignment)
@@ -184,9 +184,9 @@ class DifferenceScreen(FrameScreen):
 
     def action_raw(self) -> None:
         """The difference as JSON."""
-        from agenteval_tui.exchange.difference_json import difference_document
+        from agenteval_tui.formats.exporters.difference_json import difference_document
         from agenteval_tui.tui.presenters.json_document import parts_of
-        from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+        from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
 
         found = self._compared
         if found is None:

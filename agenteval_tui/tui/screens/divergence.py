@@ -11,11 +11,11 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.divergence_rows import TreeRow, TreeRows, detail_lines, head_lines, nodes_of
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.branch_tree import TreeRow, TreeRows, detail_lines, head_lines, nodes_of
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

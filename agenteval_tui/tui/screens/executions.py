@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.tui.lines import Line, fit, spread
-from agenteval_tui.tui.presenters.figures import age, count
-from agenteval_tui.tui.presenters.outcomes import mark
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.tui.presenters.number_format import age, count
+from agenteval_tui.tui.presenters.status_style import mark
+from agenteval_tui.tui.styled_text import Line, fit, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.live_registry import Live
 
 
 class _Rows:

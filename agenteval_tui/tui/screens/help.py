@@ -10,11 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 
-from agenteval_tui.text.display import one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word, keys_of
-from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
-from agenteval_tui.tui.presenters.paragraphs import paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 

@@ -13,29 +13,29 @@ from textual.containers import Vertical
 from textual.events import Key
 
 from agenteval_tui.analysis.labels import opinion
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
-from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.labels import Given
+    from agenteval_tui.analysis.labels import LabelSaved
     from agenteval_tui.history.labels import Label
     from agenteval_tui.tui.app import AgentevalApp
-    from agenteval_tui.tui.screens.frame import FrameScreen
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 _KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("c", "comment"), ("enter", "keep"), ("esc", "close"))
 _KEYS_TYPING = (("enter", "keep"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
 
 
-class LabelScreen(Sheet["Given | None"]):
+class LabelScreen(Sheet["LabelSaved | None"]):
     """Dismissed with the label when it is in the history, or None.
 
     Digits rate, `y` and `n` say passed or failed, `t` changes between the criterion and the run, `c` goes to the
@@ -57,14 +57,14 @@ class LabelScreen(Sheet["Given | None"]):
         """`current`: the labels that the run has, oldest first. `criterion`: its name; without one only the run as a
         whole can be labelled. `who`: the name that stands there first; None: the person at the terminal."""
         super().__init__()
-        from agenteval_tui.history.people import person
+        from agenteval_tui.history.current_user import current_user
 
         self._run, self._criterion = run, criterion
         self._current = tuple(current)
         self._whole = not criterion
         self._rating: int | None = None
         self._passed: bool | None = None
-        self._who = person() if who is None else who
+        self._who = current_user() if who is None else who
         self._error: AgentevalError | None = None
         self._saving = False
 
@@ -221,7 +221,7 @@ def ask_label(
     screen: FrameScreen,
     run: str,
     criterion: str = "",
-    then: Callable[[Given], None] | None = None,
+    then: Callable[[LabelSaved], None] | None = None,
 ) -> None:
     """Read a run's labels, ask for another one over `screen`, say what became of it; `then` is called when it is kept.
 
@@ -229,7 +229,7 @@ def ask_label(
     """
     app = screen.agenteval
 
-    def kept(given: Given | None) -> None:
+    def kept(given: LabelSaved | None) -> None:
         if given is None:
             return
         of = "the run" if given.label.whole else one_line(given.label.criterion, 60)

@@ -10,19 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.lines import Line, fit
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.chat import Conversation
+    from agenteval_tui.runs.chat_session import Conversation
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.app import AgentevalApp
 

@@ -12,22 +12,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Line, fit
-from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.presenters.plan_lines import plan_lines
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.configured import Configured
+    from agenteval_tui.agents.permission import Need
+    from agenteval_tui.runs.agent_factory import Configured
     from agenteval_tui.runs.estimate import Estimate
-    from agenteval_tui.runs.plan import PlanOptions
-    from agenteval_tui.runs.trusting import Need
+    from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.model import Suite, Test
     from agenteval_tui.tui.app import AgentevalApp
 

@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.history.query_text import moment
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Line, fit
-from agenteval_tui.tui.notices import Place
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.search import moment
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
@@ -37,7 +37,7 @@ STAYS = {
 class PruneScreen(Sheet["bool | None"]):
     """Dismissed with True when runs were removed."""
 
-    CSS_PATH = "files.tcss"
+    CSS_PATH = "import_export_dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
 
     def __init__(self) -> None:
@@ -96,8 +96,8 @@ class PruneScreen(Sheet["bool | None"]):
 
     def _wanted(self) -> Pruning:
         """What is typed. Raises AgentevalError."""
+        from agenteval_tui.core.ids import now_ms
         from agenteval_tui.history.pruning import Pruning
-        from agenteval_tui.text.identity import now_ms
 
         values = self.query_one(Form).values()
         age, keep = values["age"].strip(), values["keep"].strip()
@@ -148,7 +148,7 @@ class PruneScreen(Sheet["bool | None"]):
         self.agenteval.say(
             f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
             f" {done.free_bytes / 1e6:,.1f} MB for new ones; agenteval db vacuum gives them back to the disk.",
-            place=Place("screen", "history"),
+            place=NotificationSource("screen", "history"),
         )
         self.dismiss(True)
 

@@ -10,14 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.presenters import figures
-from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.presenters import number_format
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
@@ -78,7 +78,7 @@ class QuarantineScreen(Sheet["str | None"]):
     def compose(self) -> ComposeResult:
         held = self._held.get(self._criterion)
         choices = ((_WHOLE, "the whole test"), *((one, one_line(one, 50)) for one in self._criteria))
-        until = figures.date(held.until_ms - 1) if held else f"{DEFAULT_DAYS}d"
+        until = number_format.date(held.until_ms - 1) if held else f"{DEFAULT_DAYS}d"
         fields = [
             Field("what", "what", self._criterion, choices=choices),
             Field("until", "until", until, placeholder="14d, 2w, or a day: 2026-12-24"),
@@ -107,8 +107,8 @@ class QuarantineScreen(Sheet["str | None"]):
     def _keep(self, event: Form.Submitted) -> None:
         import click
 
-        from agenteval_tui.cli.moments import Until
-        from agenteval_tui.history.people import person
+        from agenteval_tui.cli.param_types import Until
+        from agenteval_tui.history.current_user import current_user
 
         event.stop()
         values = self.query_one(Form).values()
@@ -127,10 +127,10 @@ class QuarantineScreen(Sheet["str | None"]):
             until,
             values["what"],
             values["reason"],
-            person(),
+            current_user(),
             suite_name=self._suite_name,
         )
-        said = f"{self._named(values['what'])} does not gate until {figures.date(until - 1)}."
+        said = f"{self._named(values['what'])} does not gate until {number_format.date(until - 1)}."
         self._write(lambda: quarantines.put(self._store, one).result(), said)
 
     def action_end(self) -> None:
@@ -193,7 +193,7 @@ class QuarantineScreen(Sheet["str | None"]):
         if held is None:
             return [(), *paragraph("Not in quarantine now.", width, "dim")]
         who = f", by {one_line(held.who, 30)}" if held.who else ""
-        return [(), *paragraph(f"In quarantine until {figures.date(held.until_ms - 1)}{who}.", width, "review")]
+        return [(), *paragraph(f"In quarantine until {number_format.date(held.until_ms - 1)}{who}.", width, "review")]
 
     def _foot(self, width: int) -> list[Line]:
         keys = [("enter", "keep"), ("↑ ↓", "field")]

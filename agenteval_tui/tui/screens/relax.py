@@ -9,17 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Line, spread
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.styled_text import Line, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.relaxing import Suggestion
-    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.analysis.workbench import Suggestion, Workbench
     from agenteval_tui.tui.app import AgentevalApp
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]

@@ -16,34 +16,34 @@ from textual.events import Resize, ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input
 
-from agenteval_tui.analysis.review import Item, Wanted
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.analysis.review_queue import Item, ReviewFilter
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.outcomes import glyph
-from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.state import flag
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.rating_field import RatingField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.labels import Given
+    from agenteval_tui.analysis.labels import LabelSaved
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.records import RunRow
     from agenteval_tui.transcripts.model import Transcript
 
 SAMPLE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class ReviewItem:
     """One thing to look at, as it was read."""
 
     item: Item
@@ -63,11 +63,11 @@ class ReviewScreen(FrameScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._wanted = Wanted()
+        self._wanted = ReviewFilter()
         self._items: list[Item] | None = None
         self._place = 0
-        self._opened: Opened | None = None
-        self._done: list[Given | None] = []
+        self._opened: ReviewItem | None = None
+        self._done: list[LabelSaved | None] = []
         """What was made of each item before this one; None: skipped."""
         self._comment = ""
         self._read_last = "transcript"
@@ -103,7 +103,7 @@ class ReviewScreen(FrameScreen):
         store, wanted = session.store, self._wanted
 
         def work() -> list[Item]:
-            from agenteval_tui.analysis.review import queue
+            from agenteval_tui.analysis.review_queue import queue
 
             return queue(store, replace(wanted, projects=session.projects))
 
@@ -124,7 +124,7 @@ class ReviewScreen(FrameScreen):
         return {"failures": self._wanted.failures, "differing": self._wanted.disagreements}
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        self._wanted = Wanted(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
+        self._wanted = ReviewFilter(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
 
     def _failed(self, error: AgentevalError) -> None:
         self._opened = None
@@ -167,14 +167,14 @@ class ReviewScreen(FrameScreen):
             self._draw()
             return
 
-        def work() -> Opened:
+        def work() -> ReviewItem:
             row = store.run(item.run_id)
-            return Opened(item, row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
+            return ReviewItem(item, row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
 
         self.ask(work, self._read, group="item")
 
-    def _read(self, opened: Opened) -> None:
-        from agenteval_tui.tui.presenters.marks import marks_of
+    def _read(self, opened: ReviewItem) -> None:
+        from agenteval_tui.tui.presenters.highlights import marks_of
 
         if opened.item != self._item:
             return
@@ -250,11 +250,13 @@ class ReviewScreen(FrameScreen):
         # Keys that come before it is written must not label the same thing again.
         self._opened = None
 
-        def work() -> Given:
+        def work() -> LabelSaved:
             from agenteval_tui.analysis.labels import give_label, opinion
-            from agenteval_tui.history.people import person
+            from agenteval_tui.history.current_user import current_user
 
-            said = opinion(item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=person())
+            said = opinion(
+                item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=current_user()
+            )
             return give_label(store, said)
 
         def failed(error: AgentevalError) -> None:
@@ -263,10 +265,10 @@ class ReviewScreen(FrameScreen):
 
         self.ask(work, self._given, group="give", failed=failed)
 
-    def _given(self, given: Given) -> None:
+    def _given(self, given: LabelSaved) -> None:
         self._next(given)
 
-    def _next(self, given: Given | None) -> None:
+    def _next(self, given: LabelSaved | None) -> None:
         self._done.append(given)
         self._comment = ""
         self._opened = None
@@ -301,9 +303,9 @@ class ReviewScreen(FrameScreen):
             return
 
         def work() -> str:
-            from agenteval_tui.analysis.labels import take_back
+            from agenteval_tui.analysis.labels import remove_label
 
-            return take_back(store, given)
+            return remove_label(store, given)
 
         self.ask(work, back, group="give")
 

@@ -13,27 +13,35 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.timer import Timer
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import bindings, named_keys
-from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.notices import Place
+from agenteval_tui.tui.execution_watcher import ALL, Watching
+from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
-from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, run_heading, status_cells, unsettled
+from agenteval_tui.tui.presenters.run_rows import (
+    Expected,
+    agents_of,
+    bar,
+    facts,
+    run_heading,
+    status_cells,
+    waiting_counts,
+)
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
-from agenteval_tui.tui.screens.compare_here import say_what_regressed
-from agenteval_tui.tui.screens.frame import FrameScreen
-from agenteval_tui.tui.watching import ALL, Watching
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.events import StreamPart, Throttled
-    from agenteval_tui.runs.view import ExecutionView
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.live_view import ExecutionView
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
@@ -193,7 +201,7 @@ class RunScreen(FrameScreen):
         self.agenteval.count_running()
         view = watch.view
         # Who looks at it needs no way to it.
-        place = None if self.is_current else Place("execution", watch.live.execution)
+        place = None if self.is_current else NotificationSource("execution", watch.live.execution)
         if view.ended is None:
             self.agenteval.say(
                 f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
@@ -526,7 +534,7 @@ class RunScreen(FrameScreen):
         view = self._view
         if view is None or self._watching:
             return False
-        return self._lost or (view.ended is not None and view.ended.status in RESUMABLE and unsettled(view) > 0)
+        return self._lost or (view.ended is not None and view.ended.status in RESUMABLE and waiting_counts(view) > 0)
 
     def action_resume(self) -> None:
         if self._resumable and self._view is not None:

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.tui.lines import Line, fit
-from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.run_errors import ErrorGroup, group_detail, group_line
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from textual.theme import Theme
 
-from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
+from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
 from agenteval_tui.tui.themes import FileTheme, kind_of
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 

@@ -12,27 +12,27 @@ from textual.containers import Vertical
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
-from agenteval_tui.analysis.trend_bins import By, window_ms, window_words
+from agenteval_tui.analysis.time_buckets import By, window_label, window_ms
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.trends import Group
-from agenteval_tui.text.display import one_line
-from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here
+from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.plot import bin_at
+from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, first_drawn, legend, plot_lines, readout
-from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, Beside, View, head_line, rows_of, view_bar
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, head_line, rows_of, view_bar
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trend_regrade import Regrading
-    from agenteval_tui.analysis.trends import Trend, Wanted
-    from agenteval_tui.tui.screens.choose import Choice
+    from agenteval_tui.analysis.trends import Trend, TrendQuery
+    from agenteval_tui.tui.screens.select_dialog import Choice
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))
@@ -60,7 +60,7 @@ class TrendsScreen(FrameScreen):
         self._below: float | None = None
         self._filter = ""
         self._trend: Trend | None = None
-        self._beside: Beside | None = None
+        self._beside: ComparisonSeries | None = None
         self._today = False  # graded with today's criteria, instead of as it was stored
         self._regraded: Regrading | None = None
         self._elsewhere = 0  # executions of other projects, where this one has none
@@ -122,12 +122,12 @@ class TrendsScreen(FrameScreen):
         store = session.store
         now = now_ms()
 
-        def read() -> tuple[Wanted, Trend]:
+        def read() -> tuple[TrendQuery, Trend]:
             from agenteval_tui.analysis.trend_filter import filtered
-            from agenteval_tui.analysis.trends import Wanted, trend
+            from agenteval_tui.analysis.trends import TrendQuery, trend
 
             span = window_ms(window)
-            wanted = Wanted(None if span is None else now - span, now + 1, by, group, projects=session.projects)
+            wanted = TrendQuery(None if span is None else now - span, now + 1, by, group, projects=session.projects)
             wanted = filtered(store, wanted, text)
             # What is drawn first; all the other measures come with what stands below.
             measures = () if shown == "rate" else (shown,)
@@ -139,7 +139,7 @@ class TrendsScreen(FrameScreen):
             self._elsewhere = 0 if found.series else session.elsewhere()
             return wanted, found
 
-        def then(found: tuple[Wanted, Trend]) -> None:
+        def then(found: tuple[TrendQuery, Trend]) -> None:
             if again:
                 self.ask(lambda: regraded_beside(store, found[0], now), self._show_regraded, group="beside")
                 self.retitle()
@@ -164,13 +164,13 @@ class TrendsScreen(FrameScreen):
             self._cursor = ran[-1] if ran else self._cursor
         self._paint()
 
-    def _show_beside(self, beside: Beside) -> None:
+    def _show_beside(self, beside: ComparisonSeries) -> None:
         self._beside = beside
         if self._trend is not None and self._trend.bins == beside.trend.bins:
             self._trend = beside.trend
         self._paint()
 
-    def _show_regraded(self, found: tuple[Regrading, Beside]) -> None:
+    def _show_regraded(self, found: tuple[Regrading, ComparisonSeries]) -> None:
         if self._today:
             self._regraded, self._beside = found
             self._show(found[1].trend)
@@ -266,7 +266,7 @@ class TrendsScreen(FrameScreen):
         if self._window != "all":
             return [
                 (),
-                ((f"  Nothing ran in {window_words(window_ms(self._window))}.", ""),),
+                ((f"  Nothing ran in {window_label(window_ms(self._window))}.", ""),),
                 (("  w changes the window; 1 goes to the suites, r runs what is selected there.", "dim"),),
             ]
         return [
@@ -279,7 +279,7 @@ class TrendsScreen(FrameScreen):
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         found = self._trend
         by = found.by if found is not None else self._by
-        left: list[Cell] = [(window_words(window_ms(self._window)), "")]
+        left: list[Cell] = [(window_label(window_ms(self._window)), "")]
         if by:
             left.append((f", by {by}", ""))
         if self._group:
@@ -339,7 +339,7 @@ class TrendsScreen(FrameScreen):
         self._list()
 
     def action_alert(self) -> None:
-        from agenteval_tui.tui.screens.choose import ChooseScreen
+        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         choices: list[Choice] = [
             ("" if one is None else str(one), "no alert" if one is None else f"below {one * 100:g} %", "")
@@ -445,8 +445,8 @@ class TrendsScreen(FrameScreen):
         """The executions under the cursor of the time axis, in History."""
         from agenteval_tui.analysis.trend_filter import executions_at
         from agenteval_tui.history.trends import ExecutionTime
-        from agenteval_tui.tui.presenters.figures import date_time
-        from agenteval_tui.tui.screens.choose import ChooseScreen
+        from agenteval_tui.tui.presenters.number_format import date_time
+        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         found = self._trend
         if found is None or not 0 <= self._cursor < len(found.bins):
@@ -502,15 +502,15 @@ class TrendsScreen(FrameScreen):
         )
 
 
-def read_beside(store: Any, wanted: Wanted, below: float | None, now: int) -> Beside:
+def read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
     """What stands below the drawing."""
     from agenteval_tui.analysis.trend_alerts import watch
-    from agenteval_tui.analysis.trend_extras import extras
+    from agenteval_tui.analysis.trend_scores import extras
     from agenteval_tui.analysis.trends import MEASURES, trend
     from agenteval_tui.analysis.variance import ledger
     from agenteval_tui.history import quarantines
 
-    return Beside(
+    return ComparisonSeries(
         trend(store, wanted, MEASURES),
         extras(store, wanted),
         ledger(store, wanted, now, judges=False),
@@ -519,7 +519,7 @@ def read_beside(store: Any, wanted: Wanted, below: float | None, now: int) -> Be
     )
 
 
-def regraded_beside(store: Any, wanted: Wanted, now: int) -> tuple[Regrading, Beside]:
+def regraded_beside(store: Any, wanted: TrendQuery, now: int) -> tuple[Regrading, ComparisonSeries]:
     """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and an alert is
     nobody's wish here."""
     from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
@@ -530,4 +530,4 @@ def regraded_beside(store: Any, wanted: Wanted, now: int) -> tuple[Regrading, Be
     again = regrade_history(store, wanted)
     found, extras = regraded_trend(store, wanted, MEASURES, again)
     held = tuple(quarantines.active(store, now))
-    return again, Beside(found, extras, ledger(store, wanted, now, judges=False), None, held)
+    return again, ComparisonSeries(found, extras, ledger(store, wanted, now, judges=False), None, held)

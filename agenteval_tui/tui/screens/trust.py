@@ -12,11 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from agenteval_tui.agents.permission import Need
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Line, fit
-from agenteval_tui.tui.presenters.outcomes import glyph
-from agenteval_tui.tui.presenters.paragraphs import indented, paragraph
-from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.text_layout import indented, paragraph
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -25,7 +25,7 @@ MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrustQuestion:
     """A folder, why it is not trusted (a sentence), and what would be executed or read because of it."""
 
     folder: Path
@@ -40,7 +40,7 @@ class Asked:
         return Need(self.folder, self.what, self.files)
 
 
-def trust_lines(asked: Sequence[Asked], width: int) -> list[Line]:
+def trust_lines(asked: Sequence[TrustQuestion], width: int) -> list[Line]:
     """What would run, folder by folder."""
     lines: list[Line] = []
     for one in asked:
@@ -68,7 +68,7 @@ class TrustScreen(Sheet[str]):
         Binding("t", "dismiss('trust')", "trust", show=False),
     ]
 
-    def __init__(self, asked: Sequence[Asked], doing: str) -> None:
+    def __init__(self, asked: Sequence[TrustQuestion], doing: str) -> None:
         """`doing`: what was asked for, as "Running this"."""
         super().__init__()
         self._asked = tuple(asked)

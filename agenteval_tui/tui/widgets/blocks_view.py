@@ -19,11 +19,11 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line
-from agenteval_tui.tui.palette import Palette, palette_of
-from agenteval_tui.tui.presenters.block_column import Spot
+from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
-from agenteval_tui.tui.strips import selected, thrifty
+from agenteval_tui.tui.style_tokens import Palette, palette_of
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.terminal.strips import minimal_strip, selected
 from agenteval_tui.tui.widgets.virtual_list import CURSOR
 
 _NEARBY = 3  # screens: a jump further than this need not land to the line
@@ -68,7 +68,7 @@ class BlocksDocument(Protocol):
         """Row `row`."""
         ...
 
-    def spot(self, row: int) -> Spot | None:
+    def spot(self, row: int) -> BlockPosition | None:
         """What is at `row`."""
         ...
 
@@ -349,7 +349,7 @@ class BlocksView(ScrollView, can_focus=True):
         marked = document.block_at(row) == self.cursor
         bar_style = base + self._palette.style("accent" if self.has_focus else "dim")
         bar = Strip([Segment(CURSOR if marked else " ", bar_style)], 1)
-        text = thrifty(self._palette.strip(document.line(row), width).apply_style(base), width)
+        text = minimal_strip(self._palette.strip(document.line(row), width).apply_style(base), width)
         # The bar is a segment of its own, so that moving it repaints one cell a row.
         strip = Strip.join([bar, text])
         selection = self._selected

@@ -1,6 +1,6 @@
 """The editor of a criterion's config: colours from the parser's own tokens, problems in the margin, cheap keys.
 
-Only cells that changed are sent to the terminal. Text is stored as it is and shown as `text.display` allows.
+Only cells that changed are sent to the terminal. Text is stored as it is and shown as `core.display` allows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets.text_area import Location
 
-from agenteval_tui.text.problems import Fix
+from agenteval_tui.core.errors import Fix
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.palette import Palette, palette_of
 from agenteval_tui.tui.presenters.config_lines import (
+    HighlightedLines,
     Layer,
-    Lines,
     moved,
     painted,
     partner,
@@ -33,8 +31,10 @@ from agenteval_tui.tui.presenters.config_lines import (
     token_layers,
     tokens_of,
 )
-from agenteval_tui.tui.private import QuietTextArea, shown_cells, shown_line
-from agenteval_tui.tui.strips import thrifty
+from agenteval_tui.tui.style_tokens import Palette, palette_of
+from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.terminal.strips import minimal_strip
+from agenteval_tui.tui.terminal.textual_internals import QuietTextArea, shown_cells, shown_line
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token
 
@@ -105,7 +105,7 @@ class ConfigEditor(QuietTextArea):
         self._tokens: list[Token] = []
         self._underlines: dict[int, list[Layer]] = {}
         self._signs: dict[int, tuple[str, str]] = {}
-        self._lines = Lines((0, 1), 1)
+        self._lines = HighlightedLines((0, 1), 1)
         self._text = ""
         self._seen = 0  # the state that all of this is about
         self._comparing = False
@@ -443,7 +443,7 @@ class ConfigEditor(QuietTextArea):
         blank = room - body.cell_length
         margin = [Segment(text, base + palette.style(style)) for text, style in gutter]
         filled = [*margin, *body, Segment(" " * max(blank, 0), base)]
-        return thrifty(filled, width)
+        return minimal_strip(filled, width)
 
     @staticmethod
     def _with_edges(line: Strip, x: int, room: int, style: Style) -> Strip:
@@ -493,7 +493,7 @@ class ConfigEditor(QuietTextArea):
             return
         self._seen = self.state
         self._text = self.text
-        self._lines = Lines.of(self.document.lines, len(self.document.newline))
+        self._lines = HighlightedLines.of(self.document.lines, len(self.document.newline))
         self._tokens = tokens_of(self._text)
         if self._diagnostics and self._known != self._text:
             self._diagnostics = moved(self._diagnostics, self._known, self._text)

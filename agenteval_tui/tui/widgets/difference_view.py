@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from agenteval_tui.analysis.alignment import Alignment
+from agenteval_tui.analysis.trajectory_alignment import Alignment
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 

@@ -16,12 +16,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.palette import palette_of
-from agenteval_tui.tui.presenters.outcomes import UNICODE
-from agenteval_tui.tui.presenters.paragraphs import paragraph
-from agenteval_tui.tui.private_mounting import comes_too_late
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.terminal.mounting import comes_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")

@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from agenteval_tui.tui.lines import Line
-from agenteval_tui.tui.palette import palette_of
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import Line
 
 Lines = Sequence[Line]
 

@@ -14,9 +14,9 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line, plain, width_of
-from agenteval_tui.tui.palette import palette_of
-from agenteval_tui.tui.strips import selected
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import Line, plain, width_of
+from agenteval_tui.tui.terminal.strips import selected
 
 
 class LinesView(ScrollView, can_focus=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from textual.geometry import Offset, Size
 
-from agenteval_tui.tui.lines import Line, width_of
-from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.styled_text import Line, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 ROOM = 60

@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.palette import palette_of
 from agenteval_tui.tui.presenters.label_lines import RATING_WORDS
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 _HEAD = " rate  "
 _CELL = 4

@@ -15,10 +15,10 @@ from textual.geometry import Region
 from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.tui.lines import Line
-from agenteval_tui.tui.presenters.marks import Mark
-from agenteval_tui.tui.presenters.transcript import Place, TranscriptDocument, number_of
+from agenteval_tui.tui.presenters.highlights import Mark
+from agenteval_tui.tui.presenters.transcript import Position, TranscriptDocument, number_of
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 
 
@@ -49,7 +49,7 @@ class TranscriptView(BlocksView, can_focus=True):
         """A mark or a found word was jumped to: `number` of `total`, from 1."""
 
         view: TranscriptView
-        place: Place
+        place: Position
         number: int
         total: int
 
@@ -166,11 +166,11 @@ class TranscriptView(BlocksView, can_focus=True):
 
     # Going places
 
-    def next_mark(self) -> Place | None:
+    def next_mark(self) -> Position | None:
         """Jump to the next evidence; None when nothing is marked."""
         return self._jump(self.document.places, 1)
 
-    def previous_mark(self) -> Place | None:
+    def previous_mark(self) -> Position | None:
         """Jump to the evidence before."""
         return self._jump(self.document.places, -1)
 
@@ -216,11 +216,11 @@ class TranscriptView(BlocksView, can_focus=True):
         matches = self.document.matches
         return number_of(matches, self.document.current) + 1, len(matches)
 
-    def next_match(self) -> Place | None:
+    def next_match(self) -> Position | None:
         """Jump to the next found word."""
         return self._jump(self.document.matches, 1)
 
-    def previous_match(self) -> Place | None:
+    def previous_match(self) -> Position | None:
         """Jump to the found word before."""
         return self._jump(self.document.matches, -1)
 
@@ -250,13 +250,13 @@ class TranscriptView(BlocksView, can_focus=True):
         if self.cursor >= 0 and (before != self.cursor or self.cursor == 0) and self.is_running:
             self._tell_cursor()
 
-    def _jump(self, places: Sequence[Place], direction: int) -> Place | None:
+    def _jump(self, places: Sequence[Position], direction: int) -> Position | None:
         place = self.document.next_place(places, self.scroll_offset.y, direction)
         if place is not None:
             self._show(place, number_of(places, place) + 1, len(places))
         return place
 
-    def _show(self, place: Place, number: int, total: int) -> None:
+    def _show(self, place: Position, number: int, total: int) -> None:
         document = self.document
         before, total_height = document.current, document.height
         row = document.show_place(place)

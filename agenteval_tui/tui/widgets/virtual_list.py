@@ -20,10 +20,10 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line, laid
-from agenteval_tui.tui.palette import Palette, palette_of
-from agenteval_tui.tui.presenters.outcomes import UNICODE
-from agenteval_tui.tui.strips import joined
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.style_tokens import Palette, palette_of
+from agenteval_tui.tui.styled_text import Line, split_lines
+from agenteval_tui.tui.terminal.strips import joined
 
 CURSOR = "▌" if UNICODE else ">"  # the sign of the cursor's row: colour never says it alone
 GUTTER = 1  # cells left of each row, for that sign
@@ -330,7 +330,7 @@ class VirtualList(ScrollView, can_focus=True):
         line = self._source.line(index, width - GUTTER, focused=focused)
         sign = (CURSOR, "accent" if self.has_focus else "dim") if focused else (" ", "")
         # Cut where the cursor's background ends, so that moving the cursor repaints nothing behind it.
-        head, tail = laid((sign, *line), width, self._span(width))
+        head, tail = split_lines((sign, *line), width, self._span(width))
         on = self._palette.on
         if focused:
             name = "virtual-list--cursor" if self.has_focus else "virtual-list--cursor-blurred"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agenteval_tui.grading.prototypes.prototype import Prototype
-from agenteval_tui.grading.value import NothingExtracted, Value
+from agenteval_tui.grading.extracted_value import NothingExtracted, Value
+from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.transcripts.model import Transcript
 
 

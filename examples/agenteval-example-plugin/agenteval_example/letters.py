@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import string
 
-from agenteval_tui.agents.embedders.interface import Embedding
-from agenteval_tui.agents.interface import AgentSetup, Failed
+from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.transcripts.model import RunError
 
 

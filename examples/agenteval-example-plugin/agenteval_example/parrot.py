@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from pydantic import Field
 
-from agenteval_tui.agents.interface import (
+from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
     AgentSetup,

@@ -19,29 +19,31 @@ from pathlib import Path
 
 import httpx
 
-from agenteval_tui.agents.gathered import NoAnswerBytesError, NotHttpError
-from agenteval_tui.agents.http_errors import (
-    Server,
+from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
+from agenteval_tui.agents.http.errors import (
+    ErrorMapper,
     broken_off,
     from_exception,
     from_reply,
     from_status,
     undecodable,
 )
-from agenteval_tui.agents.proxies import Proxy
+from agenteval_tui.agents.http.proxies import Proxy
 from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision, decide
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
 SUITE = "/suites/errors.suite.yaml"
-DIRECT = Server("https://api.example.com/v1")
-PLAIN = Server("http://127.0.0.1:8080/v1", "SOME_API_KEY")
-THROUGH = Server("http://api.example.com/v1", proxy=Proxy("http://p:3128", "http://proxy.example:3128", "HTTP_PROXY"))
+DIRECT = ErrorMapper("https://api.example.com/v1")
+PLAIN = ErrorMapper("http://127.0.0.1:8080/v1", "SOME_API_KEY")
+THROUGH = ErrorMapper(
+    "http://api.example.com/v1", proxy=Proxy("http://p:3128", "http://proxy.example:3128", "HTTP_PROXY")
+)
 
 
 def behind(outer: Exception, cause: BaseException) -> Exception:
@@ -62,11 +64,11 @@ def tls(reason: str) -> Exception:
     return behind(httpx.ConnectError(reason), error)
 
 
-def status(number: int, body: str = "", server: Server = DIRECT, **headers: str) -> RunError:
+def status(number: int, body: str = "", server: ErrorMapper = DIRECT, **headers: str) -> RunError:
     return from_status(server, number, headers, body).error
 
 
-def raised(error: Exception, server: Server = DIRECT) -> RunError:
+def raised(error: Exception, server: ErrorMapper = DIRECT) -> RunError:
     return from_exception(server, error).error
 
 

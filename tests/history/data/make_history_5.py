@@ -16,7 +16,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.labels import TakeBackLabel
 from agenteval_tui.history.quarantines import Quarantine
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, Transcript

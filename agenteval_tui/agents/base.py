@@ -1,0 +1,269 @@
+"""What an agent is: something that takes a conversation and yields events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may call: what a Chat Completions server is told of it (`parameters` is a JSON Schema)."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """One run's task: the conversation so far, ending with what the agent shall answer.
+
+    The messages' `tool_calls` and `tool_call` are indices into `tool_calls`, as in a transcript. A test with several
+    turns asks once a turn: each request holds the whole conversation until then, so that an agent need not remember
+    anything; one that does can tell a run by `run` (the same in all its turns and attempts) and `turn` (from 1).
+
+    `config` is the agent's configuration after a variation's was merged in. `context` is the test's testing context
+    (Power UI's `sample_system_prompt`, `sample_tools`, ...). `repetition` counts from 1; `seed` is derived from
+    test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
+    row's of its dataset; the messages have them filled in already.
+    """
+
+    messages: tuple[Message, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    test_id: str = ""
+    repetition: int = 1
+    seed: int = 0
+    tool_calls: tuple[ToolCall, ...] = ()
+    run: str = ""
+    turn: int = 1
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+# Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
+# The history lies above the agents; whoever makes a `replay` agent passes a function that asks it.
+TranscriptSource = Callable[[str], Mapping[str, Sequence[Transcript]]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What a kind of agent is made of: the one argument of the classes in the entry point group `agenteval.agents`.
+
+    `name` is what the user calls the agent; `config` its options, `kind` among them; relative paths in it are meant
+    from `base_dir`; keys are looked up by name in `env`. `transcripts` reads the history (`replay` needs it for
+    `execution:`); None: there is no history. `permission` is what the trust check gave:
+    programs are started with it, and no agent is made that it does not cover.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    base_dir: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    transcripts: TranscriptSource | None = None
+    permission: Permission = NOTHING
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """`config` before `${VAR}` was expanded: what was brought in must not be repeated."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether files and folders outside of `base_dir` may be used."""
+        return self.permission.trusted
+
+
+# Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSent:
+    """What the model really gets before its first answer, where that is more than the request's messages.
+
+    An agent whose configuration has a system prompt says so with this, before anything else.
+    """
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of the answer (of the current assistant message)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the model's thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model began to call a tool. `key` names the call within this run (ids of servers may repeat)."""
+
+    key: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArgumentsDelta:
+    """More of the JSON text of call `key`'s arguments."""
+
+    key: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """Call `key` has its result (the text that goes back to the model). `error`: the tool failed."""
+
+    key: int
+    result: str
+    error: bool = False
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The model's current message is complete; a following delta starts a new assistant message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Something had to be started before the agent could work: an interpreter, an import, servers of tools. It is over
+    now, and took `duration_ms`; that is not the agent's time."""
+
+    name: str
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What was told so far in this turn does not count: it is told again, in another order or whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that the run must say although it went on, such as a message that could not be read."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Tokens of one request; those of several requests of a run add up."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """What a program said beside its answer: the end of its standard error, at most 64 KB. Before Done or Failed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A whole transcript at once: what `replay` yields. Replaces all that came before."""
+
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The agent has finished by itself."""
+
+    finish_reason: str = "stop"
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The agent could not finish. `retry` says that another attempt may succeed; `retry_after_s` when."""
+
+    error: RunError
+    retry: bool = False
+    retry_after_s: float | None = None
+
+
+AgentEvent = (
+    PromptSent
+    | TextDelta
+    | ReasoningDelta
+    | ToolCallStarted
+    | ToolArgumentsDelta
+    | ToolCallFinished
+    | TurnEnded
+    | UsageReported
+    | Prepared
+    | Restarted
+    | Noted
+    | LogLine
+    | Recorded
+    | Done
+    | Failed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One thing that was tried: `name` is reachable, key, model, streams or tools. `ok` None: it could not be told,
+    or makes no sense for this agent. `latency_ms` is how long it took."""
+
+    name: str
+    ok: bool | None
+    message: str = ""
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `agenteval agents check` and the Agents screen say of an agent: all well or not, in words, and step by
+    step. `latency_ms` is the time of the whole check."""
+
+    ok: bool
+    message: str
+    latency_ms: float | None = None
+    mend: str = ""
+    steps: tuple[CheckStep, ...] = ()
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A kind of agent, made once an execution from its configuration, used by many runs at once.
+
+    `run` never raises for what the agent or its server does wrong: it yields `Failed` and ends. It ends with `Done`
+    or `Failed`. Cancelling the iterating task must leave nothing behind (connections, processes).
+    """
+
+    def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """The events of one run, as they happen."""
+        ...
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Is the agent there? Costs as little as the kind allows; `thorough` also asks for a streamed answer and a
+        call of a tool, which may cost tokens."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and processes."""
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """An agent that keeps something from one turn of a run to the next (a session, a shop), and wants to know when no
+    more turns and attempts will come."""
+
+    def release(self, run: str) -> None:
+        """The run (`AgentRequest.run`) is over. Also called for runs of which it knows nothing."""
+        ...

@@ -1,0 +1,35 @@
+"""What an embedder is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from agenteval_tui.agents.base import Failed
+from agenteval_tui.transcripts.model import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A text's vector, which model gave it, and what a person should know of it ("cut at 256 tokens")."""
+
+    vector: tuple[float, ...]
+    model: str = ""
+    note: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A kind of embedder (entry point group `agenteval.embedders`); made from an `AgentSetup`, as agents are.
+
+    `embed` never raises for what a server does wrong: it gives a `Failed`. Vectors of one embedder have one length.
+    """
+
+    async def embed(self, text: str) -> Embedding | Failed:
+        """The vector of one text."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,1 @@
+"""The kind `http`, and the HTTP client that all kinds share."""

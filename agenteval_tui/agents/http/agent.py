@@ -1,0 +1,661 @@
+"""The kind `http`: any endpoint that takes JSON and does its own work with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    CheckStep,
+    Done,
+    Failed,
+    Noted,
+    PromptSent,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.agents.http.client import HttpClient
+from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
+from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.http.errors import error_in, is_markup, is_only_an_error, shortened, words_of_page
+from agenteval_tui.agents.http.options import HttpOptions
+from agenteval_tui.agents.http.sse import ServerEvent, SseReader
+from agenteval_tui.agents.models.message_mapping import with_system
+from agenteval_tui.agents.models.stream import (
+    CutReplyError,
+    EmptyResponseError,
+    ProviderError,
+    StreamReply,
+    is_cut,
+    kind_of,
+)
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.usage import Figures
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
+from agenteval_tui.suites.templates import render, render_value
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class MadeRequest:
+    """What is sent: the address, the headers, the parameters, and `content` (None: nothing) of type `content_type`.
+
+    `messages`: what the agent got, with the system prompt if the templates use it.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    content: bytes | None
+    content_type: str
+    messages: tuple[Message, ...]
+
+
+def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> MadeRequest:
+    """The request for one turn. Raises `AgentevalError` when a template can't be filled."""
+    messages = with_system(request, None)
+    variables = _variables(request, messages, session)
+    url = _filled("url", options.url, _escaped(variables))
+    wanted, made = urlsplit(options.url), urlsplit(url)
+    if (made.scheme, made.netloc) != (wanted.scheme, wanted.netloc):
+        raise AgentevalError("the template of `url` changes the host", where="url", mend="put templates into its path")
+    headers = {name: _filled(f"headers.{name}", text, variables) for name, text in options.headers.items()}
+    for name, text in headers.items():
+        if "\n" in text or "\r" in text or "\0" in text:
+            raise AgentevalError(
+                f"the header {name} would have several lines", where=f"headers.{name}", mend="put such text into `body`"
+            )
+    query = {name: _filled(f"query.{name}", text, variables) for name, text in options.query.items()}
+    content, content_type = _content(options, variables)
+    return MadeRequest(url, headers, query, content, content_type, messages)
+
+
+def _variables(request: AgentRequest, messages: tuple[Message, ...], session: Any) -> dict[str, Any]:
+    prompt = next((message.content for message in reversed(messages) if message.role == "user"), "")
+    system = next((message.content for message in messages if message.role in ("system", "developer")), "")
+    return {
+        "prompt": prompt,
+        "messages": to_openai_messages(Transcript(_with_calls(messages, request), request.tool_calls)),
+        "system": system,
+        "turn": request.turn,
+        "run": request.run,
+        "test": request.test_id,
+        "repetition": request.repetition,
+        "seed": request.seed,
+        "context": dict(request.context),
+        "variables": dict(request.variables),
+        "session": session,
+    }
+
+
+def _with_calls(messages: tuple[Message, ...], request: AgentRequest) -> tuple[Message, ...]:
+    """The messages, without numbers of calls that there are not."""
+    count = len(request.tool_calls)
+    return tuple(
+        message
+        if all(index < count for index in message.tool_calls) and (message.tool_call or 0) < max(count, 1)
+        else Message(message.role, message.content, message.reasoning, name=message.name)
+        for message in messages
+    )
+
+
+def _content(options: HttpOptions, variables: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    if options.body is None or (options.method == "GET" and "body" not in options.model_fields_set):
+        return None, ""
+    value = _value("body", options.body, variables)
+    if isinstance(value, str):
+        return value.encode(), "text/plain; charset=utf-8"
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"), "application/json"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AgentevalError(f"`body` is no JSON: {error}", where="body", mend="check its templates") from None
+
+
+def _value(place: str, value: Any, variables: Mapping[str, Any]) -> Any:
+    if isinstance(value, str):
+        return _filled(place, value, variables, typed=True)
+    if isinstance(value, Mapping):
+        return {key: _value(f"{place}.{key}", inner, variables) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_value(f"{place}.{number}", inner, variables) for number, inner in enumerate(value)]
+    return value
+
+
+def _filled(place: str, text: str, variables: Mapping[str, Any], *, typed: bool = False) -> Any:
+    try:
+        return render_value(text, variables) if typed else render(text, variables)
+    except AgentevalError as error:
+        where = f"{place}, {error.where}" if error.where else place
+        raise AgentevalError(f"`{place}`: {error.what}", where=where, mend=error.mend) from None
+
+
+def _escaped(value: Any) -> Any:
+    """The same value with every text in it fit for an address."""
+    if isinstance(value, str):
+        return quote(value, safe="")
+    if isinstance(value, Mapping):
+        return {key: _escaped(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(inner) for inner in value]
+    return value
+
+
+_LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
+_MOST_PARTS = 200_000
+_KEYS_NAMED = 12
+_NOTHING: Any = object()
+_HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_SSE_LINE = re.compile(r"(?:data|event|id|retry):|:")
+
+
+class HttpReply(StreamReply):
+    """One reply of an endpoint, read with the expressions of the options.
+
+    What came is in `session`, `model`, `finish_reason`, `usage`. An answer that neither a stream nor a whole reply
+    brought is an error in words, raised by `rest`.
+    """
+
+    protocol = "usable"
+    mend = "check the agent's JMESPath options against a real reply"
+
+    def __init__(self, options: HttpOptions) -> None:
+        self._options = options
+        self._paths = {name: compile_path(text) for name, text in options.paths().items()}
+        self._text = False  # pieces of the answer have come
+        self._answer: Any = _NOTHING
+        self._calls = 0
+        self._open: dict[int, tuple[str, str]] = {}  # calls without a result: key -> id, name
+        self._closed: dict[str, str] = {}  # ids of the others, and what their results were
+        self._last: Any = _NOTHING  # the last JSON value, to say what it has instead
+        self._figures: dict[str, float] = {}
+        self.odd = Figures()
+        self.session: Any = None
+        self.model = ""
+        self.finish_reason = ""
+
+    @property
+    def complete(self) -> bool:
+        """Nothing tells whether a stream was cut, but for its connection; what came is taken for the whole."""
+        return self._text or self._answer is not _NOTHING or self._calls > 0 or bool(self.finish_reason)
+
+    @property
+    def usage(self) -> Usage:
+        """The figures."""
+
+        def tokens(name: str) -> int | None:
+            return int(self._figures[name]) if name in self._figures else None
+
+        return Usage(
+            tokens("input"), tokens("output"), tokens("cached"), tokens("reasoning"), self._figures.get("cost")
+        )
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        """One event of a stream, or one line of JSON lines."""
+        marker = self._options.done
+        if sent.data.strip() == marker or (marker and sent.name == marker):
+            self.over = True
+            if sent.data.strip() == marker:
+                return
+        try:
+            value = json.loads(sent.data)
+        except (ValueError, RecursionError):
+            if self._options.stream == "jsonl" and _SSE_LINE.match(sent.data):
+                raise _other_stream("sse", "jsonl") from None
+            if is_cut(sent.data):
+                raise CutReplyError(f"an event that ends within its JSON ({sent.data[:200]!r})") from None
+            if self._options.delta is not None or self._options.answer is not None:
+                raise EmptyResponseError(f"an event that is no JSON ({sent.data[:200]!r})") from None
+            yield from self._more(sent.data)
+            return
+        yield from self._take_value(value)
+        if self._options.delta is not None:
+            piece = self._find("delta", value)
+            if piece is not None:
+                yield from self._more(as_text(piece))
+        elif self._options.answer is None:
+            yield from self._more(value if isinstance(value, str) else sent.data)
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        """A reply that came at once."""
+        sent = _stream_in(text, self.content_type)
+        if sent and sent != self._options.stream:
+            raise _other_stream(sent, self._options.stream)
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            expected = next((name for name in ("answer", "tool_calls", "error") if name in self._paths), "")
+            if expected:
+                raise EmptyResponseError(f"not JSON, where `{expected}` shall be found ({_shown(text)})") from None
+            yield from self._plain(text)
+            return
+        if (
+            self._options.answer is None
+            and not self._paths.keys() & {"tool_calls", "delta"}
+            and value in (None, {}, [])
+        ):
+            raise EmptyResponseError(f"an empty reply ({_shown(text)})", "check `url`, and what the endpoint answers")
+        yield from self._take_value(value)
+        if self._options.answer is None:
+            piece = self._find("delta", value) if isinstance(value, Mapping) else value
+            if piece is None and "delta" in self._paths and not self._calls:
+                raise EmptyResponseError(self._nothing_at("delta"))
+            yield from self._more(piece if isinstance(piece, str) else text)
+
+    def rest(self) -> Iterator[AgentEvent]:
+        """The answer that came whole. Raises `NoReplyError` when there is none."""
+        if self._text:
+            return
+        if self._answer is not _NOTHING:
+            yield TextDelta(as_text(self._answer))
+        elif self._options.answer is not None and not self._calls:
+            raise EmptyResponseError(self._nothing_at("answer"))
+        elif not self._calls and not self.finish_reason:
+            raise EmptyResponseError(
+                self._nothing_at("delta") if "delta" in self._paths else "a stream without an answer"
+            )
+
+    def not_a_stream(self, line: str) -> EmptyResponseError:
+        if line.startswith("{"):
+            return _other_stream("jsonl", self._options.stream)
+        return super().not_a_stream(line)
+
+    def _plain(self, text: str) -> Iterator[AgentEvent]:
+        """A reply that is no JSON, where none is due."""
+        if not text.strip():
+            raise EmptyResponseError("an empty reply", "check `url`, and what the endpoint answers to this request")
+        if _HTML.match(text) and "html" in self.content_type:
+            raise EmptyResponseError(
+                f"an HTML page ({_shown(text)})",
+                "check `url`: this is what a login page or a wrong address gives. "
+                "Where HTML is the answer, send it as text/plain or within JSON",
+            )
+        yield from self._more(text)
+
+    def _more(self, text: str) -> Iterator[AgentEvent]:
+        self._text = True
+        if text:
+            yield TextDelta(text)
+
+    def _take_value(self, value: Any) -> Iterator[AgentEvent]:
+        self._last = value
+        wrong = self._find("error", value)
+        if wrong:
+            if wrong is True:
+                wrong = value
+            raise ProviderError(wrong if isinstance(wrong, Mapping) else {"message": as_text(wrong)})
+        if not wrong and isinstance(value, Mapping) and is_only_an_error(value) and self._answers_nowhere(value):
+            raise ProviderError(error_in(value))
+        if "session" in self._paths:
+            found = self._find("session", value)
+            self.session = self.session if found is None else found
+        for name in ("model", "finish_reason"):
+            found = self._find(name, value)
+            if found is not None:
+                setattr(self, name, as_text(found))
+        for name in type(self._options.usage).model_fields:
+            found = {name: self._find(f"usage.{name}", value)}
+            figure = self.odd.cost(found, name) if name == "cost" else self.odd.tokens(found, name)
+            if figure is not None:
+                self._figures[name] = figure
+        thinking = self._find("reasoning", value)
+        if thinking:
+            yield ReasoningDelta(as_text(thinking))
+        found = self._find("answer", value)
+        if found is not None:
+            self._answer = found
+        for one in _objects("tool_calls", self._find("tool_calls", value)):
+            yield from self._take_call(one)
+        for one in _objects("tool_results", self._find("tool_results", value)):
+            yield from self._take_result(one)
+
+    def _take_call(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        name = self._find("tool_call.name", one)
+        if not isinstance(name, str):
+            raise EmptyResponseError(f"a call has no name at `{self._options.tool_call.name}`; {_has(one)}")
+        key = self._calls
+        self._calls += 1
+        given = self._find("tool_call.id", one)
+        call_id = "" if given is None else as_text(given)
+        yield ToolCallStarted(key, call_id, name)
+        arguments = self._find("tool_call.arguments", one)
+        if arguments is not None:
+            yield ToolArgumentsDelta(key, as_text(arguments))
+        result = self._find("tool_call.result", one)
+        failed = bool(self._find("tool_call.error", one))
+        if result is not None or failed:
+            text = "" if result is None else as_text(result)
+            self._closed[call_id] = text
+            yield ToolCallFinished(key, text, failed)
+        else:
+            self._open[key] = (call_id, name)
+
+    def _take_result(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        """A result apart from its call: of the call with its id, else of the oldest of its name, else of the oldest."""
+        given, name = self._find("tool_result.id", one), self._find("tool_result.name", one)
+        result, failed = self._find("tool_result.result", one), bool(self._find("tool_result.error", one))
+        text = "" if result is None else as_text(result)
+        call_id = "" if given is None else as_text(given)
+        fits = [key for key, (known, _) in self._open.items() if call_id and known == call_id]
+        if not fits and call_id in self._closed and call_id:
+            if self._closed[call_id] == text:
+                return  # told again
+            raise EmptyResponseError(f"a second result for the call {call_id!r}")
+        if not fits:
+            # Calls without an id of their own, or a result that does not say which it is of.
+            loose = [key for key, (known, _) in self._open.items() if not (call_id and known)]
+            fits = [key for key in loose if self._open[key][1] == name] or ([] if isinstance(name, str) else loose)
+        if not fits:
+            which = f" {call_id!r}" if call_id else f" of {name}" if isinstance(name, str) else ""
+            raise EmptyResponseError(
+                f"a tool's result for the call{which}, which was not made or has its result",
+                "check `tool_calls`, `tool_results` and the paths of `tool_call` and `tool_result`",
+            )
+        known, _ = self._open.pop(fits[0])
+        if known:
+            self._closed[known] = text
+        yield ToolCallFinished(fits[0], text, failed)
+
+    def _answers_nowhere(self, value: Mapping[str, Any]) -> bool:
+        """Whether none of the options finds anything in what says of itself that it is an error."""
+        found = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
+        return all(one is None or one == [] for one in found)
+
+    def _find(self, name: str, value: Any) -> Any:
+        path = self._paths.get(name)
+        if path is None:
+            return None
+        try:
+            return path.search(value)
+        except PathFailedError as error:
+            raise EmptyResponseError(f"`{name}`: {error}") from None
+
+    def _nothing_at(self, name: str) -> str:
+        path = self._paths[name]
+        if self._last is _NOTHING:
+            return f"nothing at `{name}` (`{path.text}`): the stream had no JSON event"
+        where, value = _furthest(path, self._last)
+        return f"the reply has nothing at `{name}` (`{path.text}`); {where}{_has(value)}"
+
+
+def _objects(name: str, found: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects that an expression gave: one or a list. What a projection makes of an event that has none of it is
+    nothing: null, or an object of nulls."""
+    for one in found if isinstance(found, list) else [found]:
+        if isinstance(one, Mapping):
+            if any(value is not None for value in one.values()):
+                yield one
+        elif one is not None:
+            raise EmptyResponseError(f"`{name}` gives {kind_of(one)} where an object is due")
+
+
+def _stream_in(text: str, content_type: str) -> str:
+    """What kind of stream a reply is that came as one text: "sse", "jsonl" or ""."""
+    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
+    if any(line.startswith("data:") for line in lines) and all(_SSE_LINE.match(line) for line in lines):
+        return "sse"
+    if len(lines) < 2 and not any(name in content_type for name in ("ndjson", "jsonl", "json-seq", "x-json-stream")):
+        return ""
+    try:
+        objects = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        return ""
+    return "jsonl" if objects and all(isinstance(one, Mapping) for one in objects) else ""
+
+
+def _other_stream(sent: str, option: str) -> EmptyResponseError:
+    words = {"sse": "server-sent events", "jsonl": "JSON lines"}[sent]
+    return EmptyResponseError(
+        f"{words}, but the agent has `stream: {option}`", f"set `stream: {sent}`, and `delta` if needed"
+    )
+
+
+def _furthest(path: Path, value: Any) -> tuple[str, Any]:
+    """How far a plain path leads, in words, and what is there."""
+    if path.steps is None:
+        return "", value
+    reached, found = walk(value, path.steps)
+    if reached in (0, len(path.steps)):
+        return "", value
+    place = ".".join(str(step) if isinstance(step, str) else f"[{step}]" for step in path.steps[:reached])
+    return f"`{place.replace('.[', '[')}` leads on, and there ", found
+
+
+def _has(value: Any) -> str:
+    if isinstance(value, Mapping):
+        keys = [str(key)[:60] for key in value]
+        more = f" and {len(keys) - _KEYS_NAMED} more" if len(keys) > _KEYS_NAMED else ""
+        return f"it has the keys {', '.join(keys[:_KEYS_NAMED])}{more}" if keys else "it is an empty object"
+    if isinstance(value, list):
+        return f"it is a list of {len(value)}"
+    return f"it is {kind_of(value)}"
+
+
+def _shown(text: str) -> str:
+    return shortened(words_of_page(text) if is_markup(text) else text[:400], 200) or "an empty reply"
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON. Raises `NoReplyError` when that is far too long."""
+    if isinstance(value, str):
+        return value
+    # An expression can name the same part of a reply again and again: what it gives may be far larger than the reply.
+    left, parts = [value], 0
+    length = 0
+    while left:
+        one = left.pop()
+        parts += 1
+        if isinstance(one, Mapping):
+            length += sum(len(str(key)) for key in one)
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            length += len(one)
+        if parts > _MOST_PARTS or length > _LONGEST_TEXT:
+            raise EmptyResponseError(f"a value of more than {_MOST_PARTS:,} parts or {_LONGEST_TEXT:,} characters")
+    return json.dumps(value, ensure_ascii=False)
+
+
+class LineReader:
+    """Reads JSON lines, as `SseReader` reads server-sent events."""
+
+    cut = False  # a line that is cut is no JSON, and whoever reads it says so
+    strange = ""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The lines that `data` completes."""
+        first, *others = data.split(b"\n")
+        self._pieces.append(first)
+        made: list[ServerEvent] = []
+        for line in others:
+            made += self.close()
+            self._pieces.append(line)
+        return made
+
+    def close(self) -> list[ServerEvent]:
+        """The last line, if it has no end."""
+        line = b"".join(self._pieces).decode("utf-8", "replace").strip().removeprefix("\ufeff")
+        self._pieces.clear()
+        return [ServerEvent("", line)] if line else []
+
+
+_SESSIONS = 10_000  # runs whose session is remembered
+
+
+class HttpAgent:
+    """Asks an endpoint once a turn. Failures are `Failed` events of the kinds that `openai` has."""
+
+    options_model = HttpOptions
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = read_options(HttpOptions, setup.name, setup.config)
+        self._connections = Connections()
+        self._secrets = Secrets(setup)
+        self._sessions: OrderedDict[str, Any] = OrderedDict()
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One turn of a run: one request."""
+        try:
+            options = self._options
+            if request.config and request.config != self._setup.config:
+                options = read_options(HttpOptions, self._setup.name, request.config)
+            if request.turn <= 1:
+                self._sessions.pop(request.run, None)  # an attempt that failed had another one
+            made = make_request(options, request, self._sessions.get(request.run))
+            wire = self._wire(options, made, request.config)
+        except AgentevalError as error:
+            yield Failed(RunError.told("bad_request", error.what, error.mend))
+            return
+        except NoWayError as missing:
+            yield missing.failed
+            return
+        redactor = EventRedactor(wire.server.secrets)
+        async with aclosing(self._ask(options, request, made, wire)) as events:
+            async for event in events:
+                for clean in redactor.clean(event):
+                    yield clean
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Whether anybody answers at the address; `thorough` sends a prompt, as a run does."""
+        request = AgentRequest((Message("user", "ping"),), test_id="check", run="check")
+        try:
+            made = make_request(self._options, request, None)
+            wire = self._wire(self._options, made)
+        except AgentevalError as error:
+            return CheckReport(False, error.what, mend=error.mend)
+        except NoWayError as missing:
+            return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
+        return await (self._try(request) if thorough else _knock(wire))
+
+    def release(self, run: str) -> None:
+        """The run is over: its session is forgotten."""
+        self._sessions.pop(run, None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()
+
+    async def _ask(
+        self, options: HttpOptions, request: AgentRequest, made: MadeRequest, wire: HttpClient
+    ) -> AsyncGenerator[AgentEvent, None]:
+        if made.messages != request.messages:
+            yield PromptSent(made.messages)
+        reply = HttpReply(options)
+        reader = {"sse": SseReader, "jsonl": LineReader, "none": None}[options.stream]
+        content = {} if made.content is None else {"content": made.content}
+        asked = wire.ask(
+            "", reply, method=options.method, reader=reader, always_stream=options.stream == "jsonl", **content
+        )
+        async with aclosing(asked) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, Failed):
+                    return
+        yield TurnEnded()
+        yield UsageReported(reply.usage)
+        odd = reply.odd.note()
+        if odd is not None:
+            yield Noted(odd)
+        if request.run and reply.session is not None:
+            self._sessions[request.run] = reply.session
+            while len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+        yield Done(reply.finish_reason or "stop", reply.model)
+
+    async def _try(self, request: AgentRequest) -> CheckReport:
+        began = time.perf_counter()
+        pieces, first, last = 0, None, None
+        async for event in self.run(request):
+            last = event
+            if isinstance(event, TextDelta | ReasoningDelta):
+                pieces += 1
+                first = first or (time.perf_counter() - began) * 1000
+        took = (time.perf_counter() - began) * 1000
+        failed = last if isinstance(last, Failed) else None
+        kind = failed.error.kind if failed is not None else ""
+        words = failed.error.message if failed is not None else ""
+        there = kind not in ("connection", "timeout")
+        steps = [CheckStep("reachable", there, words if not there else "the endpoint answers", took)]
+        refused = kind in ("auth", "permission")
+        key = None if not there or kind == "region" else not refused
+        steps.append(CheckStep("key", key, words if refused else "" if key is None else "the request is taken"))
+        model = last.model if isinstance(last, Done) else ""
+        steps.append(CheckStep("model", True if model else None, model or "the endpoint does not say"))
+        if self._options.stream == "none":
+            steps.append(CheckStep("streams", None, "it is not asked to"))
+        elif failed is not None:
+            steps.append(CheckStep("streams", None if refused or key is None else False, words))
+        else:
+            said = f"{pieces} piece{'' if pieces == 1 else 's'}" + (
+                f"; the first after {first:.0f} ms" if first else ""
+            )
+            steps.append(CheckStep("streams", True, said, first))
+        steps.append(CheckStep("tools", None, "the endpoint calls its own"))
+        if failed is not None:
+            return CheckReport(False, words, took, failed.error.mend, tuple(steps))
+        return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
+
+    def _wire(self, options: HttpOptions, made: MadeRequest, config: Mapping[str, Any] | None = None) -> HttpClient:
+        """The way to the endpoint; `config` is what the options were read from. Raises `NoWayError`."""
+        name = options.api_key_env or ""
+        key = api_key(self._setup, name)
+        headers = {header.lower(): text for header, text in made.headers.items()}
+        if made.content_type and made.content is not None:
+            headers.setdefault("content-type", made.content_type)
+        headers.setdefault("accept", "text/event-stream" if options.stream == "sse" else "*/*")
+        if key:
+            header = options.api_key_header.lower()
+            scheme = options.api_key_scheme
+            if scheme is None:
+                scheme = "Bearer" if header == "authorization" else ""
+            headers[header] = f"{scheme} {key}" if scheme else key
+        filled = options.model_copy(update={"headers": headers, "query": dict(made.query)})
+        return make_client(
+            made.url,
+            key,
+            name,
+            {},
+            options=filled,
+            config=config or self._setup.config,
+            connections=self._connections,
+            secrets=self._secrets,
+            option="url",
+        )
+
+
+async def _knock(wire: HttpClient) -> CheckReport:
+    """Asks what the endpoint takes (OPTIONS): nothing is done by that, and any answer says that it is there."""
+    began = time.perf_counter()
+    _, failed = await wire.request("OPTIONS", "")
+    took = (time.perf_counter() - began) * 1000
+    if failed is not None and failed.error.kind in ("connection", "timeout"):
+        steps = (CheckStep("reachable", False, failed.error.message, took), CheckStep("key", None, "not tried"))
+        return CheckReport(False, failed.error.message, took, failed.error.mend, steps)
+    steps = (
+        CheckStep("reachable", True, f"{wire.server.url} answers", took),
+        CheckStep("key", None, "only a prompt would tell"),
+    )
+    return CheckReport(True, f"{wire.server.url} is there", took, "", steps)

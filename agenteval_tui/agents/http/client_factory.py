@@ -1,0 +1,103 @@
+"""From an agent's options to its server: the key, the headers, and what must not be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.http.client import HttpClient
+from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
+from agenteval_tui.agents.http.errors import ErrorMapper
+from agenteval_tui.agents.network_options import NetworkOptions
+from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.environment import key_from
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+
+class NoWayError(Exception):
+    """There is no key, or the proxy or the certificates that the environment names can't be used. `failed` says it."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error.message)
+        self.failed = failed
+
+
+class Secrets:
+    """What one agent must not repeat. What configuration and environment say is looked up once, not for each run."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._known: tuple[Mapping[str, Any], frozenset[str]] | None = None
+        self._made: tuple[frozenset[str], TranscriptRedactor] = (frozenset(), TranscriptRedactor())
+
+    def of(
+        self, config: Mapping[str, Any], key: str, headers: Mapping[str, str], query: Mapping[str, str], url: str
+    ) -> TranscriptRedactor:
+        """For a request of this configuration, with what was filled into its headers, parameters and address."""
+        if self._known is None or (self._known[0] is not config and self._known[0] != config):
+            setup = self._setup
+            found = {
+                *secrets_of(config, setup.env, setup.base_dir, trusted=setup.trusted),
+                *secrets_of(setup.written, setup.env, setup.base_dir, trusted=setup.trusted),
+            }
+            self._known = config, frozenset(found)
+        sent = secrets_of({"key": key, "headers": headers, "query": query, "url": url}, {})
+        secrets = self._known[1].union(sent)
+        if self._made[0] != secrets:
+            self._made = secrets, TranscriptRedactor(secrets)
+        return self._made[1]
+
+
+def api_key(setup: AgentSetup, name: str) -> str:
+    """The key called `name`, of the environment or the keyring; "" when no key is wanted. Raises `NoWayError`."""
+    try:
+        key = key_from(name, setup.env) or ""
+    except AgentevalError as error:
+        raise NoWayError(ErrorMapper("").told("auth", error.what, error.mend)) from None
+    if name and not key:
+        server = ErrorMapper("")
+        said = f"the environment variable {name} is not set"
+        raise NoWayError(
+            server.failed("auth", ErrorCode.KEY_MISSING, said, f"set {name} to the server's key", variable=name)
+        )
+    return key
+
+
+def make_client(
+    url: str,
+    key: str,
+    key_name: str,
+    headers: Mapping[str, str],
+    *,
+    options: NetworkOptions,
+    config: Mapping[str, Any],
+    connections: Connections,
+    secrets: Secrets,
+    option: str = "base_url",
+    usual: str = "",
+) -> HttpClient:
+    """The way to the server at `url`. The options' own headers come before those that carry the key.
+
+    Raises `NoWayError`.
+    """
+    sent = {name.lower(): value for name, value in options.headers.items()}
+    sent.update({name.lower(): value for name, value in headers.items()})
+    kept = secrets.of(config, key, sent, options.query, url)
+    server = ErrorMapper(without_credentials(url), key_name, kept, option, usual)
+    try:
+        connection = connections.to(url)
+    except AgentevalError as error:
+        raise NoWayError(server.told("connection", error.what, error.mend)) from None
+    return HttpClient(
+        connection.client,
+        url,
+        sent,
+        replace(server, proxy=connection.proxy),
+        options.timeouts,
+        int(options.max_reply_mb * 1_000_000),
+        options.query,
+    )

@@ -1,0 +1,76 @@
+"""Connections to servers: kept between runs, without cookies, redirects or a stranger's certificate."""
+
+from __future__ import annotations
+
+import ssl
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from urllib.parse import urlsplit
+
+import httpx
+
+from agenteval_tui.agents.http.certificates import tls_context
+from agenteval_tui.agents.http.chunk_coalescing import GatheringTransport
+from agenteval_tui.agents.http.proxies import Proxy, proxy_to
+from agenteval_tui.core.quick_dataclass import dataclass
+
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The way to one server: the client, and the proxy that it goes through (None: directly)."""
+
+    client: httpx.AsyncClient
+    proxy: Proxy | None
+
+
+class Connections:
+    """One client for each server, since their settings differ."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Connection] = {}
+        self._tls: ssl.SSLContext | None = None
+
+    def to(self, url: str) -> Connection:
+        """The connections to the server of this address.
+
+        Raises `AgentevalError` where the environment names a proxy or certificates that can't be used.
+        """
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.netloc}"
+        if place not in self._known:
+            proxy = proxy_to(url)
+            secure = self._context() if parts.scheme == "https" else None
+            secure_proxy = self._context() if proxy is not None and proxy.url.startswith("https:") else None
+            client = httpx.AsyncClient(
+                transport=GatheringTransport(
+                    # Loading the machine's certificates takes longer than many a run. Plain HTTP needs none, and
+                    # should TLS be wanted all the same, a context without certificates trusts nobody.
+                    verify=secure or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                    limits=_LIMITS,
+                    proxy=None if proxy is None else httpx.Proxy(proxy.url, ssl_context=secure_proxy),
+                ),
+                trust_env=False,  # what counts of the environment was looked up above
+                follow_redirects=False,  # a redirect would carry the key and the prompt to who knows where
+                # A cookie would tie one run to another.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            )
+            self._known[place] = Connection(client, proxy)
+        return self._known[place]
+
+    async def close(self) -> None:
+        """Close them all."""
+        while self._known:
+            _, known = self._known.popitem()
+            await known.client.aclose()
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = tls_context()
+        return self._tls
+
+
+def without_credentials(url: str) -> str:
+    """The address without a user, a password and a query in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

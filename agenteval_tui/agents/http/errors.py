@@ -1,0 +1,791 @@
+"""What went wrong with a server: one sentence with the true cause, and a remedy. Keys never stand in it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.http.proxies import PAGE, Proxy
+from agenteval_tui.core.timespan import spoken_seconds
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
+
+if TYPE_CHECKING:
+    import httpx
+
+    from agenteval_tui.agents.http.chunk_coalescing import NotHttpError
+
+_LONGEST = 400  # characters of a server's own words that are passed on
+_DEEPEST = 6
+_MARKUP = re.compile(
+    r"\s*(?:<!--.*?-->\s*|<\?xml[^>]*\?>\s*)*<(?:!doctype|html|head|body|title|center|h[1-6]|p|div)\b", re.I | re.S
+)
+_XML = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>.*</\1\s*>\s*$", re.S)
+_WORDS = (
+    "error",
+    "errors",
+    "message",
+    "detail",
+    "error_message",
+    "error_description",
+    "msg",
+    "reason",
+    "title",
+    "fault",
+)
+_CODES = ("code", "type", "status", "error", "reason", "error_code", "object")
+_BESIDE = {*_WORDS, *_CODES, "ok", "success", "status_code", "statusCode", "timestamp", "path", "request_id",
+           "requestId", "trace_id", "traceId", "id", "param", "details", "help", "documentation_url"}  # fmt: skip
+_UNSEEN = {"script", "style", "noscript", "template", "svg"}
+
+
+def words_in(body: str) -> str:
+    """The server's own words in an error's body: the message in its JSON, the title of its page, else its text."""
+    if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own
+        lines = [line for line in body.splitlines() if line.startswith("data:")]
+        body = lines[0].removeprefix("data:").strip() if lines else body
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return shortened(words_of_page(body) if is_markup(body) else body)
+    for _ in range(_DEEPEST):
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, Mapping):
+            break
+        value = next((value[key] for key in _WORDS if _says(value.get(key))), _left_of(value))
+    if isinstance(value, str) and is_markup(value):
+        value = words_of_page(value)
+    return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+
+
+def codes_in(body: str) -> frozenset[str]:
+    """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(_codes(value, 0))
+
+
+def is_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object that was sent as a reply says of itself that it is an error."""
+    signs = (value.get("object"), value.get("type"), value.get("status"))
+    if any(sign in ("error", "failed", "failure") for sign in signs if isinstance(sign, str)):
+        return True
+    if value.get("success") is False or value.get("ok") is False:
+        return True
+    return any(_says(value.get(key)) or value.get(key) is True for key in ("error", "errors", "fault"))
+
+
+def is_only_an_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object says that it is an error and holds nothing that could be an answer."""
+    return is_error(value) and set(value) <= _BESIDE
+
+
+def error_in(value: Mapping[str, Any]) -> Any:
+    """The error in such an object: what says most."""
+    return next((value[key] for key in ("error", "errors", "fault") if _says(value.get(key))), value)
+
+
+def is_markup(text: str) -> bool:
+    """Whether a text is a page of HTML, or XML."""
+    start = text[:20_000]
+    return _MARKUP.match(start) is not None or (start.lstrip()[:1] == "<" and _XML.match(start) is not None)
+
+
+def words_of_page(text: str) -> str:
+    """A page as one line: its title and its first heading, else the text that a reader would see."""
+    page = _Page()
+    page.feed(text[:64_000])
+    page.close()
+    title, heading = (" ".join("".join(one).split()) for one in (page.title, page.heading))
+    said = (
+        title
+        if not heading or heading.casefold() in title.casefold()
+        else heading
+        if not title
+        else f"{title}: {heading}"
+    )
+    return said or " ".join("".join(page.text).split()) or "a page without any text"
+
+
+def text_of_page(text: str) -> str:
+    """All that a reader of a page would see, as one line."""
+    page = _Page()
+    page.feed(text[:64_000])
+    page.close()
+    return " ".join("".join([*page.title, " ", *page.text]).split())
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """A text as one line that is not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _says(value: Any) -> bool:
+    return isinstance(value, str | Mapping | list) and bool(value)
+
+
+def _left_of(value: Mapping[str, Any]) -> Any:
+    """An object without words that are known: itself, if there is anything in it."""
+    return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
+
+
+def _codes(value: Any, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for one in value[:20]:
+            yield from _codes(one, depth + 1)
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            if key in _CODES and isinstance(one, str | int) and not isinstance(one, bool):
+                yield str(one)[:200].lower()
+            elif isinstance(one, Mapping | list):
+                yield from _codes(one, depth + 1)
+
+
+class _Page(HTMLParser):
+    """Gathers a page's title, its first heading and its text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title: list[str] = []
+        self.heading: list[str] = []
+        self.text: list[str] = []
+        self._in = ""
+        self._unseen = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if self._unseen:
+            return
+        if tag in _UNSEEN:
+            self._unseen = tag
+        elif (tag == "title" and not self.title) or (tag in ("h1", "h2") and not self.heading):
+            self._in = tag
+        self.text.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._unseen:
+            self._unseen = ""
+        if tag == self._in:
+            self._in = ""
+        self.text.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if self._unseen:
+            return
+        if self._in:
+            (self.title if self._in == "title" else self.heading).append(data)
+        if self._in != "title":
+            self.text.append(data)
+
+
+Cause = TypeVar("Cause", bound=BaseException)
+
+_LONGEST_WAIT_S = 1e9  # what is longer is no time
+_NOTED_WAIT_S = 60.0  # a remedy names waits from here on
+_CAUSES = 20  # exceptions behind an exception that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMapper:
+    """What an error may say of the server: its address, the name of the key's variable, and what it must not say.
+
+    `option` is the agent's option that holds the address; `usual` what that usually looks like. `proxy`: what stands
+    between.
+    """
+
+    url: str
+    key_env: str = ""
+    secrets: TranscriptRedactor = NOTHING
+    option: str = "base_url"
+    usual: str = " (it usually ends with /v1)"
+    proxy: Proxy | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is spoken to with TLS."""
+        return self.url.startswith("https:")
+
+    def clean(self, text: str) -> str:
+        """`text` without the secrets."""
+        return self.secrets.text(text)
+
+    def failed(
+        self,
+        kind: str,
+        code: ErrorCode,
+        said: str,
+        mend: str = "",
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
+    ) -> Failed:
+        """The failure, with the secrets taken out of it. Its sentence is ours alone: the code and fields say it all."""
+        return Failed(RunError(kind, self.clean(said), self.clean(mend), code, fields), retry, retry_after_s)
+
+    def told(
+        self,
+        kind: str,
+        said: str,
+        mend: str = "",
+        code: ErrorCode = ErrorCode.TOLD,
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
+    ) -> Failed:
+        """The same where words of the server, or of a library, stand in the sentence."""
+        error = RunError.told(kind, self.clean(said), self.clean(mend), code, **fields)
+        return Failed(error, retry, retry_after_s)
+
+    def answered(
+        self,
+        kind: str,
+        code: ErrorCode,
+        said: str,
+        words: str,
+        mend: str,
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
+    ) -> Failed:
+        """The failure for an answer with `words` of the server's behind our own, or with none."""
+        if words:
+            return self.told(kind, f"{said}{words}", mend, code, retry=retry, retry_after_s=retry_after_s, **fields)
+        return self.failed(kind, code, said, mend, retry=retry, retry_after_s=retry_after_s, **fields)
+
+
+def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], body: str) -> Failed:
+    """The failure for a reply whose status is not 200."""
+    if 300 <= status < 400:
+        place = headers.get("location", "another place")
+        return server.failed(
+            "bad_request",
+            ErrorCode.REDIRECT,
+            f"{server.url} redirects to {place}",
+            f"set `{server.option}` to where it leads",
+        )
+    said = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
+    words = f": {said}" if said else ""
+    if status == 407:
+        return _proxy_wants_a_password(server)
+    if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
+        return _http_to_tls(server, words)
+    kind, retry = _kind_of_status(status, body)
+    if kind in _REFUSED:
+        return _refused(server, kind, status, words, page=is_markup(body))
+    wait = retry_after_s(headers) if retry else None
+    through = f" through {server.proxy.named}" if server.proxy is not None and status in (502, 503, 504) else ""
+    mend = _remedy(server, kind, status, wait)
+    if through:
+        mend = f"the server or the proxy failed: {mend}; {PAGE}"
+    said = f"{server.url} answered {status}{through}"
+    return server.answered(kind, ErrorCode.STATUS, said, words, mend, retry=retry, retry_after_s=wait, status=status)
+
+
+def from_reply(server: ErrorMapper, error: Any) -> Failed:
+    """The failure for an error object that came in a reply with status 200, also in the midst of a stream."""
+    body = json.dumps(error if _is_whole(error) else {"error": error}, ensure_ascii=False, default=str)
+    said = words_in(server.clean(body)) or "no reason given"
+    status = _status_in(error)
+    kind, retry = _kind_of_status(status, body)
+    if kind in _REFUSED:
+        return _refused(server, kind, status, f": {said}")
+    mend = _remedy(server, kind, status, None)
+    return server.told(kind, f"{server.url} answered with an error: {said}", mend, retry=retry)
+
+
+def from_exception(server: ErrorMapper, error: Exception) -> Failed:
+    """The failure for an exception of httpx."""
+    import httpx
+
+    from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
+
+    said = " ".join((str(error) or type(error).__name__).split())
+    strange = _behind(error, NotHttpError)
+    if strange is not None:
+        return _not_http(server, strange)
+    certificate = _behind(error, ssl.SSLCertVerificationError)
+    if certificate is not None:
+        return _not_trusted(server, certificate)
+    tls = _behind(error, ssl.SSLError)
+    if tls is not None and (isinstance(error, httpx.ConnectError) or tls.reason in _WANTS_CERTIFICATE):
+        return _broken_tls(server, tls)
+    if isinstance(error, httpx.ProxyError):
+        return _proxy_refused(server, error)
+    if isinstance(error, httpx.ConnectTimeout):
+        if server.proxy is not None:
+            return _dead_proxy(server, "no_answer", kind="timeout")
+        return server.failed(
+            "timeout",
+            ErrorCode.CONNECT_TIMEOUT,
+            f"no connection to {server.url} in time",
+            f"check `{server.option}`, and whether a firewall or a proxy stands between; or raise `timeouts.connect`",
+            retry=True,
+        )
+    if isinstance(error, httpx.TimeoutException):
+        return server.failed(
+            "timeout",
+            ErrorCode.REQUEST_TIMEOUT,
+            f"{server.url} did not take the request in time",
+            "raise `timeouts.silence`",
+            retry=True,
+        )
+    if isinstance(error, httpx.ConnectError):
+        why = _why_no_connection(error)
+        if server.proxy is not None:
+            return _dead_proxy(server, why, said)
+        mend = f"is the server running? check `{server.option}`"
+        if not why:
+            return server.told("connection", f"no connection to {server.url}: {said}", mend, retry=True)
+        said = f"no connection to {server.url}: {_NO_CONNECTION[why]}"
+        return server.failed("connection", ErrorCode.NO_CONNECTION, said, mend, retry=True, why=why)
+    silent = _behind(error, NoAnswerBytesError)
+    if silent is not None and silent.tunnel and server.proxy is not None:
+        return _dead_proxy(server, "closed_without_answer")
+    if silent is not None:
+        through = f" through {server.proxy.named}" if server.proxy is not None else ""
+        more = "" if server.secure else ", and use https:// if the port speaks TLS"
+        return server.failed(
+            "connection",
+            ErrorCode.CLOSED_WITHOUT_ANSWER,
+            f"{server.url} closed the connection without an answer{through}",
+            f"try again; if it stays so, check the port in `{server.option}`{more}",
+            retry=True,
+        )
+    if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
+        return server.told(
+            "protocol",
+            f"{server.url} answered in broken HTTP: {shortened(said, 200)}",
+            "mend the server, or the proxy between; its headers or its body contradict HTTP",
+        )
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
+        return broken_off(server)
+    if isinstance(error, httpx.DecodingError):
+        return undecodable(server, f"it does not decompress ({said})")
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return server.told("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
+    return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
+
+
+def broken_off(server: ErrorMapper) -> Failed:
+    """The failure for a stream that ended before its answer did."""
+    return server.failed(
+        "connection",
+        ErrorCode.CUT_OFF,
+        f"{server.url} closed the connection in the midst of the answer",
+        "try again; if it stays so, look at the server's log and at what stands between (proxies, time limits)",
+        retry=True,
+    )
+
+
+def undecodable(server: ErrorMapper, why: str) -> Failed:
+    """The failure for an answer whose compression can't be undone. None was asked for."""
+    return server.told(
+        "protocol",
+        f"the answer of {server.url} can't be read: {why}",
+        "switch compression off at the server or the proxy between: no compression was asked for",
+    )
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long the server asks to wait: `Retry-After` in seconds or as a date, or `retry-after-ms`."""
+    in_ms = _positive(headers.get("retry-after-ms"))
+    if in_ms is not None:
+        return min(in_ms / 1000, _LONGEST_WAIT_S)
+    given = headers.get("retry-after")
+    if given is None:
+        return None
+    seconds = _positive(given)
+    if seconds is None:
+        try:
+            seconds = max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return min(seconds, _LONGEST_WAIT_S)
+
+
+def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
+    """The exception of this kind among those that led to `error`."""
+    seen: list[BaseException] = []
+    left: list[BaseException] = [error]
+    while left and len(seen) < _CAUSES:
+        one = left.pop()
+        if isinstance(one, kind):
+            return one
+        if one in seen:
+            continue
+        seen.append(one)
+        if isinstance(one, BaseExceptionGroup):
+            left.extend(one.exceptions)
+        left.extend(cause for cause in (one.__context__, one.__cause__) if cause is not None)
+    return None
+
+
+# The connection and what it is made of.
+
+
+_NO_CONNECTION = {
+    "lookup_failed": "the host's name can't be looked up",
+    "unknown_host": "there is no such host",
+    "refused": "nobody listens there",
+    "no_route": "no network leads there",
+    "closed": "the connection was closed at once",
+    # Of a proxy.
+    "no_answer": "it does not answer",
+    "closed_without_answer": "it closed the connection without an answer",
+}
+
+
+def _why_no_connection(error: Exception) -> str:
+    """A key of `_NO_CONNECTION`; "" where the exception says more than we know."""
+    lookup = _behind(error, socket.gaierror)
+    if lookup is not None:
+        unsure = lookup.errno == socket.EAI_AGAIN
+        return "lookup_failed" if unsure else "unknown_host"
+    if _behind(error, ConnectionRefusedError) is not None:
+        return "refused"
+    numbers = {one.errno for one in [_behind(error, OSError)] if one is not None}
+    if numbers & {errno.ENETUNREACH, errno.EHOSTUNREACH}:
+        return "no_route"
+    if _behind(error, ConnectionError) is not None:
+        return "closed"
+    return ""
+
+
+def _dead_proxy(server: ErrorMapper, why: str, said: str = "", kind: str = "connection") -> Failed:
+    """`why`: a key of `_NO_CONNECTION`, or "" where only the library's words say it."""
+    proxy = server.proxy
+    assert proxy is not None
+    mend = f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}"
+    if not why:
+        return server.told(kind, f"no connection to {proxy.named}: {said}", mend, retry=True)
+    said = f"no connection to {proxy.named}: {_NO_CONNECTION[why]}"
+    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, said, mend, retry=True, why=why)
+
+
+def _proxy_wants_a_password(server: ErrorMapper) -> Failed:
+    if server.proxy is None:
+        return server.failed(
+            "connection",
+            ErrorCode.PROXY_PASSWORD,
+            f"{server.url} answered 407: it is a proxy, and wants a name and a password",
+            f"check `{server.option}`; {PAGE}",
+        )
+    return server.failed(
+        "connection",
+        ErrorCode.PROXY_PASSWORD,
+        f"{server.proxy.named} wants a name and a password (407)",
+        f"write them into {server.proxy.variable}, like http://name:password@proxy.example:3128; {PAGE}",
+    )
+
+
+def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
+    """The proxy answered, and did not lead to the server."""
+    said = " ".join(str(error).split())
+    if server.proxy is None:
+        return server.told("connection", f"a proxy does not lead to {server.url}: {said}", PAGE)
+    found = _STATUS_LINE.match(str(error))
+    status = int(found[1]) if found is not None else 0
+    if status == 407:
+        return _proxy_wants_a_password(server)
+    return server.told(
+        "connection",
+        f"{server.proxy.named} does not lead to {server.url}: {shortened(said, 200) or 'no reason given'}",
+        f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
+        retry=status == 0 or status >= 500,
+    )
+
+
+def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
+    what = next((words for sign, words in _PROTOCOLS if sign.match(error.began)), "something that is not HTTP")
+    if server.proxy is not None and (error.tunnel or not server.secure):
+        said = f"{server.proxy.named} does not speak HTTP: it sent {what}"
+        return server.failed(
+            "connection", ErrorCode.NOT_HTTP, said, f"check the port in {server.proxy.variable}; {PAGE}"
+        )
+    if what == _TLS:
+        return _http_to_tls(server, "")
+    return server.failed(
+        "connection",
+        ErrorCode.NOT_HTTP,
+        f"{server.url} does not speak HTTP: the port sent {what}",
+        f"check the port in `{server.option}`",
+    )
+
+
+def _http_to_tls(server: ErrorMapper, words: str) -> Failed:
+    said = f"{server.url} expects TLS on this port, and was asked in plain HTTP"
+    return server.answered("connection", ErrorCode.TLS_EXPECTED, said, words, f"write https:// in `{server.option}`")
+
+
+def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
+    closed = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+    reason = "the connection was closed" if closed else (error.reason or "").replace("_", " ").lower()
+    if error.reason in _NO_TLS:
+        return server.failed(
+            "connection",
+            ErrorCode.NO_TLS,
+            f"{server.url} does not speak TLS on this port",
+            f"check the port in `{server.option}`; write http:// if the server speaks plain HTTP",
+        )
+    wants = error.reason in _WANTS_CERTIFICATE
+    mend = "check which versions of TLS and which host names the server takes"
+    if wants:
+        mend = "the server wants a certificate of the client, which agenteval does not send"
+    why = f": {reason}" if reason else ""
+    if closed:
+        mend = f"try again; check the port in `{server.option}`"
+    said = f"the TLS handshake with {server.url} failed{why}"
+    return server.told("connection", said, f"{mend}; {PAGE}", retry=closed)
+
+
+def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Failed:
+    from agenteval_tui.agents.http.certificates import named_source
+
+    said = f"the certificate of {server.url} "
+    code = error.verify_code
+    variable, place = named_source()
+    if code in (_EXPIRED, _NOT_YET):
+        said += "has expired" if code == _EXPIRED else "is not valid yet"
+        mend, why = f"renew it at the server, or set this machine's clock; {PAGE}", _CERTIFICATES[code]
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=why)
+    if code in _OTHER_HOST:
+        said += "was made for another host"
+        mend = f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why="other_host")
+    if code == _SELF_SIGNED:
+        said += "is self-signed, and not trusted here"
+    elif code in _UNKNOWN_AUTHORITY:
+        said += "was signed by an authority that is not trusted here"
+    else:
+        said += f"is not trusted: {error.verify_message}"
+    what = "it" if code == _SELF_SIGNED else "the authority's certificate"
+    mend = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
+    if variable:
+        mend = f"add {what} to what {variable} names ({place[:200]}); {PAGE}"
+    if code in _CERTIFICATES:
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=_CERTIFICATES[code])
+    return server.told("connection", said, mend, ErrorCode.CERTIFICATE, why="untrusted")
+
+
+_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
+_UNKNOWN_AUTHORITY = (2, 19, 20, 21)
+_CERTIFICATES = {
+    _EXPIRED: "expired",
+    _NOT_YET: "not_yet_valid",
+    _SELF_SIGNED: "self_signed",
+    **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
+}
+_OTHER_HOST = (62, 64)
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
+           "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
+_WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
+_STATUS_LINE = re.compile(r"\s*(\d{3})\b")
+_TLS = "TLS"
+_PROTOCOLS: Iterable[tuple[re.Pattern[bytes], str]] = tuple(
+    (re.compile(sign, re.DOTALL | re.IGNORECASE), words)
+    for sign, words in (
+        (rb"[\x14-\x17]\x03[\x00-\x04]", _TLS),
+        (rb"SSH-", "the greeting of an SSH server"),
+        (rb"220[ -][^\r\n]*FTP", "the greeting of an FTP server"),
+        (rb"[245]\d\d[ -]", "the greeting of a mail server (SMTP)"),
+        (rb"\* (?:OK|BYE|PREAUTH)", "the greeting of a mail server (IMAP)"),
+        (rb"\+OK", "the greeting of a mail server (POP3)"),
+        (rb"-(?:ERR|DENIED|NOAUTH)", "an answer of Redis"),
+        (rb"RFB \d", "the greeting of a VNC server"),
+        (rb"...\x00[\x09\x0a\xff]", "the greeting of a MySQL server"),
+        (rb"\x00\x00.[\x04\x07]", "HTTP/2 (is it a gRPC server?)"),
+        (rb"AMQP", "the greeting of an AMQP server"),
+    )
+)
+_HTTP_TO_TLS = re.compile(
+    r"plain HTTP request was sent to HTTPS|HTTP request to an HTTPS|speaking plain HTTP to an SSL|"
+    r"requires TLS|combination of host and port requires TLS",
+    re.IGNORECASE,
+)
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether the parser found the answer wrong, and not only its end missing."""
+    text = str(error)
+    return "closed connection" not in text and "disconnected" not in text
+
+
+# What a server says itself.
+
+_REFUSED = ("auth", "permission", "region")
+_REGION_CODES = (
+    "unsupported_country",
+    "unsupported_region",
+    "country",
+    "geo_block",
+    "geoblock",
+    "unsupported_location",
+)
+_KEY_CODES = ("invalid_api_key", "api_key_invalid", "authentication_error", "invalid_authentication", "unauthenticated",
+              "incorrect_api_key", "invalid_token", "expired_token", "missing_api_key", "no_api_key")  # fmt: skip
+_SCOPE_CODES = ("insufficient_permission", "missing_scope", "insufficient_scope", "permission_denied")
+_PLACE = r"(?:countr(?:y|ies)|regions?|territor(?:y|ies)|locations?|geograph\w*)"
+_NOT_HERE = (
+    r"(?:not (?:supported|available|allowed|permitted|served)|n[o']t available|unsupported|unavailable|blocked|banned|"
+    r"restricted|forbidden|denied|prohibited)"
+)
+_BY_PLACE = re.compile(rf"\b{_PLACE}\b[^.]{{0,80}}\b{_NOT_HERE}|\b{_NOT_HERE}\b[^.]{{0,80}}\b{_PLACE}\b", re.IGNORECASE)
+_KEY = r"(?:api[ _-]?keys?|(?:access |auth\w* |bearer )?tokens?|credentials?|keys?)"
+_WRONG = r"(?:invalid|incorrect|wrong|bad|expired|revoked|missing|unknown|malformed|unrecogni[sz]ed|disabled|no valid)"
+_BAD_KEY = re.compile(
+    rf"\b{_WRONG}\W+(?:\w+\W+){{0,2}}{_KEY}\b|"
+    rf"\b{_KEY}\b\W+(?:\w+\W+){{0,3}}(?:{_WRONG}|not (?:valid|found|provided|set))\b",
+    re.IGNORECASE,
+)
+_BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
+
+
+def _refusal(status: int, body: str) -> str:
+    """Why a request was refused (401, 403, 451, some 400): "auth", "permission", "region"; "" where it says none."""
+    codes = codes_in(body)
+    text = text_of_page(body) if is_markup(body) else words_in(body)
+
+    def one_of(signs: Iterable[str]) -> bool:
+        return any(sign in code for code in codes for sign in signs)
+
+    if one_of(_REGION_CODES) or (status != 401 and _BY_PLACE.search(text)):
+        return "region" if status in (400, 401, 403, 451) else ""
+    if one_of(_KEY_CODES) and not _BAD_SCOPE.search(text):
+        return "auth"
+    if status == 400:
+        return ""
+    if one_of(_SCOPE_CODES) or _BAD_SCOPE.search(text):
+        return "permission"
+    if status == 403:
+        return "auth" if _BAD_KEY.search(text) else "permission"
+    return "region" if status == 451 else "auth"
+
+
+def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: bool = False) -> Failed:
+    named = server.key_env
+    if kind == "region":
+        return server.answered(
+            kind,
+            ErrorCode.REGION,
+            f"{server.url} does not serve the country or region that the request comes from ({status})",
+            words,
+            "it is not the key: ask from a place that is served (a proxy leads elsewhere too), or use another server; "
+            + PAGE,
+        )
+    if kind == "permission":
+        said = f"{server.url} refused the request ({status}): no permission"
+        if page:
+            mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
+        elif named:
+            mend = f"the key in {named} was not called wrong: give it the right to use this model or project"
+        else:
+            mend = "if the server wants a key, name its environment variable with `api_key_env`; else ask for the right"
+        return server.answered(kind, ErrorCode.NO_PERMISSION, said, words, mend)
+    if named:
+        said, mend = (
+            f"{server.url} refused the key ({status})",
+            f"set the environment variable {named} to a key that it takes",
+        )
+    else:
+        said = f"{server.url} refused the key, or wants one ({status})"
+        mend = "name the environment variable that holds the key with `api_key_env`"
+    return server.answered("auth", ErrorCode.KEY_REFUSED, said, words, mend)
+
+
+def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
+    """(kind of error, whether another attempt may help)."""
+    if status in (400, 401, 403, 451):
+        kind = _refusal(status, body)
+        return (kind, False) if kind else ("bad_request", False)
+    if status == 408:
+        return "timeout", True
+    if status == 409:
+        return "server", True
+    if status == 429:
+        # Out of money is no matter of waiting.
+        return ("bad_request", False) if "insufficient_quota" in body else ("rate_limit", True)
+    return ("server", True) if status >= 500 else ("bad_request", False)
+
+
+def _remedy(server: ErrorMapper, kind: str, status: int, wait_s: float | None) -> str:
+    if kind == "rate_limit":
+        if wait_s is not None and wait_s >= _NOTED_WAIT_S:
+            return f"wait {spoken_seconds(wait_s)}, as the server asks, or raise the limit at the provider"
+        return "lower `concurrency`, or wait"
+    if kind == "server":
+        asked = f" in {spoken_seconds(wait_s)}" if wait_s is not None and wait_s >= _NOTED_WAIT_S else ""
+        return f"the server's fault: try again{asked}, look at its log"
+    if kind == "timeout":
+        return "try again"
+    if status in (404, 405):
+        return f"check `{server.option}`{server.usual}" + (" and `model`" if server.option == "base_url" else "")
+    if status in (402, 429):
+        return "check the account's quota"
+    if status == 413:
+        return "shorten the prompt or the tools: the server takes no request of this size"
+    return "check the options of the agent"
+
+
+def _is_whole(error: Any) -> bool:
+    return isinstance(error, Mapping) and "error" in error
+
+
+def _status_in(error: Any) -> int:
+    """The status that an error object stands for."""
+    if not isinstance(error, Mapping):
+        return 400
+    for key in ("status_code", "statusCode", "status", "code"):
+        value = error.get(key)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:4])
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
+            return value
+    codes = " ".join(str(error.get(key, "")) for key in ("type", "code", "status")).lower()
+    return next((status for sign, status in _STATUSES if sign in codes), 400)
+
+
+# What stands in an error's `type` or `code`, and the status that it would have had.
+_STATUSES: Iterable[tuple[str, int]] = (
+    ("rate_limit", 429),
+    ("resource_exhausted", 429),
+    ("too_many_requests", 429),
+    ("authentication", 401),
+    ("unauthenticated", 401),
+    ("permission", 403),
+    ("unsupported_country", 403),
+    ("api_key", 401),
+    ("server_error", 500),
+    ("internalservererror", 500),
+    ("api_error", 500),
+    ("overloaded", 529),
+    ("unavailable", 503),
+    ("timeout_error", 504),
+)
+
+
+def _positive(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None

@@ -1,0 +1,178 @@
+"""The options of the kind `http`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agenteval_tui.agents.network_options import NetworkOptions
+
+_LONGEST_PATH = 1_000  # characters of a JMESPath expression
+_MARKS = ("{{", "{%", "{#")
+
+
+class CallPaths(BaseModel):
+    """Where things are in each object of `tool_calls`, as JMESPath."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(default="name || function.name", description="The tool's name.")
+    arguments: str = Field(
+        default="arguments || args || input || function.arguments",
+        description="Its arguments: an object or its JSON text.",
+    )
+    result: str = Field(default="result || output", description="What the tool gave.")
+    id: str = Field(default="id || call_id", description="The call's id.")
+    error: str = Field(
+        default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
+    )
+
+
+class ResultPaths(BaseModel):
+    """Where things are in each object of `tool_results`, as JMESPath."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: str = Field(
+        default="id || call_id || tool_call_id || tool_use_id",
+        description="The id of the call. Without one it is the oldest call of that name, or of any, without a result.",
+    )
+    name: str = Field(default="name || tool", description="The tool's name.")
+    result: str = Field(default="result || output || content", description="What the tool gave.")
+    error: str = Field(
+        default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
+    )
+
+
+class UsagePaths(BaseModel):
+    """Where the figures of `usage` are in the whole reply, as JMESPath."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    input: str = Field(
+        default="usage.input_tokens || usage.prompt_tokens", description="Tokens that went in, cached ones included."
+    )
+    output: str = Field(default="usage.output_tokens || usage.completion_tokens", description="Tokens that came out.")
+    cached: str | None = Field(default=None, description="Tokens that came from a cache.")
+    reasoning: str | None = Field(default=None, description="Tokens of thinking.")
+    cost: str | None = Field(default=None, description="US dollars.")
+
+
+class HttpOptions(NetworkOptions):
+    """Any endpoint that takes JSON: a request made of templates, and JMESPath to find what is in the reply."""
+
+    url: str = Field(description="The address. Its path and query may hold templates; their values are escaped.")
+    method: Literal["POST", "PUT", "PATCH", "GET"] = Field("POST", description="The HTTP method.")
+    api_key_header: str = Field("authorization", description="The header that carries the key.")
+    api_key_scheme: str | None = Field(
+        None, description="The word before the key. Default: Bearer in `authorization`, none in other headers."
+    )
+    body: Any = Field(
+        default_factory=lambda: {"prompt": "{{ prompt }}"},
+        description="The request's JSON, with templates in its texts; a text that is one `{{ expression }}` keeps the "
+        "value's type. A text instead of an object is sent as plain text. null: no body.",
+    )
+    answer: str | None = Field(
+        None, description="JMESPath of the answer. Without it the reply's text is the answer as it is."
+    )
+    reasoning: str | None = Field(None, description="JMESPath of the thinking.")
+    tool_calls: str | None = Field(None, description="JMESPath of a list of the calls that the endpoint made itself.")
+    tool_call: CallPaths = Field(default_factory=CallPaths, description="Where things are in each of those.")
+    tool_results: str | None = Field(
+        None,
+        description="JMESPath of a list of results, where they come apart from the calls: in events or in a list of "
+        "their own.",
+    )
+    tool_result: ResultPaths = Field(default_factory=ResultPaths, description="Where things are in each of those.")
+    usage: UsagePaths = Field(default_factory=UsagePaths, description="Where the tokens and the cost are.")
+    model: str | None = Field(None, description="JMESPath of the model's name.")
+    finish_reason: str | None = Field(None, description="JMESPath of why the answer ended.")
+    error: str | None = Field(None, description="JMESPath of an error in a reply with status 200.")
+    session: str | None = Field(
+        None, description="JMESPath of a value that the templates of later turns have as `session`."
+    )
+    stream: Literal["none", "sse", "jsonl"] = Field("none", description="Whether the reply comes in pieces, and how.")
+    delta: str | None = Field(
+        None,
+        description="JMESPath of more text in each event of a stream. Without it, an event that is no JSON is text.",
+    )
+    done: str = Field("[DONE]", description="The data, or the name, of the event that ends a stream.")
+
+    @model_validator(mode="after")
+    def _right_address(self) -> Self:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"`url` must begin with http:// or https:// and a host, not {self.url[:60]!r}")
+        if any(mark in parts.netloc for mark in _MARKS):
+            raise ValueError("the host in `url` can't be a template: nothing that is sent may choose where it goes")
+        return self
+
+    @model_validator(mode="after")
+    def _right_expressions(self) -> Self:
+        from agenteval_tui.grading.json_paths import PathError, compile_path
+
+        for name, text in self.paths().items():
+            if len(text) > _LONGEST_PATH:
+                raise ValueError(f"`{name}` is longer than {_LONGEST_PATH} characters")
+            try:
+                compile_path(text)
+            except PathError as error:
+                raise ValueError(f"`{name}`: {error.message} (character {error.position + 1})") from None
+        if self.delta is not None and self.stream == "none":
+            raise ValueError("`delta` needs `stream: sse` or `stream: jsonl`")
+        return self
+
+    @model_validator(mode="after")
+    def _right_templates(self) -> Self:
+        from agenteval_tui.suites.templates import template_problems
+
+        for name, text in self.templates():
+            problems = template_problems(text, _KNOWN)
+            if problems:
+                hint = f" ({problems[0].fix})" if problems[0].fix else ""
+                raise ValueError(f"`{name}`: {problems[0].message}{hint}")
+        return self
+
+    def paths(self) -> dict[str, str]:
+        """Every JMESPath expression by its option."""
+        own = (
+            "answer",
+            "reasoning",
+            "tool_calls",
+            "tool_results",
+            "model",
+            "finish_reason",
+            "error",
+            "session",
+            "delta",
+        )
+        found: dict[str, str | None] = {name: getattr(self, name) for name in own}
+        for group in ("tool_call", "tool_result", "usage"):
+            nested: BaseModel = getattr(self, group)
+            found.update({f"{group}.{name}": getattr(nested, name) for name in type(nested).model_fields})
+        return {name: text for name, text in found.items() if text is not None}
+
+    def templates(self) -> list[tuple[str, str]]:
+        """Every text that may be a template, with its option."""
+        found = [("url", self.url)]
+        found += [(f"headers.{name}", text) for name, text in self.headers.items()]
+        found += [(f"query.{name}", text) for name, text in self.query.items()]
+        return found + _texts("body", self.body)
+
+
+# What a template may name.
+_KNOWN = (
+    *("prompt", "messages", "system", "turn", "run", "test", "repetition", "seed", "context", "variables", "session"),
+)
+
+
+def _texts(place: str, value: Any) -> list[tuple[str, str]]:
+    if isinstance(value, str):
+        return [(place, value)]
+    if isinstance(value, dict):
+        return [one for key, inner in value.items() for one in _texts(f"{place}.{key}", inner)]
+    if isinstance(value, list):
+        return [one for number, inner in enumerate(value) for one in _texts(f"{place}.{number}", inner)]
+    return []

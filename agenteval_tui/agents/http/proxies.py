@@ -1,0 +1,133 @@
+"""The proxies that the environment names: which one leads to a server, and which variable says so."""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import os
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+
+PAGE = "see docs/network.md"
+_SCHEMES = ("http", "https", "socks5", "socks5h")
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """The way through a proxy. `url` may hold a password; `address` is the same without one. `variable` names it."""
+
+    url: str
+    address: str
+    variable: str
+
+    @property
+    def named(self) -> str:
+        """What is said of it."""
+        return f"the proxy {self.address} (from {self.variable})"
+
+
+def proxy_to(url: str) -> Proxy | None:
+    """The proxy for the server of an address; None: there is none to be used. Servers of this machine need none.
+
+    `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` count, in small letters before large ones. Raises
+    `AgentevalError` where a variable holds no proxy that can be used.
+    """
+    target = urlsplit(url)
+    host = target.hostname or ""
+    known = getproxies()
+    scheme = next((one for one in (target.scheme, "all") if known.get(one)), None)
+    if scheme is None or is_local(host) or _excepted(host, _port(target), known.get("no", "")):
+        return None
+    given = known[scheme].strip()
+    variable = _variable(scheme, known[scheme])
+    whole = given if "://" in given else f"http://{given}"
+    try:
+        parts = urlsplit(whole)
+        address = f"{parts.scheme.lower()}://{_bare(parts)}"
+    except ValueError:
+        parts, address = SplitResult("http", "", "", "", ""), ""
+    if not parts.hostname:
+        raise AgentevalError(
+            f"{variable} holds no address of a proxy", mend=f"write it like http://proxy.example:3128, {PAGE}"
+        )
+    if parts.scheme.lower() not in _SCHEMES:
+        raise AgentevalError(
+            f"the proxy in {variable} can't be used: its address begins with {parts.scheme[:20]}://",
+            mend=f"use http://, https://, socks5:// or socks5h://, {PAGE}",
+        )
+    if parts.scheme.lower().startswith("socks"):
+        try:
+            importlib.import_module("socksio")
+        except ImportError:
+            raise AgentevalError(
+                f"the SOCKS proxy in {variable} needs the extra `socks` of agenteval-tui",
+                mend=f"pip install 'agenteval-tui[socks]', or unset {variable}; {PAGE}",
+            ) from None
+    # The path and the query of a proxy's address mean nothing.
+    return Proxy(
+        parts._replace(scheme=parts.scheme.lower(), path="", query="", fragment="").geturl(), address, variable
+    )
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host.rstrip(".").lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _excepted(host: str, port: int, no_proxy: str) -> bool:
+    """Whether `NO_PROXY` names the host: a host and all below it, `.domain`, `*.domain`, an address, a network
+    (10.0.0.0/8), each also with a port; or `*`."""
+    name = host.rstrip(".").lower()
+    for entry in (one.strip().lower() for part in no_proxy.split(",") for one in part.split()):
+        one = entry.partition("://")[2] or entry
+        if one == "*" or _same_address(name, one.strip("[]")):
+            return True
+        bare, colon, last = one.rpartition(":")
+        if colon and last.isdigit() and (bare.startswith("[") or ":" not in bare):
+            if int(last) != port:
+                continue
+            one = bare
+        if _same_address(name, one.strip("[]")):
+            return True
+        domain = one.removeprefix("*").strip(".")
+        if domain and (name == domain or name.endswith(f".{domain}")):
+            return True
+    return False
+
+
+def _same_address(host: str, entry: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return False
+
+
+def _port(target: SplitResult) -> int:
+    try:
+        return target.port or (443 if target.scheme == "https" else 80)
+    except ValueError:  # the request will say so
+        return 0
+
+
+def _bare(parts: SplitResult) -> str:
+    """Host and port. Raises `ValueError` where the port is none."""
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    return shown if parts.port is None else f"{shown}:{parts.port}"
+
+
+def _variable(scheme: str, value: str) -> str:
+    name = f"{scheme}_proxy"
+    for one in (name, name.upper()):
+        if os.environ.get(one) == value:
+            return one
+    # Windows and macOS keep proxies elsewhere too.
+    return next((one for one in os.environ if one.lower() == name), "the settings of this system")

@@ -1,0 +1,177 @@
+"""What of the user's an agent's configuration would send away: another way for a suite to do harm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
+from agenteval_tui.suites.tool_files import load_tools
+
+_LOCAL = frozenset(("demo", "replay", "command", "python", "minilm"))  # what programs send is asked about as programs
+_ADDRESSES = {"openai": ("base_url",), "anthropic": ("base_url",), "http": ("url",), "mcp": ("url",)}
+# Where a kind asks when no address is written, and the key that it takes there without being told.
+_USUAL = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+}
+_KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key"))
+
+
+def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """In words, what of the user's this agent would send to servers that the file names: keys, headers, values of
+    environment variables in any option. () where there is none to fear.
+
+    Nothing is to fear of an agent that can't be made, since a variable is not set; nor on this machine; nor is a
+    server's own key at its own https address; nor a key or variable whose value is the one that the folder brings along
+    in its `.env` (not by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the
+    environment (None: this process'). Nothing is raised: an address that can't be read is somebody else's.
+    """
+    try:
+        brought = read_dotenv(base_dir / ".env")
+        env: Mapping[str, str] = environment_for(base_dir, os.environ if environ is None else environ)
+    except AgentevalError:
+        brought, env = {}, dict(os.environ if environ is None else environ)
+    said: dict[str, None] = {}
+    for part in _parts(config, base_dir):
+        for one in part.sent(env, brought):
+            said[one] = None
+    return tuple(said)
+
+
+class _Part:
+    """One server that is spoken to, and all that is sent there."""
+
+    def __init__(self, kind: str, config: Mapping[str, Any], more: Any = None) -> None:
+        self._kind = kind
+        self._config = config
+        self._all = (config, more)
+
+    def sent(self, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
+        keys = self._keys()
+        taken = [one for part in self._all for one in expansions(part, env, unset=True)]
+        if any(not one.value for one in taken):
+            return  # it can't be expanded, so nothing is made of it
+        headers = self._config.get("headers")
+        silent = not keys and not taken and not headers and self._address_is_plain()
+        if silent and self._usual_key(env) is None:
+            return
+        for written, address in self._addresses(env):
+            yield from self._to(address, written, env, brought)
+
+    def _to(self, address: str, written: str, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
+        from agenteval_tui.agents.http.address import is_this_machine, own_keys, read_address
+
+        url = read_address(address)
+        hidden = any(True for _ in expansions(written, env))
+        if url is not None and is_this_machine(url):
+            return
+        own = own_keys(url) if url is not None else ()
+        secure = url is not None and url.scheme == "https"
+        # Where a value of the environment is part of the address, it may be what must not be shown.
+        where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else _short(written)
+
+        def free(name: str, *, as_key: bool) -> bool:
+            if as_key and name in own:
+                return True
+            value = env.get(name, "").strip()
+            return secure and bool(value) and value == brought.get(name, "").strip()
+
+        for name in self._keys():
+            if not free(name, as_key=True):
+                yield f"sends {name} to {where}"
+        usual = self._usual_key(env)
+        if usual is not None and not own:
+            yield f"sends {usual} to {where}"
+        for part in self._all:
+            for one in expansions(part, env):
+                as_key = one.path[:1] == ("headers",) and one.path[-1].lower() in _KEY_HEADERS
+                if not free(one.name, as_key=as_key):
+                    yield f"sends {one.name} to {where}"
+        headers = self._config.get("headers")
+        if headers and not own:
+            names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
+            yield f"sends headers ({_short(names)}) to {where}"
+
+    def _keys(self) -> list[str]:
+        found = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
+        return [one for one in found if isinstance(one, str)]
+
+    def _address_is_plain(self) -> bool:
+        return not any("${" in text for text in self._written())
+
+    def _written(self) -> list[str]:
+        names = _ADDRESSES.get(self._kind)
+        if names is None:  # a plug-in's kind: whatever looks like an address may be one
+            return [text for text in _texts(self._config) if "://" in text or "${" in text]
+        return [str(self._config[name]) for name in names if self._config.get(name)]
+
+    def _addresses(self, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """Each as it is written, and expanded."""
+        written = self._written()
+        if not written and self._kind in _USUAL:
+            yield _USUAL[self._kind][0], _USUAL[self._kind][0]
+        found = False
+        for text in written:
+            try:
+                address = str(expand(text, env))
+            except AgentevalError:
+                address = text
+            if self._kind in _ADDRESSES or "://" in address:
+                found = True
+                yield text, address
+        if not found and self._kind not in _ADDRESSES:
+            somewhere = f"wherever agents of kind {self._kind} ask"
+            yield somewhere, somewhere
+
+    def _usual_key(self, env: Mapping[str, str]) -> str | None:
+        """The key that is sent though nobody named it."""
+        if self._kind not in _USUAL or self._keys():
+            return None
+        address, name = _USUAL[self._kind]
+        return name if any(one.rstrip("/") == address for _, one in self._addresses(env)) else None
+
+
+def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
+    """The agent's own server, and the MCP servers among its tools."""
+    kind = str(config.get("kind", ""))
+    tools = config.get("tools")
+    own = {name: value for name, value in config.items() if name != "tools"}
+    # What a model is told of tools goes to its server; what an MCP server gets goes to that one alone.
+    described = [_without_server(one) for one in tools] if isinstance(tools, list | tuple) else None
+    if kind not in _LOCAL:
+        yield _Part(kind, own, described)
+    if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
+        return
+    try:
+        entries = load_tools(tools, base_dir, trusted=True)
+    except AgentevalError:
+        entries = [dict(one) for one in tools if isinstance(one, Mapping)] if isinstance(tools, list | tuple) else []
+    for entry in entries:
+        server = entry.get("mcp")
+        if isinstance(server, Mapping) and server.get("command") is None:
+            yield _Part("mcp", server)
+
+
+def _without_server(entry: Any) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {name: value for name, value in entry.items() if name != "mcp"}
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping) and depth < 50:
+        for one in value.values():
+            yield from _texts(one, depth + 1)
+    elif isinstance(value, list | tuple) and depth < 50:
+        for one in value:
+            yield from _texts(one, depth + 1)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"

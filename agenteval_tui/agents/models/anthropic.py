@@ -1,0 +1,310 @@
+"""The kind `anthropic`: a server that speaks the Messages API, with our own loop of tool calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.http.errors import error_in, is_error, words_in
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.anthropic_options import AnthropicOptions
+from agenteval_tui.agents.models.loop import ModelAgent
+from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage, arguments_object
+from agenteval_tui.agents.models.stream import (
+    CallParts,
+    EmptyResponseError,
+    ModelProtocol,
+    ModelReply,
+    ProviderError,
+    decoded_object,
+    kind_of,
+    listed,
+    string,
+)
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.transcripts.model import Usage
+
+# Why an answer ended, in the words of Chat Completions where there is one that says exactly that. The others
+# (stop_sequence, pause_turn, model_context_window_exceeded, ...) stay as they are.
+_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+# A piece of a block -> the field of the block that it goes on with.
+_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class MessagesReply(ModelReply):
+    """One reply of the Messages API. `blocks` are its blocks as they go back to the server: thinking with its
+    signature, the server's own tools, everything but our calls' ids unchanged."""
+
+    protocol = "Messages"
+    nothing = "a message without content, and without a reason why it ended"
+
+    def __init__(self, first_key: int = 0) -> None:
+        super().__init__(first_key)
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._calls_at: dict[int, CallParts] = {}
+        self._json: dict[int, list[str]] = {}  # the input of the server's own tools
+        self._pieces: dict[int, dict[str, list[str]]] = {}  # place of a block -> field -> what it grew by
+        self._counts: dict[str, int] = {}
+
+    @property
+    def blocks(self) -> list[tuple[dict[str, Any], CallParts | None]]:
+        """The blocks in order, each with the call that it is."""
+        made: list[tuple[dict[str, Any], CallParts | None]] = []
+        for place in sorted(self._blocks):
+            block = self._blocks[place]
+            for name, pieces in self._pieces.get(place, {}).items():
+                block = {**block, name: string(block.get(name)) + "".join(pieces)}
+            if place in self._json:
+                block = {**block, "input": _object("".join(self._json[place])) or block.get("input") or {}}
+            made.append((block, self._calls_at.get(place)))
+        return made
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        chunk = decoded_object(sent.data)
+        kind = string(chunk.get("type")) or sent.name
+        if kind == "error" or chunk.get("error"):
+            raise ProviderError(error_in(chunk))
+        if kind == "message_start":
+            message = chunk.get("message")
+            if isinstance(message, Mapping):
+                self.model = self.model or string(message.get("model"))
+                self._take_usage(message.get("usage"))
+        elif kind == "content_block_start":
+            if isinstance(chunk.get("content_block"), Mapping):
+                yield from self._begin(self._place(chunk), chunk["content_block"])
+        elif kind == "content_block_delta":
+            if isinstance(chunk.get("delta"), Mapping):
+                yield from self._grow(self._place(chunk), chunk["delta"])
+        elif kind == "content_block_stop":
+            yield from self._end(self._place(chunk))
+        elif kind == "message_delta":
+            if isinstance(chunk.get("delta"), Mapping):
+                self._stop(chunk["delta"].get("stop_reason"))
+            self._take_usage(chunk.get("usage"))
+        elif kind == "message_stop":
+            self.over = True
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        if value.get("error") or (is_error(value) and not isinstance(value.get("content"), list)):
+            raise ProviderError(error_in(value))
+        if not isinstance(value.get("content"), list):
+            raise EmptyResponseError(f"an object without `content` ({words_in(text)[:200]})")
+        self.model = string(value.get("model"))
+        self._take_usage(value.get("usage"))
+        for place, block in enumerate(listed(value, "content")):
+            yield from self._begin(place, block)
+            yield from self._end(place)
+        self._stop(value.get("stop_reason"))
+
+    def rest(self) -> Iterator[AgentEvent]:
+        # An answer may be empty when the server says why it ended.
+        self.usable = self.usable or bool(self._blocks) or bool(self.finish_reason)
+        return super().rest()
+
+    def _begin(self, place: int, block: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        self._blocks[place] = dict(block)
+        kind = block.get("type")
+        if kind == "tool_use":
+            call = self.add_call(string(block.get("id")), string(block.get("name")), place)
+            self._calls_at[place] = call
+            if call.name:
+                yield from self.start(call)
+        elif kind == "text":
+            text = _text_at(block)
+            if text:
+                self.text.append(text)
+                yield TextDelta(text)
+        elif kind == "thinking" and string(block.get("thinking")):
+            yield ReasoningDelta(block["thinking"])
+
+    def _grow(self, place: int, delta: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        kind = string(delta.get("type"))
+        if kind == "input_json_delta":
+            text = string(delta.get("partial_json"))
+            if place in self._calls_at:
+                yield from self.add_arguments(self._calls_at[place], text)
+            else:
+                self._json.setdefault(place, []).append(text)
+        elif kind == "citations_delta":
+            block = self._blocks.get(place, {})
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        else:
+            name = _GROWS.get(kind) or kind.removesuffix("_delta")
+            text = _text_at(delta) if kind == "text_delta" else string(delta.get(name)) or string(delta.get("content"))
+            if name not in ("text", "thinking", "signature"):
+                name = "content"  # such as compaction_delta
+            self._blocks.setdefault(place, {"type": "text"})
+            self._pieces.setdefault(place, {}).setdefault(name, []).append(text)
+            if kind == "text_delta" and text:
+                self.text.append(text)
+                yield TextDelta(text)
+            elif kind == "thinking_delta" and text:
+                yield ReasoningDelta(text)
+
+    def _end(self, place: int) -> Iterator[AgentEvent]:
+        """A block is complete. A call whose input came with its beginning has its arguments now."""
+        call = self._calls_at.get(place)
+        if call is None or call.arguments:
+            return
+        given = self._blocks[place].get("input")
+        text = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
+        yield from self.add_arguments(call, text)
+
+    def _stop(self, reason: Any) -> None:
+        if isinstance(reason, str) and reason:
+            self.finish_reason = _REASONS.get(reason, reason)
+            # The server's own tools took long: it goes on when it gets its message back.
+            self.unfinished = reason == "pause_turn"
+
+    def _take_usage(self, raw: Any) -> None:
+        """The figures at the end count; what they leave out stands at the beginning."""
+        for name in _COUNTS:
+            value = self.figures.tokens(raw, name)
+            if value is not None:
+                self._counts[name] = value
+        if self._counts:
+            read, written = (self._counts.get(f"cache_{one}_input_tokens") for one in ("read", "creation"))
+            given = self._counts.get("input_tokens")
+            self.usage = Usage(
+                # The API counts what came from the cache, and what went there, apart.
+                input_tokens=None if given is None else given + (read or 0) + (written or 0),
+                output_tokens=self._counts.get("output_tokens"),
+                cached_tokens=read,
+            )
+
+    @staticmethod
+    def _place(chunk: Mapping[str, Any]) -> int:
+        place = chunk.get("index")
+        return place if isinstance(place, int) else 0
+
+
+def _text_at(part: Mapping[str, Any]) -> str:
+    text = part.get("text")
+    if text is not None and not isinstance(text, str):
+        raise EmptyResponseError(f"a text of the answer is {kind_of(text)}")
+    return text or ""
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+# An input must be an object; Anthropic's own advice for one that is not valid JSON.
+_INVALID = "INVALID_JSON"
+
+
+class MessagesProtocol:
+    """`POST /v1/messages`."""
+
+    path = "v1/messages"
+    models_path = "v1/models?limit=1000"  # a page has 20 otherwise
+
+    def __init__(self, options: AnthropicOptions) -> None:
+        self._options = options
+
+    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> MessagesDialogue:
+        """A conversation that begins with these messages."""
+        return MessagesDialogue(self._options, messages, tools)
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The key, and the version of the API that we speak."""
+        headers = {"anthropic-version": self._options.version}
+        if self._options.betas:
+            headers["anthropic-beta"] = ",".join(self._options.betas)
+        return {**headers, "x-api-key": key} if key else headers
+
+
+class MessagesDialogue:
+    """One run's conversation."""
+
+    def __init__(
+        self, options: AnthropicOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec]
+    ) -> None:
+        self._options = options
+        self._ids = CallIds()
+        # The API has one system prompt and no such messages.
+        self._system = "\n\n".join(one.text for one in messages if one.role in ("system", "developer") and one.text)
+        self._messages: list[dict[str, Any]] = []
+        for message in messages:
+            if message.role not in ("system", "developer"):
+                self._tell(message)
+        self._tools = [
+            {"name": spec.name, "description": spec.description, "input_schema": spec.parameters} for spec in tools
+        ]
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the next request."""
+        return self._options.body(self._system, self._messages, self._tools)
+
+    def reply(self, first_key: int) -> MessagesReply:
+        """What reads the answer."""
+        return MessagesReply(first_key)
+
+    def go_on(self, reply: MessagesReply, results: Mapping[int, ToolCallFinished]) -> None:
+        """Add the model's blocks, thinking and signatures among them, and the results of its calls."""
+        blocks: list[dict[str, Any]] = []
+        answers: list[dict[str, Any]] = []
+        for block, call in reply.blocks:
+            if call is not None:
+                call_id = self._id(call.id)
+                blocks.append({**block, "id": call_id, "name": call.name, "input": _input(call.arguments_text)})
+                done = results[call.key]
+                answers.append(_result(call_id, done.result, done.error))
+            elif block.get("type") != "text" or block.get("text"):
+                blocks.append(block)
+        self._add("assistant", blocks)
+        self._add("user", answers)
+
+    def _tell(self, message: ProviderMessage) -> None:
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+        answers: list[dict[str, Any]] = []
+        for call in message.calls:
+            call_id = self._id(call.id)
+            blocks.append({"type": "tool_use", "id": call_id, "name": call.name, "input": _input(call.arguments)})
+            answers.append(_result(call_id, call.result, call.error))
+        self._add("assistant" if message.role == "assistant" else "user", blocks)
+        self._add("user", answers)
+
+    def _add(self, role: str, blocks: list[dict[str, Any]]) -> None:
+        """Roles take turns: what the same one says next goes on with its last message. Empty blocks are refused."""
+        if not blocks:
+            return
+        if self._messages and self._messages[-1]["role"] == role:
+            self._messages[-1]["content"] += blocks
+        else:
+            self._messages.append({"role": role, "content": blocks})
+
+    def _id(self, wanted: str) -> str:
+        return self._ids.fresh(_NOT_IN_IDS.sub("_", wanted))
+
+
+def _input(arguments: str) -> dict[str, Any]:
+    given = arguments_object(arguments)
+    return {_INVALID: arguments} if given is None else given
+
+
+def _result(call_id: str, text: str, error: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+    return {**result, "is_error": True} if error else result
+
+
+class AnthropicAgent(ModelAgent[AnthropicOptions]):
+    """Talks to Anthropic, or to a server that speaks as it does."""
+
+    options_model = AnthropicOptions
+    usual_address = " (without the /v1/messages at its end)"
+
+    def _read(self, config: Mapping[str, Any]) -> AnthropicOptions:
+        return read_options(AnthropicOptions, self._setup.name, config)
+
+    def _protocol(self, options: AnthropicOptions) -> ModelProtocol:
+        return MessagesProtocol(options)

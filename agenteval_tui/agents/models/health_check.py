@@ -1,0 +1,214 @@
+"""Is a model's server there, and what can it do? Step by step, as `agenteval agents check` shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from agenteval_tui.agents.base import AgentEvent, CheckReport, CheckStep, Failed, ReasoningDelta, TextDelta, ToolSpec
+from agenteval_tui.agents.http.client import HttpClient
+from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
+from agenteval_tui.agents.models.stream import ModelProtocol, ModelReply
+from agenteval_tui.agents.network_options import ModelOptions
+
+Options = TypeVar("Options", bound=ModelOptions)
+
+_PING = ToolSpec(
+    "ping",
+    "Answers with the text that it is given.",
+    {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+)
+_ASK = "Answer with the single word: ok"
+_CALL = 'Call the tool `ping` with the text "hello".'
+
+
+@dataclass(slots=True)
+class _Tried:
+    """What one request gave."""
+
+    reply: ModelReply
+    failed: Failed | None = None
+    pieces: int = 0
+    first_ms: float | None = None
+    total_ms: float = 0.0
+
+
+@dataclass(slots=True)
+class _Findings:
+    """The steps so far, and the first thing that is so wrong that the agent can't be used."""
+
+    steps: list[CheckStep] = field(default_factory=list)
+    failed: Failed | None = None
+
+    def add(self, name: str, ok: bool | None, message: str = "", latency_ms: float | None = None) -> None:
+        self.steps.append(CheckStep(name, ok, message, latency_ms))
+
+    def skip(self, *names: str) -> None:
+        for name in names:
+            self.add(name, None, "not tried")
+
+
+async def check_model(
+    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], *, thorough: bool
+) -> CheckReport:
+    """The report on a server and its model. Not `thorough`: free, or one token where the server has no list of models
+    or the model is not on it."""
+    began = time.perf_counter()
+    found = _Findings()
+    names, failed = await _models(wire, protocol(options).models_path)
+    took = (time.perf_counter() - began) * 1000
+    listed = names is not None and any(one in names for one in (options.model, f"{options.model}:latest"))
+    if failed is not None and failed.error.kind in ("connection", "timeout"):
+        found.failed = failed
+        found.add("reachable", False, failed.error.message, took)
+        found.skip("key", "model")
+    else:
+        found.add("reachable", True, f"{wire.server.url} answers", took)
+        if failed is not None and failed.error.kind == "auth":
+            found.failed = failed
+            found.add("key", False, failed.error.message)
+            found.skip("model")
+    if found.failed is None and (thorough or not listed):
+        await _ask(wire, options, protocol, found, names, thorough=thorough)
+    elif found.failed is None:
+        # A list that is open to all says nothing of the key: only an answer does.
+        named = wire.server.key_env
+        found.add("key", True, f"the server lists its models with the key in {named}" if named else "no key is wanted")
+        found.add("model", True, f"{options.model} is on the server's list")
+    if thorough and found.failed is None:
+        await _call_a_tool(wire, options, protocol, found)
+    elif thorough:
+        done = {step.name for step in found.steps}
+        found.skip(*(name for name in ("streams", "tools") if name not in done))
+    total = (time.perf_counter() - began) * 1000
+    steps = tuple(found.steps)
+    if found.failed is not None:
+        return CheckReport(False, found.failed.error.message, total, found.failed.error.mend, steps)
+    missing = [step.message for step in steps if step.ok is False]
+    words = f"{wire.server.url} answers" + (f" and has {options.model}" if listed else "")
+    return CheckReport(True, "; ".join([words, *missing]), total, "", steps)
+
+
+async def _models(wire: HttpClient, path: str) -> tuple[set[str] | None, Failed | None]:
+    """The names of the server's models (None: it does not say), or why they can't be had."""
+    given, failed = await wire.get(path)
+    try:
+        return {str(one["id"]) for one in given["data"]}, None
+    except (KeyError, TypeError):
+        return None, failed
+
+
+async def _ask(
+    wire: HttpClient,
+    options: Options,
+    protocol: Callable[[Options], ModelProtocol],
+    found: _Findings,
+    names: set[str] | None,
+    *,
+    thorough: bool,
+) -> None:
+    """Ask for an answer, which tells of the key and the model; `thorough` streams it."""
+    asked = options.model_copy(update={"stream": thorough, "system": None})
+    tried = await _try(wire, protocol(asked if thorough else asked.limited(1)), _ASK)
+    if not thorough and tried.failed is not None and tried.failed.error.kind == "bad_request":
+        # Some models take no limit by that name, or none so small.
+        tried = await _try(wire, protocol(asked), _ASK)
+    failed = tried.failed
+    if thorough and failed is not None and options.stream is False and failed.error.kind in ("bad_request", "protocol"):
+        said = failed.error.message
+        tried = await _try(wire, protocol(options.model_copy(update={"system": None})), _ASK)
+        failed = tried.failed
+        if failed is None:
+            _say_of_answer(wire, options, found, names, tried)
+            found.add("streams", False, f"the server does not stream: {said}")
+            return
+    if failed is None:
+        _say_of_answer(wire, options, found, names, tried)
+        if thorough:
+            _say_of_stream(tried, found, wire)
+        return
+    found.failed = failed
+    refused = failed.error.kind == "auth"
+    found.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
+    if names is not None and failed.error.kind in ("bad_request", "protocol"):
+        some = ", ".join(sorted(names)[:5])
+        said = f"{wire.server.url} has no model {options.model!r}"
+        found.failed = wire.server.told(failed.error.kind, said, f"models: {some}")
+        if options.model in names:
+            found.failed = failed
+    found.add("model", None if refused else False, "not tried" if refused else found.failed.error.message)
+
+
+def _say_of_answer(
+    wire: HttpClient, options: ModelOptions, found: _Findings, names: set[str] | None, tried: _Tried
+) -> None:
+    found.add("key", True, _key_words(wire))
+    unlisted = names is not None and options.model not in names and f"{options.model}:latest" not in names
+    as_named = tried.reply.model or options.model
+    words = f"{as_named} answers" + (", though it is not on the server's list" if unlisted else "")
+    found.add("model", True, words, tried.total_ms)
+
+
+def _say_of_stream(tried: _Tried, found: _Findings, wire: HttpClient) -> None:
+    if not tried.reply.streamed:
+        found.add("streams", False, "the server sends its answer whole, though a stream was asked for")
+    elif tried.first_ms is None:
+        found.add("streams", True, "a stream without any text", tried.total_ms)
+    else:
+        pieces = "1 piece" if tried.pieces == 1 else f"{tried.pieces} pieces"
+        found.add("streams", True, f"{pieces}; the first after {tried.first_ms:.0f} ms", tried.first_ms)
+
+
+async def _call_a_tool(
+    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], found: _Findings
+) -> None:
+    asked: dict[str, Any] = {"system": None}
+    if getattr(options, "tool_choice", None) is not None:
+        asked["tool_choice"] = None
+    tried = await _try(wire, protocol(options.model_copy(update=asked)), _CALL, _PING)
+    calls = tried.reply.calls
+    if tried.failed is not None:
+        found.add("tools", False, f"a request with a tool failed: {tried.failed.error.message}", tried.total_ms)
+    elif not calls:
+        found.add("tools", False, "the model answered in words where a tool was to be called", tried.total_ms)
+    elif calls[0].name != _PING.name:
+        found.add("tools", False, f"the model called the tool {calls[0].name[:40]!r}, not ping", tried.total_ms)
+    elif arguments_object(calls[0].arguments_text) is None:
+        found.add("tools", False, "the arguments of the model's call are no JSON object", tried.total_ms)
+    else:
+        found.add("tools", True, "the model calls a tool", tried.total_ms)
+    if options.tools and found.steps[-1].ok is False:
+        found.failed = tried.failed or wire.server.told(
+            "protocol", found.steps[-1].message, "the agent has tools: choose a model and a server that call them"
+        )
+
+
+async def _try(wire: HttpClient, protocol: ModelProtocol, text: str, *tools: ToolSpec) -> _Tried:
+    dialogue = protocol.begin([ProviderMessage("user", text)], tools, 0)
+    tried = _Tried(dialogue.reply(0))
+    began = time.perf_counter()
+    async with _events(wire, protocol.path, tried.reply, dialogue.body()) as events:
+        async for event in events:
+            if isinstance(event, Failed):
+                tried.failed = event
+            elif isinstance(event, TextDelta | ReasoningDelta):
+                tried.pieces += 1
+                if tried.first_ms is None:
+                    tried.first_ms = (time.perf_counter() - began) * 1000
+    tried.total_ms = (time.perf_counter() - began) * 1000
+    return tried
+
+
+@asynccontextmanager
+async def _events(
+    wire: HttpClient, path: str, reply: ModelReply, body: dict[str, Any]
+) -> AsyncIterator[AsyncIterator[AgentEvent]]:
+    async with aclosing(wire.ask(path, reply, json=body)) as events:
+        yield events
+
+
+def _key_words(wire: HttpClient) -> str:
+    return f"the key in {wire.server.key_env} is taken" if wire.server.key_env else "no key is wanted"

@@ -1,0 +1,214 @@
+"""What the kinds have in common that talk to a model and answer its tool calls."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, ClassVar, Generic, TypeVar
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    Done,
+    Failed,
+    Noted,
+    Prepared,
+    PromptSent,
+    ToolCallFinished,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.agents.http.client import HttpClient
+from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
+from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.models.message_mapping import CallIds, said, with_system
+from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol
+from agenteval_tui.agents.network_options import ModelOptions
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.tools.mcp import ToolHost
+from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError, Usage
+
+# Calls of one turn that are answered at once: a model that makes thousands must not start thousands of programs.
+_AT_ONCE = 32
+
+
+async def converse(
+    wire: HttpClient, path: str, dialogue: Dialogue[Any], toolbox: Toolbox, max_steps: int
+) -> AsyncGenerator[AgentEvent, None]:
+    """The events of the whole loop; ends with `Done` or `Failed`."""
+    key = 0
+    for _ in range(max_steps):
+        reply = dialogue.reply(key)
+        async with aclosing(wire.ask(path, reply, json=dialogue.body())) as events:
+            async for event in events:
+                yield event
+                if isinstance(event, Failed):
+                    return
+        yield TurnEnded()
+        yield UsageReported(reply.usage or Usage())
+        odd = reply.figures.note()
+        if odd is not None:
+            yield Noted(odd)
+        if not reply.calls and not reply.unfinished:
+            yield Done(reply.finish_reason or "stop", reply.model)
+            return
+        results: dict[int, ToolCallFinished] = {}
+        async with aclosing(_call_tools(toolbox, reply.calls)) as ended:
+            async for finished in ended:
+                results[finished.key] = finished
+                yield finished
+        dialogue.go_on(reply, results)
+        key += len(reply.calls)
+    yield wire.server.failed(
+        "max_steps",
+        ErrorCode.MAX_STEPS,
+        f"the model still called tools after {max_steps} requests",
+        "raise `max_steps`, or look at what its tools answer",
+    )
+
+
+async def _call_tools(toolbox: Toolbox, calls: Sequence[CallParts]) -> AsyncGenerator[ToolCallFinished, None]:
+    """All calls of a turn at once; each as it ends."""
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(call: CallParts) -> ToolCallFinished:
+        async with free:
+            began = time.perf_counter()
+            outcome = await toolbox.call(call.name, call.arguments_text)
+            return ToolCallFinished(call.key, outcome.text, outcome.error, (time.perf_counter() - began) * 1000)
+
+    tasks = [asyncio.create_task(one(call)) for call in calls]
+    try:
+        for done in asyncio.as_completed(tasks):
+            yield await done
+    finally:
+        for task in tasks:
+            task.cancel()
+        # A tool that is being stopped gives back what it holds (a program, a connection) before the run is over.
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+Options = TypeVar("Options", bound=ModelOptions)
+
+
+class ModelAgent(ABC, Generic[Options]):
+    """Asks a model; answers its tool calls until it is done.
+
+    Failures are `Failed` events with one of the kinds connection, timeout, auth, rate_limit, server, protocol,
+    bad_request, tool, max_steps. A key never stands in what it says.
+    """
+
+    usual_address: ClassVar[str] = ""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = self._read(setup.config)
+        self._host = ToolHost()
+        self._toolbox(self._options, AgentRequest(()))  # so that a wrong tools file is said at once
+        self._connections = Connections()
+        self._secrets = Secrets(setup)
+
+    @abstractmethod
+    def _protocol(self, options: Options) -> ModelProtocol:
+        """How to speak with the server."""
+
+    @abstractmethod
+    def _read(self, config: Mapping[str, Any]) -> Options:
+        """The options of a configuration. Raises `AgentevalError`."""
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One conversation, as many requests as the model wants tools."""
+        try:
+            changed = request.config and request.config != self._setup.config
+            options = self._read(request.config) if changed else self._options
+            wire = self._wire(options, request.config)
+            toolbox = self._toolbox(options, request)
+        except AgentevalError as error:
+            yield Failed(RunError.told("bad_request", error.what, error.mend))
+            return
+        except NoWayError as missing:
+            yield missing.failed
+            return
+        redactor = EventRedactor(wire.server.secrets)
+        async with aclosing(self._converse(request, options, wire, toolbox)) as events:
+            async for event in events:
+                for clean in redactor.clean(event):
+                    yield clean
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Asks the server for its models (free), or, where that does not tell, for an answer of one token.
+        `thorough` also asks for a streamed answer and a call of a tool."""
+        from agenteval_tui.agents.models.health_check import check_model
+
+        try:
+            wire = self._wire(self._options)
+        except NoWayError as missing:
+            return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
+        return await check_model(wire, self._options, self._protocol, thorough=thorough)
+
+    def release(self, run: str) -> None:
+        """The run is over: the shop that it had is closed."""
+        self._host.release(run)
+
+    async def close(self) -> None:
+        """Close the connections, and end the servers of tools that runs share."""
+        await self._host.close()
+        await self._connections.close()
+
+    async def _converse(
+        self, request: AgentRequest, options: Options, wire: HttpClient, toolbox: Toolbox
+    ) -> AsyncGenerator[AgentEvent, None]:
+        given = with_system(request, options.system)
+        if given != request.messages:
+            yield PromptSent(given)
+        async with AsyncExitStack() as stack:
+            began = time.perf_counter()
+            try:
+                await stack.enter_async_context(toolbox)
+            except AgentevalError as error:
+                yield wire.server.told("tool", error.what, error.mend)
+                return
+            if toolbox.sources:
+                yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
+            protocol = self._protocol(options)
+            dialogue = protocol.begin(said(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed)
+            events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
+            await stack.enter_async_context(aclosing(events))
+            async for event in events:
+                yield event
+
+    def _wire(self, options: Options, config: Mapping[str, Any] | None = None) -> HttpClient:
+        """The way to the server; `config` is what the options were read from. Raises `NoWayError`."""
+        key = api_key(self._setup, options.key_env)
+        return make_client(
+            options.url,
+            key,
+            options.key_env,
+            self._protocol(options).key_headers(key),
+            options=options,
+            config=config or self._setup.config,
+            connections=self._connections,
+            secrets=self._secrets,
+            usual=self.usual_address,
+        )
+
+    def _toolbox(self, options: Options, request: AgentRequest) -> Toolbox:
+        setup = self._setup
+        return make_toolbox(
+            options.tools,
+            request.context,
+            setup.base_dir,
+            env=setup.env,
+            permission=setup.permission,
+            host=self._host,
+            run=request.run,
+            turn=request.turn,
+        )

@@ -1,0 +1,150 @@
+"""A request's messages as every protocol can tell them: calls with ids of their own, each followed by its result."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.transcripts.codec import arguments_text
+from agenteval_tui.transcripts.model import Message, ToolCall
+
+# Protocols demand a result for each call. This stands for one that was never recorded.
+NO_RESULT = "(no result was recorded)"
+_PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDraft:
+    """A call that the model made earlier. `arguments` is the JSON text, or what came in place of it."""
+
+    id: str
+    name: str
+    arguments: str
+    result: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMessage:
+    """One message of the conversation. `calls` are an assistant's, with their results; no message has the role
+    "tool"."""
+
+    role: str
+    text: str
+    name: str | None = None
+    calls: tuple[ToolCallDraft, ...] = ()
+
+
+@dataclass(slots=True)
+class CallIds:
+    """Gives out ids that no other call of the conversation has: servers refuse one that has the same id twice."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, wanted: str) -> str:
+        """`wanted` if it is still free, else a new one that begins with it."""
+        wanted = wanted or "call"
+        made, number = wanted, len(self.taken)
+        while made in self.taken or made == "call":
+            number += 1
+            made = f"{wanted}_{number}"
+        self.taken.add(made)
+        return made
+
+
+def said(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -> list[ProviderMessage]:
+    """The conversation; every call has an id of its own and a result.
+
+    A result stands with its call, wherever it stood among the messages. A result that names no call belongs to the
+    first call with its id that has none; if there is no such call, it is told in words, since servers refuse it else.
+    """
+    results = _results(messages, calls)
+    used = {place for place, _ in results.values()}
+    made: list[ProviderMessage] = []
+    for place, message in enumerate(messages):
+        if place in used:
+            continue
+        if message.role == "tool":
+            tool = message.name or message.tool_call_id
+            made.append(
+                ProviderMessage("user", f"Result of {f'the tool {tool}' if tool else 'a tool'}: {message.content}")
+            )
+            continue
+        own = [index for index in message.tool_calls if 0 <= index < len(calls)]
+        told = tuple(_made(calls[index], results.get(index), ids) for index in own)
+        made.append(ProviderMessage(message.role, message.content, message.name, told))
+    return made
+
+
+def _results(messages: Sequence[Message], calls: Sequence[ToolCall]) -> dict[int, tuple[int, str]]:
+    """Call -> (place of the message that answers it, its text)."""
+    asked = {index for message in messages for index in message.tool_calls}
+    found: dict[int, tuple[int, str]] = {}
+    waiting: dict[str, list[int]] = {}
+    for index in sorted(asked, reverse=True):
+        if 0 <= index < len(calls):
+            waiting.setdefault(calls[index].id, []).append(index)
+    for place, message in enumerate(messages):
+        if message.role != "tool":
+            continue
+        answers = message.tool_call
+        if answers is None:
+            same = [one for one in waiting.get(message.tool_call_id or "", ()) if one not in found]
+            answers = same[-1] if same else None
+        if answers is not None and answers in asked and answers not in found:
+            found[answers] = (place, message.content)
+    return found
+
+
+def _made(call: ToolCall, result: tuple[int, str] | None, ids: CallIds) -> ToolCallDraft:
+    text = result[1] if result is not None else call.result
+    given = call.arguments if call.malformed and isinstance(call.arguments, str) else arguments_text(call)
+    return ToolCallDraft(
+        ids.fresh(call.id), call.name, given, NO_RESULT if text is None else text, call.status == "error"
+    )
+
+
+def arguments_object(text: str) -> dict[str, Any] | None:
+    """A call's arguments as an object; {} for none at all, None when they are something else."""
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...]:
+    """The messages, with the system prompt and the input data that the test's context or the agent's options bring.
+
+    A system message of the test's own stands. `input_data` is added to the last user message, as JSON,
+    in the first turn: later ones hold what was said then.
+    """
+    messages = request.messages
+    prompt = request.context.get("sample_system_prompt") or system
+    if prompt and not any(message.role in ("system", "developer") for message in messages):
+        first = Message("system", _filled(str(prompt), request.context.get("sample_concepts")))
+        messages = (first, *messages)
+    data = request.context.get("input_data")
+    if data is not None and request.turn == 1 and messages and messages[-1].role == "user":
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+        last = messages[-1]
+        messages = (*messages[:-1], Message("user", f"{last.content}\n\n{text}", name=last.name))
+    return messages
+
+
+def _filled(text: str, concepts: Any) -> str:
+    """A system prompt with its placeholders, {{name}} or [#name#], filled; unknown ones stay."""
+    if not isinstance(concepts, Mapping) or not concepts:
+        return text
+
+    def value(found: re.Match[str]) -> str:
+        name = found.group(1) or found.group(2)
+        return str(concepts[name]) if name in concepts else found.group()
+
+    return _PLACEHOLDER.sub(value, text)

@@ -1,0 +1,65 @@
+"""The kind `openai`: any server that speaks Chat Completions or the Responses API, with our own loop of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.http.client_factory import NoWayError
+from agenteval_tui.agents.models.loop import ModelAgent
+from agenteval_tui.agents.models.openai_chat import ChatProtocol
+from agenteval_tui.agents.models.openai_options import OpenAIOptions
+from agenteval_tui.agents.models.stream import ModelProtocol
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.usage import tokens_in
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.embedders.base import Embedding
+
+
+class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
+    """Talks to a server of OpenAI's kind. `api: responses` speaks the Responses API."""
+
+    options_model = OpenAIOptions
+    usual_address = " (it usually ends with /v1)"
+
+    def _read(self, config: Mapping[str, Any]) -> OpenAIOptions:
+        return read_options(OpenAIOptions, self._setup.name, config)
+
+    def _protocol(self, options: OpenAIOptions) -> ModelProtocol:
+        if options.api == "responses":
+            from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
+
+            return ResponsesProtocol(options)
+        return ChatProtocol(options)
+
+    async def embed(self, text: str) -> Embedding | Failed:
+        """The vector of a text, from the server's `/embeddings`."""
+        from agenteval_tui.agents.embedders.base import Embedding
+
+        try:
+            wire = self._wire(self._options)
+        except NoWayError as missing:
+            return missing.failed
+        body = {"model": self._options.model, "input": text, **self._options.extra_body}
+        given, failed = await wire.post("embeddings", body)
+        if failed is not None:
+            return failed
+        try:
+            vector = tuple(float(one) for one in given["data"][0]["embedding"])
+        except (KeyError, IndexError, TypeError, ValueError):
+            said = f"{wire.server.url} sent no embedding"
+            return wire.server.failed(
+                "protocol", ErrorCode.NO_EMBEDDING, said, "check `base_url`, and that `model` is one for embeddings"
+            )
+        usage = given.get("usage")
+        tokens = tokens_in(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+        model = given.get("model")
+        return Embedding(
+            vector,
+            model if isinstance(model, str) else self._options.model,
+            usage=Usage(tokens),
+        )

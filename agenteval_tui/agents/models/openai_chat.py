@@ -1,0 +1,351 @@
+"""Chat Completions: a conversation as its requests hold it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.http.errors import error_in, is_error, words_in
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
+from agenteval_tui.agents.models.openai_options import OpenAIOptions
+from agenteval_tui.agents.models.stream import (
+    CallParts,
+    EmptyResponseError,
+    ModelReply,
+    ProviderError,
+    decoded,
+    decoded_object,
+    kind_of,
+    listed,
+    mappings,
+)
+from agenteval_tui.transcripts.model import Usage
+
+
+class ChatReply(ModelReply):
+    """One reply of Chat Completions.
+
+    `thinking` and `extra` are what a server sends beside the answer and wants back within a loop of tool calls:
+    DeepSeek's `reasoning_content`, OpenRouter's `reasoning_details`.
+    """
+
+    protocol = "Chat Completions"
+    nothing = "no choice with a message came"
+
+    def __init__(self, first_key: int = 0) -> None:
+        super().__init__(first_key)
+        self.thinking: list[str] = []
+        self.details: list[Any] = []
+        self._begun = False  # the message itself has come, were it empty
+        self._by_index: dict[int, CallParts] = {}  # the last call at each index
+        self._by_id: dict[str, CallParts] = {}
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        if sent.data.strip() == "[DONE]":
+            self.over = True
+            return
+        chunk = decoded(sent.data)
+        text = _only_text(chunk)
+        if text is not None:
+            self.model = self.model or chunk["model"]
+            self.text.append(text)
+            yield TextDelta(text)
+            return
+        if not isinstance(chunk, Mapping):
+            raise EmptyResponseError(f"a JSON {type(chunk).__name__} where an object is due")
+        yield from self._take_chunk(chunk)
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        yield from self._take_chunk(value)
+        if not isinstance(value.get("choices"), list) or not value["choices"]:
+            raise EmptyResponseError(f"an object without `choices` ({words_in(text)[:200]})")
+
+    def rest(self) -> Iterator[AgentEvent]:
+        # An answer may be empty when the server says why it ended; Azure leaves out the message of a filtered one.
+        why = self.finish_reason
+        self.usable = self.usable or (bool(why) and (self._begun or why not in _BY_ITSELF))
+        return super().rest()
+
+    def _take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        if chunk.get("error") or (not chunk.get("choices") and is_error(chunk)):
+            raise ProviderError(error_in(chunk))
+        if isinstance(chunk.get("model"), str):
+            self.model = self.model or chunk["model"]
+        self._take_usage(chunk)
+        for choice in mappings(chunk.get("choices")):
+            if choice.get("index") in (0, None):
+                yield from self._take_choice(choice)
+
+    def _take_choice(self, choice: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        if choice.get("error"):
+            raise ProviderError(choice["error"])
+        if isinstance(choice.get("finish_reason"), str):
+            self.finish_reason = choice["finish_reason"]
+        delta = choice.get("delta")
+        whole = not isinstance(delta, Mapping)
+        if whole:
+            delta = choice.get("message")
+        if not isinstance(delta, Mapping):
+            return
+        self._begun = True
+        # A whole message with an empty text has a text; the first piece of a stream has one before there is any.
+        self.usable = self.usable or (whole and isinstance(delta.get("content"), str))
+        for key in ("reasoning_content", "reasoning"):
+            if isinstance(delta.get(key), str) and delta[key]:
+                self.usable = True
+                if key == "reasoning_content":
+                    self.thinking.append(delta[key])
+                yield ReasoningDelta(delta[key])
+                break
+        self.details.extend(mappings(delta.get("reasoning_details")))
+        for event in _content(delta.get("content")):
+            if isinstance(event, TextDelta):
+                self.text.append(event.text)
+            yield event
+        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
+            self.text.append(delta["refusal"])
+            yield TextDelta(delta["refusal"])
+        for part in listed(delta, "tool_calls"):
+            yield from self._take_call(part, whole=whole)
+        if isinstance(delta.get("function_call"), Mapping):
+            yield from self._take_call({"index": 0, "function": delta["function_call"]})
+
+    def _take_call(self, part: Mapping[str, Any], *, whole: bool = False) -> Iterator[AgentEvent]:
+        call = self._new_call(part) if whole else self._call_of(part)
+        function = part.get("function")
+        if not isinstance(function, Mapping):
+            return
+        name = function.get("name")
+        if isinstance(name, str) and name and not call.name:
+            call.name = name
+        if call.name and not call.started:
+            yield from self.start(call)
+        if isinstance(part.get("extra_content"), Mapping):
+            call.extra["extra_content"] = part["extra_content"]  # Gemini's signature of its thinking
+        arguments = function.get("arguments")
+        if arguments is not None:
+            yield from self.add_arguments(
+                call, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            )
+
+    def _call_of(self, part: Mapping[str, Any]) -> CallParts:
+        """The call that a fragment belongs to.
+
+        By index as a rule. Some servers leave the index out, or give every call the index 0: then a new id begins a
+        new call, and a fragment without an id belongs to the last one.
+        """
+        index, given = _index_and_id(part)
+        if index is not None:
+            call = self._by_index.get(index)
+        elif given:
+            call = self._by_id.get(given) or (self.calls[-1] if self.calls else None)
+        else:
+            call = self.calls[-1] if self.calls else None
+            # A fragment with a name of its own begins a call, once the last one has its name.
+            if call is not None and call.name and _has_name(part):
+                call = None
+        if call is None or (given and call.given_id and call.given_id != given):
+            return self._new_call(part)
+        if given and not call.given_id and not call.started:
+            call.id = call.given_id = given
+            self._by_id[given] = call
+        return call
+
+    def _new_call(self, part: Mapping[str, Any]) -> CallParts:
+        index, given = _index_and_id(part)
+        call = self.add_call(given, index=index)
+        if index is not None:
+            self._by_index[index] = call
+        if given:
+            self._by_id[given] = call
+        return call
+
+    def _take_usage(self, chunk: Mapping[str, Any]) -> None:
+        raw = chunk.get("usage")
+        if not isinstance(raw, Mapping) and isinstance(chunk.get("x_groq"), Mapping):
+            raw = chunk["x_groq"].get("usage")
+        if isinstance(raw, Mapping):
+            # Some send the figures so far with every chunk: the last ones count.
+            self.usage = Usage(
+                input_tokens=self.figures.tokens(raw, "prompt_tokens"),
+                output_tokens=self.figures.tokens(raw, "completion_tokens"),
+                cached_tokens=self.figures.tokens(raw.get("prompt_tokens_details"), "cached_tokens"),
+                reasoning_tokens=self.figures.tokens(raw.get("completion_tokens_details"), "reasoning_tokens"),
+                cost=self.figures.cost(raw),
+            )
+
+
+_BY_ITSELF = ("stop", "tool_calls", "function_call")
+# Nearly all pieces of a stream are a text and nothing else; the whole look at one takes twice as long.
+_CHOICE_KEYS = frozenset(("index", "delta", "finish_reason", "logprobs"))
+
+
+def _only_text(chunk: Any) -> str | None:
+    """The text of a chunk that holds a text and nothing else, as nearly all do; None for any other."""
+    try:
+        (choice,) = chunk["choices"]
+        delta = choice["delta"]
+        if (
+            len(delta) == 1
+            and not choice["index"]
+            and choice.get("finish_reason") is None
+            and choice.keys() <= _CHOICE_KEYS
+            and chunk.get("usage") is None
+            and not chunk.get("error")
+            and "x_groq" not in chunk
+            and type(chunk["model"]) is str
+        ):
+            text = delta["content"]
+            return text if type(text) is str and text else None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    return None
+
+
+def _index_and_id(part: Mapping[str, Any]) -> tuple[int | None, str]:
+    index, given = part.get("index"), part.get("id")
+    return index if isinstance(index, int) else None, given if isinstance(given, str) else ""
+
+
+def _has_name(part: Mapping[str, Any]) -> bool:
+    function = part.get("function")
+    return isinstance(function, Mapping) and bool(function.get("name"))
+
+
+def _content(content: Any) -> Iterator[TextDelta | ReasoningDelta]:
+    """Text, or a list of parts: text and thinking (which may be a list of parts itself)."""
+    if isinstance(content, str):
+        if content:
+            yield TextDelta(content)
+        return
+    if content is None:
+        return
+    if not isinstance(content, list):
+        raise EmptyResponseError(f"`content` is {kind_of(content)} where a text is due")
+    unread: list[str] = []
+    for part in content:
+        if isinstance(part, str):
+            yield TextDelta(part)
+        elif not isinstance(part, Mapping):
+            raise EmptyResponseError(f"a part of `content` is {kind_of(part)} where an object is due")
+        elif "thinking" in part:
+            thinking = part["thinking"]
+            for inner in thinking if isinstance(thinking, list) else [thinking]:
+                text = inner.get("text") if isinstance(inner, Mapping) else inner
+                if isinstance(text, str) and text:
+                    yield ReasoningDelta(text)
+        elif "text" in part or "refusal" in part:
+            text = part["text"] if "text" in part else part["refusal"]
+            if text is not None and not isinstance(text, str):
+                raise EmptyResponseError(f"the text of a part of `content` is {kind_of(text)}")
+            if text:
+                yield TextDelta(text)
+        else:
+            unread.append(str(part.get("type", "no type"))[:40])
+    if unread and len(unread) == len(content):
+        raise EmptyResponseError(f"`content` has no text, only parts of other types: {', '.join(unread[:5])}")
+
+
+_JOINED = ("text", "summary", "data")
+
+
+class ChatProtocol:
+    """`POST /chat/completions`."""
+
+    path = "chat/completions"
+    models_path = "models"
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        self._options = options
+
+    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> ChatDialogue:
+        """A conversation that begins with these messages."""
+        return ChatDialogue(self._options, messages, tools, seed)
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The key as a bearer token, or in the header of `api_key_header`."""
+        return self._options.key_headers(key)
+
+
+class ChatDialogue:
+    """One run's conversation."""
+
+    def __init__(
+        self, options: OpenAIOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int
+    ) -> None:
+        self._options = options
+        self._seed = seed
+        self._ids = CallIds({call.id for one in messages for call in one.calls})
+        self._messages = [made for message in messages for made in _told(message)]
+        self._tools = [_declared(spec) for spec in tools]
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the next request."""
+        return self._options.chat_body(self._messages, self._tools, self._seed)
+
+    def reply(self, first_key: int) -> ChatReply:
+        """What reads the answer."""
+        return ChatReply(first_key)
+
+    def go_on(self, reply: ChatReply, results: Mapping[int, ToolCallFinished]) -> None:
+        """Add the model's message and the results of its calls."""
+        ids = {call.key: self._ids.fresh(call.id) for call in reply.calls}
+        calls = [{**_call(ids[one.key], one.name, one.arguments_text), **one.extra} for one in reply.calls]
+        message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.text) or None, "tool_calls": calls}
+        if reply.thinking:
+            message["reasoning_content"] = "".join(reply.thinking)
+        if reply.details:
+            message["reasoning_details"] = _merged(reply.details)
+        self._messages.append(message)
+        for one in reply.calls:
+            self._messages.append(_result(ids[one.key], results[one.key].result))
+
+
+def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
+    told: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.name is not None:
+        told["name"] = message.name
+    if message.calls:
+        told["content"] = message.text or None
+        told["tool_calls"] = [_call(call.id, call.name, call.arguments) for call in message.calls]
+    yield told
+    for call in message.calls:
+        yield _result(call.id, call.result)
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments or "{}"}}
+
+
+def _result(call_id: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _declared(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": function}
+
+
+def _merged(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Pieces of a stream's thinking put together: those of one kind and index follow one another."""
+    made: list[dict[str, Any]] = []
+    for piece in details:
+        last = made[-1] if made else None
+        same = (
+            last is not None
+            and piece.get("index") is not None
+            and all(last.get(key) == piece.get(key) for key in ("type", "index"))
+        )
+        if last is None or not same:
+            made.append(dict(piece))
+            continue
+        for key, value in piece.items():
+            if key in _JOINED and isinstance(value, str) and isinstance(last.get(key), str):
+                last[key] += value
+            elif value is not None:
+                last[key] = value
+    return made

@@ -1,0 +1,299 @@
+"""The Responses API: a conversation as the items of its requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.http.errors import error_in, is_error, words_in
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
+from agenteval_tui.agents.models.openai_options import OpenAIOptions
+from agenteval_tui.agents.models.stream import (
+    CallParts,
+    EmptyResponseError,
+    ModelReply,
+    ProviderError,
+    decoded_object,
+    kind_of,
+    listed,
+    mappings,
+    string,
+)
+from agenteval_tui.transcripts.model import Usage
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+_TEXTS = ("response.output_text.delta", "response.refusal.delta")
+# Why an answer is incomplete, in the words of Chat Completions.
+_REASONS = {"max_output_tokens": "length"}
+
+
+class ResponsesReply(ModelReply):
+    """One reply of the Responses API. `items` are the output's items as they came, in their order."""
+
+    protocol = "Responses"
+    nothing = "a response whose `output` is empty"
+
+    def __init__(self, first_key: int = 0) -> None:
+        super().__init__(first_key)
+        self._items: dict[int, Mapping[str, Any]] = {}
+        self._calls_at: dict[int, CallParts] = {}
+        self._call_of_item: dict[str, CallParts] = {}
+        self._said: set[tuple[int, str]] = set()  # (place, what) of which pieces have come
+        self._last_summary: tuple[int, int] | None = None
+
+    @property
+    def items(self) -> list[Mapping[str, Any]]:
+        """The items that are complete, in order."""
+        return [self._items[place] for place in sorted(self._items)]
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        if sent.data.strip() == "[DONE]":
+            self.over = bool(self.finish_reason)
+            return
+        chunk = decoded_object(sent.data)
+        kind = string(chunk.get("type")) or sent.name
+        if kind == "error" or (chunk.get("error") and not kind.startswith("response.")):
+            raise ProviderError(error_in(chunk))
+        if kind in _ENDS or kind in ("response.created", "response.in_progress"):
+            response = chunk.get("response")
+            if isinstance(response, Mapping):
+                yield from self._take_response(response, kind)
+        elif kind == "response.output_item.added":
+            yield from self._added(self._place(chunk), chunk.get("item"))
+        elif kind == "response.output_item.done":
+            yield from self._done(self._place(chunk), chunk.get("item"))
+        else:
+            yield from self._take_piece(kind, chunk)
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        if is_error(value) and not isinstance(value.get("output"), list):
+            raise ProviderError(error_in(value))
+        if not isinstance(value.get("output"), list):
+            raise EmptyResponseError(f"an object without `output` ({words_in(text)[:200]})")
+        yield from self._take_response(value, f"response.{string(value.get('status')) or 'completed'}")
+
+    def rest(self) -> Iterator[AgentEvent]:
+        # Nothing but thinking is an empty answer; so is nothing at all when the limit is why.
+        self.usable = self.usable or bool(self._items) or self.finish_reason not in ("", "stop", "tool_calls")
+        return super().rest()
+
+    def _take_response(self, response: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
+        self.model = self.model or string(response.get("model"))
+        self._take_usage(response.get("usage"))
+        if kind not in _ENDS:
+            return
+        status = string(response.get("status")) or kind.rpartition(".")[2]
+        if status in ("failed", "cancelled"):
+            raise ProviderError(response.get("error") or {"message": f"the response was {status}"})
+        for place, item in enumerate(listed(response, "output")):
+            if place not in self._items:
+                yield from self._done(place, item)
+        details = response.get("incomplete_details")
+        reason = string(details.get("reason")) if isinstance(details, Mapping) else ""
+        if status == "incomplete":
+            self.finish_reason = _REASONS.get(reason, reason) or "incomplete"
+        else:
+            self.finish_reason = "tool_calls" if self.calls else "stop"
+        self.over = True
+
+    def _added(self, place: int, item: Any) -> Iterator[AgentEvent]:
+        if isinstance(item, Mapping) and item.get("type") == "function_call":
+            yield from self._call(place, item)
+
+    def _done(self, place: int, item: Any) -> Iterator[AgentEvent]:
+        """An item is complete: what of it did not come in pieces comes now."""
+        if not isinstance(item, Mapping):
+            return
+        self._items[place] = item
+        kind = item.get("type")
+        if kind == "function_call":
+            yield from self._call(place, item)
+            yield from self._whole_arguments(self._calls_at[place], item.get("arguments"))
+        elif kind == "message":
+            content = item.get("content")
+            for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
+                text = _text_at(part, "text") or _text_at(part, "refusal")
+                yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
+            self._said |= {(place, "text"), (place, "refusal")}
+        elif kind == "reasoning" and (place, "reasoning") not in self._said:
+            parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
+            said = "\n\n".join(part for part in parts if part)
+            if said:
+                yield ReasoningDelta(said)
+
+    def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        place, delta = self._place(chunk), _text_at(chunk, "delta") if kind in _TEXTS else string(chunk.get("delta"))
+        if kind in _TEXTS:
+            yield from self._text(place, "text" if "text" in kind else "refusal", delta)
+        elif kind in ("response.output_text.done", "response.refusal.done"):
+            what = "text" if "text" in kind else "refusal"
+            yield from self._text(place, what, string(chunk.get(what)), whole=True)
+        elif kind in (
+            *("response.reasoning_summary_text.delta", "response.reasoning_summary.delta"),
+            *("response.reasoning_text.delta", "response.reasoning.delta"),
+        ):
+            yield from self._reasoning(place, chunk.get("summary_index"), delta)
+        elif kind == "response.function_call_arguments.delta":
+            call = self._call_at(chunk)
+            if call is not None:
+                yield from self.add_arguments(call, delta)
+        elif kind == "response.function_call_arguments.done":
+            call = self._call_at(chunk)
+            if call is not None:
+                yield from self._whole_arguments(call, chunk.get("arguments"))
+
+    def _text(
+        self, place: int, what: str, text: str, *, whole: bool = False, last: bool = True
+    ) -> Iterator[AgentEvent]:
+        """A piece of text, or with `whole` all of it, which counts only where no pieces came."""
+        if whole and (place, what) in self._said:
+            return
+        if text:
+            if not whole or last:
+                self._said.add((place, what))
+            self.text.append(text)
+            yield TextDelta(text)
+
+    def _reasoning(self, place: int, part: Any, text: str) -> Iterator[AgentEvent]:
+        here = (place, part if isinstance(part, int) else 0)
+        if text:
+            if self._last_summary not in (None, here):
+                text = f"\n\n{text}"
+            self._last_summary = here
+            self._said.add((place, "reasoning"))
+            yield ReasoningDelta(text)
+
+    def _call(self, place: int, item: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        """The call of an item, announced if it was not."""
+        if place not in self._calls_at:
+            given = string(item.get("call_id")) or string(item.get("id"))
+            call = self.add_call(given, string(item.get("name")), place)
+            self._calls_at[place] = call
+            if string(item.get("id")):
+                self._call_of_item[item["id"]] = call
+        call = self._calls_at[place]
+        call.name = call.name or string(item.get("name"))
+        if call.name and not call.started:
+            yield from self.start(call)
+
+    def _whole_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
+        if not call.arguments and arguments is not None:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            yield from self.add_arguments(call, text)
+
+    def _call_at(self, chunk: Mapping[str, Any]) -> CallParts | None:
+        found = self._call_of_item.get(string(chunk.get("item_id")))
+        return found or self._calls_at.get(self._place(chunk))
+
+    @staticmethod
+    def _place(chunk: Mapping[str, Any]) -> int:
+        place = chunk.get("output_index")
+        return place if isinstance(place, int) else 0
+
+    def _take_usage(self, raw: Any) -> None:
+        if isinstance(raw, Mapping):
+            self.usage = Usage(
+                input_tokens=self.figures.tokens(raw, "input_tokens"),
+                output_tokens=self.figures.tokens(raw, "output_tokens"),
+                cached_tokens=self.figures.tokens(raw.get("input_tokens_details"), "cached_tokens"),
+                reasoning_tokens=self.figures.tokens(raw.get("output_tokens_details"), "reasoning_tokens"),
+            )
+
+
+def _text_at(part: Mapping[str, Any], key: str) -> str:
+    text = part.get(key)
+    if text is not None and not isinstance(text, str):
+        raise EmptyResponseError(f"`{key}` of a piece of the answer is {kind_of(text)} where a text is due")
+    return text or ""
+
+
+_FEWEST_TOKENS = 16  # a smaller `max_output_tokens` is refused
+
+
+class ResponsesProtocol:
+    """`POST /responses`. The whole conversation is sent each time; nothing rests on what the server stored."""
+
+    path = "responses"
+    models_path = "models"
+
+    def __init__(self, options: OpenAIOptions) -> None:
+        least = options.max_tokens is not None and options.max_tokens < _FEWEST_TOKENS
+        self._options = options.model_copy(update={"max_tokens": _FEWEST_TOKENS}) if least else options
+
+    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> ResponsesDialogue:
+        """A conversation that begins with these messages."""
+        return ResponsesDialogue(self._options, messages, tools)
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The key as a bearer token, or in the header of `api_key_header`."""
+        return self._options.key_headers(key)
+
+
+class ResponsesDialogue:
+    """One run's conversation."""
+
+    def __init__(self, options: OpenAIOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec]) -> None:
+        self._options = options
+        self._ids = CallIds({call.id for one in messages for call in one.calls})
+        self._items = [item for message in messages for item in _told(message)]
+        self._tools = [_declared(spec) for spec in tools]
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the next request."""
+        return self._options.responses_body(self._items, self._tools)
+
+    def reply(self, first_key: int) -> ResponsesReply:
+        """What reads the answer."""
+        return ResponsesReply(first_key)
+
+    def go_on(self, reply: ResponsesReply, results: Mapping[int, ToolCallFinished]) -> None:
+        """Add the output's items, the thinking among them, and the results of the calls.
+
+        Models that think want their thinking back between a call and its result. A server that stores nothing takes
+        it only in encrypted form, and knows none of its own ids.
+        """
+        calls = list(reply.calls)
+        answered: list[dict[str, Any]] = []
+        for item in reply.items:
+            if item.get("type") == "function_call" and calls:
+                call = calls.pop(0)
+                call_id = self._ids.fresh(call.id)
+                answered.append(_result(call_id, results[call.key].result))
+                item = {**item, "call_id": call_id, "arguments": call.arguments_text or "{}"}
+            elif item.get("type") == "reasoning" and not self._options.store and not item.get("encrypted_content"):
+                continue
+            if not self._options.store and item.get("type") in ("function_call", "message"):
+                item = {key: value for key, value in item.items() if key not in ("id", "status")}
+            self._items.append(dict(item))
+        for call in calls:  # calls whose item never ended
+            call_id = self._ids.fresh(call.id)
+            self._items.append(_call(call_id, call.name, call.arguments_text))
+            answered.append(_result(call_id, results[call.key].result))
+        self._items += answered
+
+
+def _told(message: ProviderMessage) -> Iterable[dict[str, Any]]:
+    if message.text or not message.calls:
+        yield {"role": message.role, "content": message.text}
+    for call in message.calls:
+        yield _call(call.id, call.name, call.arguments)
+    for call in message.calls:
+        yield _result(call.id, call.result)
+
+
+def _call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments or "{}"}
+
+
+def _result(call_id: str, text: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": text}
+
+
+def _declared(spec: ToolSpec) -> dict[str, Any]:
+    # Not strict: that is the API's default and refuses most schemas that people write.
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "strict": False, **function}

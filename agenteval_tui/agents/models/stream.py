@@ -1,0 +1,276 @@
+"""What a model's protocol is to the tool loop: how a conversation is told, asked, and gone on with."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from pydantic_core import from_json
+
+from agenteval_tui.agents.base import AgentEvent, ToolArgumentsDelta, ToolCallFinished, ToolCallStarted, ToolSpec
+from agenteval_tui.agents.http.errors import is_markup, shortened, words_in
+from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.agents.models.message_mapping import ProviderMessage
+from agenteval_tui.agents.usage import Figures
+from agenteval_tui.transcripts.model import Usage
+
+_QUOTED = 200  # characters of what is no reply that are said
+
+
+class ProviderError(Exception):
+    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class EmptyResponseError(Exception):
+    """This is no reply of the protocol; the text says what it is instead. `mend`: what to do, where that is known."""
+
+    def __init__(self, said: str, mend: str = "") -> None:
+        super().__init__(said)
+        self.mend = mend
+
+
+class CutReplyError(EmptyResponseError):
+    """The reply stops in the midst of its JSON. Of a stream, that is a break like any other."""
+
+
+class StreamReply(ABC):
+    """Reads one reply, as a stream or whole.
+
+    `over`: nothing more will come, whatever the server sends. `complete`: what came is a whole answer, so that a
+    stream that ends now was not cut. `streamed`: it came as a stream (the wire says so, and gives `content_type`).
+    `protocol` and `mend` are for the words of an error: what kind of reply was expected, and what to do when it is
+    another.
+    """
+
+    over = False
+    streamed = False
+    content_type = ""
+    protocol = "JSON"
+    mend = ""
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool: ...
+
+    @abstractmethod
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        """The events of one event of a stream. Raises `ServerSaidError`, `NoReplyError`."""
+
+    @abstractmethod
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        """The events of a reply that came at once. Raises `ServerSaidError`, `NoReplyError`."""
+
+    def not_a_stream(self, line: str) -> EmptyResponseError:
+        """What to say of a stream without a single event, whose first line is this one."""
+        return EmptyResponseError(f"no server-sent events ({line[:_QUOTED]})")
+
+    def rest(self) -> Iterator[AgentEvent]:
+        """What can be said only at the end. Raises `NoReplyError` where nothing came that is an answer."""
+        return iter(())
+
+
+@dataclass(slots=True)
+class CallParts:
+    """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
+
+    `extra` is what else the server said of the call and wants back.
+    """
+
+    key: int
+    id: str
+    index: int | None = None
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    given_id: str = ""
+    started: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the JSON text on the wire."""
+        return "".join(self.arguments)
+
+
+class ModelReply(StreamReply):
+    """One reply of a model. `first_key`: the number of its first tool call within the run.
+
+    What came is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
+    `usage`, `model`. `unfinished`: the model paused, and goes on when it is asked again. `usable`: something of an
+    answer came. A reply with a reason why it ended may be empty; one without either is no reply.
+    """
+
+    nothing = "a reply without an answer"
+
+    def __init__(self, first_key: int = 0) -> None:
+        self.text: list[str] = []
+        self.calls: list[CallParts] = []
+        self.finish_reason = ""
+        self.model = ""
+        self.usage: Usage | None = None
+        self.figures = Figures()
+        self.unfinished = False
+        self.usable = False
+        self._next_key = first_key
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.finish_reason)
+
+    def rest(self) -> Iterator[AgentEvent]:
+        """Calls whose name never came are announced without one. Raises `NoReplyError` where there is no answer."""
+        if not (self.usable or self.text or self.calls):
+            raise EmptyResponseError(self.nothing)
+        for call in self.calls:
+            if not call.started:
+                yield from self.start(call)
+
+    def add_call(self, given_id: str, name: str = "", index: int | None = None) -> CallParts:
+        """A new call; `start` announces it."""
+        key = self._next_key
+        self._next_key += 1
+        call = CallParts(key, given_id or f"call_{key + 1}", index, name, given_id=given_id)
+        self.calls.append(call)
+        return call
+
+    def start(self, call: CallParts) -> Iterator[AgentEvent]:
+        """Announce a call, with the arguments that have come so far."""
+        call.started = True
+        yield ToolCallStarted(call.key, call.id, call.name)
+        if call.arguments:
+            yield ToolArgumentsDelta(call.key, call.arguments_text)
+
+    def add_arguments(self, call: CallParts, text: str) -> Iterator[AgentEvent]:
+        """More of a call's arguments."""
+        if text:
+            call.arguments.append(text)
+            if call.started:
+                yield ToolArgumentsDelta(call.key, text)
+
+
+def decoded(text: str) -> Any:
+    """The JSON value of a text. Raises `NoReplyError`."""
+    try:
+        # Of each token of each stream: a sixth of the time that `json` takes.
+        return from_json(text)
+    except ValueError:
+        pass  # it is stricter: half of a surrogate pair, very deep nesting
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        said = f"not JSON ({shortened(words_in(text), _QUOTED) or 'nothing at all'})"
+        if is_markup(text):
+            page = "a page for people answered: a login, a proxy or a wrong address"
+            raise EmptyResponseError(
+                f"a page of HTML ({shortened(words_in(text), _QUOTED)})", f"check the address: {page}"
+            ) from None
+        raise (CutReplyError if is_cut(text) else EmptyResponseError)(said) from None
+
+
+def is_cut(text: str) -> bool:
+    """Whether this is the beginning of a JSON object or list whose end is missing."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        from_json(text)
+    except ValueError as error:
+        return str(error).startswith("EOF while parsing")
+    return False
+
+
+def decoded_object(text: str) -> Mapping[str, Any]:
+    """The JSON object of a text. Raises `NoReplyError`."""
+    value = decoded(text)
+    if not isinstance(value, Mapping):
+        raise EmptyResponseError(f"a JSON {type(value).__name__} where an object is due")
+    return value
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in a list; nothing when it is none."""
+    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+
+
+def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of the list at `key`; nulls are nothing. Raises `NoReplyError` where something else stands there."""
+    value = holder.get(key)
+    if value is None:
+        return
+    if not isinstance(value, list):
+        raise EmptyResponseError(f"`{key}` is {kind_of(value)} where a list is due")
+    for one in value:
+        if isinstance(one, Mapping):
+            yield one
+        elif one is not None:
+            raise EmptyResponseError(f"`{key}` has {kind_of(one)} in it where an object is due")
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "something else")
+
+
+# bool before int: each bool is one.
+_KINDS = (
+    (str, "a text"),
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (list, "a list"),
+    (Mapping, "an object"),
+)
+
+
+def number(value: Any) -> float | None:
+    """A number as a float; None when it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def string(value: Any) -> str:
+    """A text; "" when it is none."""
+    return value if isinstance(value, str) else ""
+
+
+Reply = TypeVar("Reply", bound=ModelReply)
+
+
+class Dialogue(Protocol[Reply]):
+    """One run's conversation in the words of a protocol; it grows with each answer."""
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the next request."""
+        ...
+
+    def reply(self, first_key: int) -> Reply:
+        """What reads the answer to it."""
+        ...
+
+    def go_on(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
+        """Add the model's message and the results of its calls, by their keys."""
+        ...
+
+
+class ModelProtocol(Protocol):
+    """A protocol with an agent's options. `path` and `models_path` are added to the address."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def models_path(self) -> str: ...
+
+    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> Dialogue[Any]:
+        """A conversation that begins with these messages."""
+        ...
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The headers that carry the key, and others that the protocol demands."""
+        ...

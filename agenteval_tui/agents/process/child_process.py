@@ -1,0 +1,297 @@
+"""A child process that is ended whole: it leads a process group of its own, and its output is read within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import make_private
+
+GRACE_S = 0.5
+"""How long a program that is told to end may take; then it is killed."""
+DRAIN_S = 1.0
+"""How long output is waited for that a process outside of the group holds back after the program's end."""
+STDERR_KEPT = 64 * 1024
+_HIGH_WATER = 1_000_000  # bytes that wait to be read; beyond it the program has to wait
+
+
+class _Output:
+    """A pipe's bytes on their way to who reads them."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.ReadTransport | None = None
+        self.waiting = bytearray()
+        self.ended = False
+        self.paused = False
+        self._news = asyncio.Event()
+
+    def feed(self, data: bytes) -> None:
+        self.waiting += data
+        self._news.set()
+        if len(self.waiting) > _HIGH_WATER and not self.paused and self.transport is not None:
+            self.transport.pause_reading()
+            self.paused = True
+
+    def end(self) -> None:
+        self.ended = True
+        self._news.set()
+
+    async def read(self) -> bytes:
+        while not self.waiting and not self.ended:
+            self._news.clear()
+            await self._news.wait()
+        data = bytes(self.waiting)
+        self.waiting.clear()
+        if self.paused and self.transport is not None and not self.ended:
+            self.paused = False
+            self.transport.resume_reading()
+        return data
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    def __init__(self) -> None:
+        self.out = _Output()
+        self.err = bytearray()
+        self.err_size = 0
+        self.exited = asyncio.Event()
+        self.err_ended = asyncio.Event()
+        self.ending = False
+        self.pid = 0
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self.pid = self._transport.get_pid()
+        self.out.transport = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(1))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self.out.feed(data)
+            return
+        self.err += data
+        self.err_size += len(data)
+        if len(self.err) > 2 * STDERR_KEPT:
+            del self.err[:-STDERR_KEPT]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.out.end()
+        if fd == 2:
+            self.err_ended.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        if not self.ending:
+            # What it started and left behind would hold its pipes open.
+            kill_group(self.pid, signal.SIGKILL)
+        asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
+
+    def _give_up(self) -> None:
+        """A process that left the group may hold the pipes open for ever: what it would say is not waited for."""
+        if self._transport is None or (self.out.ended and self.err_ended.is_set()):
+            return
+        if self.out.waiting:
+            asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
+            return
+        self.out.end()
+        self.err_ended.set()
+        self._transport.close()
+
+
+class Program:
+    """A running program, to be used as `async with await start(...) as program`: leaving it ends the whole group."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, pipes: _Pipes) -> None:
+        self._transport = transport
+        self._pipes = pipes
+
+    @property
+    def pid(self) -> int:
+        """The process, and its group."""
+        return self._pipes.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, minus the signal's number when a signal ended it; None while it runs."""
+        return self._transport.get_returncode()
+
+    @property
+    def stderr(self) -> str:
+        """The last 64 KB of what it wrote to standard error."""
+        return bytes(self._pipes.err[-STDERR_KEPT:]).decode("utf-8", "replace")
+
+    def write(self, data: bytes) -> None:
+        """Send `data` to its standard input, in the background; nothing happens when it does not want it."""
+        stdin = self._stdin()
+        if stdin is not None:
+            stdin.write(data)
+
+    def close_stdin(self) -> None:
+        """End of its input, once what was written is through."""
+        stdin = self._stdin()
+        if stdin is not None and stdin.can_write_eof():
+            stdin.write_eof()
+
+    async def read(self) -> bytes:
+        """What it wrote to standard output since the last time; waits for something, b"" at the end."""
+        return await self._pipes.out.read()
+
+    async def exited(self, within_s: float | None = None) -> bool:
+        """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await self._pipes.exited.wait()
+                await self._pipes.err_ended.wait()
+        return self._pipes.exited.is_set()
+
+    async def end(self, grace_s: float = GRACE_S) -> None:
+        """End it with all that it started and that is still in its group: asked first, then killed.
+
+        Holds also when this is cancelled: then nobody is asked any more.
+        """
+        self._pipes.ending = True
+        try:
+            if self.returncode is None and kill_group(self.pid, signal.SIGTERM):
+                loop = asyncio.get_running_loop()
+                stop, pause = loop.time() + grace_s, 0.002
+                while kill_group(self.pid, 0) and loop.time() < stop:
+                    await asyncio.sleep(pause)
+                    pause = min(0.05, pause * 2)
+        finally:
+            kill_group(self.pid, signal.SIGKILL)
+            try:
+                # One that can't be killed (a disk or a driver holds it) is not waited for.
+                await asyncio.wait_for(asyncio.shield(self._pipes.exited.wait()), DRAIN_S)
+            except TimeoutError:
+                pass
+            finally:
+                self._transport.close()
+
+    async def __aenter__(self) -> Program:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.end()
+
+    def _stdin(self) -> asyncio.WriteTransport | None:
+        stdin = self._transport.get_pipe_transport(0)
+        return None if stdin is None or stdin.is_closing() else cast(asyncio.WriteTransport, stdin)
+
+
+def kill_group(pid: int, number: int) -> bool:
+    """Send a signal (0: none) to the group that `pid` leads; whether there is such a group."""
+    if pid <= 1:
+        return False  # 0 would be our own group
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
+    """The program that a command's first word means: a path relative to `cwd`, or a name that is looked up in PATH.
+
+    Raises `AgentevalError` when there is none, or it may not be executed.
+    """
+    if not cwd.is_dir():
+        raise AgentevalError(f"the folder {cwd} does not exist", mend="check `cwd`")
+    if os.sep not in word:
+        found = shutil.which(word, path=env.get("PATH", os.defpath))
+        if found is None:
+            near = (
+                f"write ./{word} for the one beside the suite"
+                if (cwd / word).exists()
+                else "install it, or give its path"
+            )
+            raise AgentevalError(f"there is no program {word!r} in PATH", mend=near)
+        return str(cwd / found)
+    path = cwd / Path(word).expanduser()
+    if path.is_dir():
+        raise AgentevalError(f"{word} is a folder, not a program", mend="name the program in it")
+    if not path.exists():
+        raise AgentevalError(f"there is no program {word}", mend=f"it is looked for in {cwd}")
+    if not os.access(path, os.X_OK):
+        raise AgentevalError(f"{word} is not executable", mend=f"chmod +x {word}, or name what runs it first")
+    return str(path)
+
+
+def bytecode_dir() -> Path:
+    """Where Python programs keep their bytecode, for this user alone. Where it can't be made, they keep none."""
+    folder = directories.cache_dir() / "bytecode"
+    with suppress(OSError):
+        make_private(folder.parent)
+        make_private(folder)
+    return folder
+
+
+async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permission: Permission) -> Program:
+    """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
+    check) does not cover it, or it has changed since.
+
+    Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
+    """
+    permission.require_start(argv)
+    env = {"PYTHONPYCACHEPREFIX": str(bytecode_dir()), **env}
+    program = find_program(argv[0], cwd, env)
+    loop = asyncio.get_running_loop()
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
+            _Pipes,
+            *(program, *argv[1:]),
+            cwd=cwd,
+            env=dict(env),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        transport, pipes = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # It may have started others by now: it is ended as a group as soon as it is there.
+        starting.add_done_callback(_end_unwanted)
+        raise
+    except OSError as error:
+        raise AgentevalError(f"{argv[0]} can't be started: {_why(error)}", mend=_mend(error, argv[0])) from None
+    except ValueError as error:  # a NUL in an argument
+        raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
+    return Program(transport, pipes)
+
+
+def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        transport, pipes = starting.result()
+        pipes.ending = True
+        kill_group(transport.get_pid(), signal.SIGKILL)
+        transport.close()
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOEXEC:
+        return "it is no program, and has no #! line"
+    if error.errno == errno.ENOENT:
+        return "what its #! line names is not there"
+    return error.strerror or str(error)
+
+
+def _mend(error: OSError, program: str) -> str:
+    if error.errno == errno.ENOEXEC:
+        return f"begin it with a line like #!/bin/sh, or name what runs it first: [sh, {program}]"
+    if error.errno == errno.EMFILE:
+        return "lower `concurrency`, or raise the limit of open files (ulimit -n)"
+    return ""

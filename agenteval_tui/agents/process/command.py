@@ -1,0 +1,284 @@
+"""The kind `command`: a program in any language, asked on its standard input, heard on its standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Literal
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    CheckStep,
+    Done,
+    Failed,
+    LogLine,
+    Noted,
+    Prepared,
+    TextDelta,
+    UsageReported,
+)
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
+from agenteval_tui.agents.process.command_options import CommandOptions
+from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
+from agenteval_tui.agents.process.health_check import ping
+from agenteval_tui.agents.process.line_splitter import LineSplitter
+from agenteval_tui.agents.process.options import argv_of, folder_of
+from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
+
+_SHOWN = 80  # characters of a line that an error repeats
+_BOM = b"\xef\xbb\xbf"
+
+
+class OutputError(Exception):
+    """The output can't be read. `cut_off`: its last line is not complete."""
+
+    def __init__(self, what: str, mend: str, cut_off: bool = False) -> None:
+        super().__init__(what)
+        self.mend = mend
+        self.cut_off = cut_off
+
+
+class OutputReader:
+    """Makes events of output, in order; at most `limit` bytes.
+
+    "auto": events when the first line that is not empty is an event, else text. `done` is true once the program said
+    `done` or `error`.
+    """
+
+    def __init__(self, form: Literal["auto", "jsonl", "text"], limit: int) -> None:
+        self._form = form
+        self._limit = limit
+        self._size = 0
+        self._number = 0
+        self._begin = bytearray()  # what came before it was clear which form it has
+        self._in_object = False  # its first line began with {, and is not over
+        self._lines = LineSplitter()
+        self._events = EventReader()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def read(self) -> int:
+        """Bytes of output that came."""
+        return self._size
+
+    @property
+    def done(self) -> bool:
+        """Whether the program said that it is done."""
+        return self._events.ended
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        """The events in the next bytes. Raises `OutputError`."""
+        self._size += len(data)
+        if self._size > self._limit:
+            raise OutputError(f"it wrote more than {self._limit / 1e6:g} MB", "raise `max_reply_mb`, or make it brief")
+        if self._form == "auto":
+            self._begin += data
+            if (self._in_object and b"\n" not in data) or not self._decide(final=False):
+                return []
+            data, self._begin = bytes(self._begin), bytearray()
+        if self._form == "text":
+            return self._text(self._decoder.decode(data))
+        return self._read(self._lines.feed(data))
+
+    def end(self) -> list[AgentEvent]:
+        """The events in what is left at the end. Raises `OutputError`."""
+        if self._form == "auto":
+            self._decide(final=True)
+            data, self._begin = bytes(self._begin), bytearray()
+            self._size -= len(data)
+            return [*self.feed(data), *self.end()]
+        if self._form == "text":
+            return self._text(self._decoder.decode(b"", final=True))
+        return self._read([self._lines.rest], last=True)
+
+    def _decide(self, final: bool) -> bool:
+        """Say which form the output has, as soon as that can be told."""
+        start = bytes(self._begin).removeprefix(_BOM).lstrip()
+        line, end, _ = start.partition(b"\n")
+        if line and not line.startswith(b"{"):
+            self._form = "text"
+        elif end or (final and line):
+            self._form = "jsonl" if is_event(_json(line)) else "text"
+        elif final:
+            self._form = "text"
+        self._in_object = bool(line)
+        return self._form != "auto"
+
+    def _text(self, text: str) -> list[AgentEvent]:
+        return [TextDelta(text)] if text else []
+
+    def _read(self, lines: list[bytes], last: bool = False) -> list[AgentEvent]:
+        read: list[AgentEvent] = []
+        for line in lines:
+            self._number += 1
+            if self._events.ended:
+                break
+            line = line.removeprefix(_BOM).strip() if self._number == 1 else line.strip()
+            if not line:
+                continue
+            try:
+                read += self._events.read(_json(line))
+            except EventError as error:
+                if last and _json(line) is None:
+                    raise OutputError(
+                        f"its last line, {self._number}, is cut off: {_shown(line)}",
+                        "end each event with a newline",
+                        True,
+                    ) from None
+                raise OutputError(
+                    f"line {self._number} of its output is no event: {error}: {_shown(line)}",
+                    "write one JSON object a line, and everything else to standard error; or set `output: text`",
+                ) from None
+        return read
+
+
+def _json(line: bytes) -> object:
+    """The line's value; None when it is no JSON."""
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "replace")
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+_NO_ANSWER = (
+    "print the answer on standard output, and flush it; for an empty answer on purpose print an empty line, "
+    'or the event {"type": "text", "text": ""}'
+)
+
+
+class CommandAgent:
+    """Runs the program once for each request, in a process group of its own that never outlives the run.
+
+    Failures are `Failed` events of the kinds program (it can't be started, or ended with an exit code other than 0),
+    protocol (its events are none), timeout, bad_request; and whatever kind the program's own `error` event names.
+    """
+
+    options_model = CommandOptions
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = read_options(CommandOptions, setup.name, setup.config)
+        folder_of(self._options.cwd, setup.base_dir, setup.trusted)
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One process: its events as it writes them."""
+        options, began = self._options, time.perf_counter()
+        try:
+            if request.config and request.config != self._setup.config:
+                options = read_options(CommandOptions, self._setup.name, request.config)
+            program = await self._start(options)
+        except AgentevalError as error:
+            yield Failed(RunError.told("program", error.what, error.mend))
+            return
+        async with program:
+            # What it does then is its own business, unless it says with `ready` that it was still starting.
+            yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
+            program.write(_input(request, options))
+            program.close_stdin()
+            async with aclosing(self._listen(program, options)) as events:
+                async for event in events:
+                    if isinstance(event, Done | Failed) and program.stderr:
+                        yield LogLine(without_secrets(program.stderr, self._env(options)))
+                    yield event
+                    if isinstance(event, Done):
+                        await program.exited(GRACE_S)  # it may have things to put away
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Is the program there, and may it be executed? `thorough` asks it for an answer."""
+        began = time.perf_counter()
+        options = self._options
+        argv = argv_of(options.command, options.shell)
+        try:
+            found = find_program(argv[0], self._folder(options), self._env(options))
+        except AgentevalError as error:
+            steps = (CheckStep("reachable", False, error.what),)
+            return CheckReport(False, error.what, mend=error.mend, steps=steps)
+        took = (time.perf_counter() - began) * 1000
+        reachable = CheckStep("reachable", True, f"{found} is there and may be executed", took)
+        if not thorough:
+            return CheckReport(True, reachable.message, took, steps=(reachable,))
+        return await ping(self, reachable)
+
+    async def close(self) -> None:
+        """Nothing is open between runs."""
+
+    async def _start(self, options: CommandOptions) -> Program:
+        argv = argv_of(options.command, options.shell)
+        return await start(argv, cwd=self._folder(options), env=self._env(options), permission=self._setup.permission)
+
+    def _folder(self, options: CommandOptions) -> Path:
+        return folder_of(options.cwd, self._setup.base_dir, self._setup.trusted)
+
+    def _env(self, options: CommandOptions) -> dict[str, str]:
+        # A Python program would keep its events in a buffer until it ends.
+        return {"PYTHONUNBUFFERED": "1", **self._setup.env, **options.env}
+
+    async def _listen(self, program: Program, options: CommandOptions) -> AsyncGenerator[AgentEvent, None]:
+        reader = OutputReader(options.output, int(options.max_reply_mb * 1_000_000))
+        name = argv_of(options.command, options.shell)[0] if not options.shell else "the command"
+        wait_s, what = options.timeouts.first_token, "gave no sign"
+        spoke = False
+        try:
+            while True:
+                async with asyncio.timeout(wait_s):
+                    data = await program.read()
+                for event in reader.feed(data) if data else reader.end():
+                    spoke = spoke or not isinstance(event, UsageReported | Prepared | Noted)
+                    yield event
+                if reader.done:
+                    return
+                if not data:
+                    break
+                wait_s, what = options.timeouts.silence, "was silent"
+            if not await program.exited(wait_s):
+                raise TimeoutError
+        except TimeoutError:
+            mend = "raise `timeouts`, or look at what it waits for"
+            said = self._said(f"{name} {what} for {wait_s:g} s", program, options)
+            yield Failed(RunError.told("timeout", said, mend, ErrorCode.SILENCE))
+            return
+        except OutputError as error:
+            # How it ended says more than half a line at its end.
+            broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
+            if not broken:
+                said = self._said(f"{name}: {error}", program, options)
+                yield Failed(RunError.told("protocol", said, error.mend))
+                return
+        if program.returncode != 0:
+            said = self._said(f"{name} {exit_description(program.returncode)}", program, options)
+            mend = remedy_for(program.returncode, "run it by hand with the same input, see docs/agents.md")
+            yield Failed(RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode))
+        elif spoke:
+            yield Done()
+        else:
+            said = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
+            yield Failed(RunError.told("protocol", said, _NO_ANSWER, ErrorCode.NO_ANSWER))
+
+    def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
+        env = self._env(options)
+        words = stderr_tail(program.stderr, env)
+        return without_secrets(sentence, env) + (f": {words}" if words else "")
+
+
+def _input(request: AgentRequest, options: CommandOptions) -> bytes:
+    if options.input == "text":
+        return prompt_of(request).encode("utf-8", "replace")
+    document = request_document(request, options.settings)
+    return json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,54 @@
+"""What may be said of a program that failed: its last words, without the secrets that it was given."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Mapping
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
+_SAID = 400
+
+
+def without_secrets(text: str, env: Mapping[str, str]) -> str:
+    """`text` without the values of the variables whose names say that they are secret."""
+    for name, value in env.items():
+        if len(value) >= _SHORTEST and value in text and _SECRET_NAME.search(name):
+            text = text.replace(value, "***")
+    return text
+
+
+def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
+    """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none."""
+    words = " ".join(without_secrets(stderr, env).split())
+    return words if len(words) <= _SAID else "…" + words[-_SAID:]
+
+
+def exit_description(returncode: int | None) -> str:
+    """ "ended with exit code 3", "was ended by the signal SIGKILL"."""
+    if returncode is None:
+        return "did not end"
+    if returncode >= 0:
+        return f"ended with exit code {returncode}"
+    try:
+        name = signal.Signals(-returncode).name
+    except ValueError:
+        name = str(-returncode)
+    return f"was ended by the signal {name}"
+
+
+def remedy_for(returncode: int | None, usual: str) -> str:
+    """What to do about a program that ended like this; `usual` where nothing more is known."""
+    if returncode == -signal.SIGKILL:
+        return "it was killed, often by the kernel when memory runs out: see the system's log; lower `concurrency`"
+    return usual
+
+
+def truncate_for_store(text: str) -> str:
+    """`text` without halves of surrogate pairs, which JSON may hold and no file can."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,42 @@
+"""A thorough check of an agent that is a program: does it answer a short prompt?"""
+
+from __future__ import annotations
+
+import time
+
+from agenteval_tui.agents.base import Agent, AgentRequest, CheckReport, CheckStep, Failed, TextDelta, ToolCallStarted
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.transcripts.model import Message
+
+PROMPT = "ping"
+_SHOWN = 60
+
+
+async def ping(agent: Agent, reachable: CheckStep) -> CheckReport:
+    """Ask once, without a time limit of its own: whoever checks has one."""
+    began = time.perf_counter()
+    messages = (Message("user", PROMPT),)
+    recorder, pieces, tools = Recorder(messages), 0, 0
+    failed: Failed | None = None
+    async for event in agent.run(AgentRequest(messages, test_id="check", run="check")):
+        recorder.apply(event)
+        pieces += isinstance(event, TextDelta)
+        tools += isinstance(event, ToolCallStarted)
+        failed = event if isinstance(event, Failed) else failed
+    took = (time.perf_counter() - began) * 1000
+    if failed is not None:
+        said = failed.error.message
+        steps = (reachable, CheckStep("streams", False, said, took))
+        return CheckReport(False, said, took, failed.error.mend, steps)
+    transcript = recorder.transcript()
+    answer = " ".join(transcript.final_output.split())
+    shown = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + "…"
+    streams = CheckStep(
+        "streams",
+        True if pieces > 1 else None,
+        f"it answered in {pieces} pieces" if pieces > 1 else "it answered in one piece" if pieces else "no text came",
+        transcript.timing.first_token_ms,
+    )
+    count = "no tool" if not tools else "a tool" if tools == 1 else f"{tools} tools"
+    called = CheckStep("tools", True if tools else None, f"it called {count}")
+    return CheckReport(True, f"it answers {PROMPT!r} with {shown!r}", took, steps=(reachable, streams, called))

@@ -1,0 +1,226 @@
+"""The files that commands name, wherever they lie: programs, scripts, arguments, interpreters."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.process.written_files import Places, without_written
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.watched_files import looks_like_data
+
+_SEPARATORS = re.compile(r"[\s;|&<>()'\"`$]+")
+_MOST = 2_000  # files of one agent
+_LONGEST = 4_096  # characters of a path
+# Folders that hold a program as a whole.
+_ENTRY_POINTS = ("__main__.py", "package.json", "index.js", "deno.json")
+_MODULE_PLACES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Files that programs are named by, absolute, links followed, once each. `written`: those of them that every
+    command which names them only writes to (see `written_files`)."""
+
+    files: tuple[Path, ...]
+    written: frozenset[Path] = frozenset()
+
+
+def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> NamedFiles:
+    """Every file that the programs of an agent and of its tools are named by.
+
+    `config` is as it is written. What does not exist is not among them; nothing is raised.
+    """
+    try:
+        env = environment_for(base_dir)
+    except AgentevalError:
+        env = dict(os.environ)
+    found: dict[Path, None] = {}
+    written, watched = set[Path](), set[Path]()
+    for one in (config, *_tools(config, base_dir)):
+        entry = _expanded(one, env)
+        files = dict.fromkeys(islice(_of_entry(entry, base_dir, env), _MOST - len(found)))
+        only_written = _only_written(entry, list(files), base_dir, env)
+        found.update(files)
+        written |= only_written
+        watched |= files.keys() - only_written
+        if len(found) >= _MOST:
+            break
+    return NamedFiles(tuple(found), frozenset(written - watched))
+
+
+def _only_written(
+    entry: Mapping[str, Any], files: Iterable[Path], base_dir: Path, env: Mapping[str, str]
+) -> frozenset[Path]:
+    """Those of an entry's files that it only writes to: nothing else in it names them."""
+    if not any(map(looks_like_data, files)):
+        return frozenset()
+    where = _environment(entry, env)
+    rest = without_written(entry, Places.of(_cwd(entry, base_dir), where))
+    if rest is None:
+        return frozenset()
+    others = set(_of_entry({**entry, "command": list(rest.words), "shell": True, "env": rest.env}, base_dir, env))
+    return frozenset(one for one in files if one not in others and looks_like_data(one) and not rest.can_mean(one))
+
+
+def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
+    tools = config.get("tools")
+    if tools is None or (isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools)):
+        return
+    try:
+        entries = load_tools(tools, base_dir, trusted=True)
+    except AgentevalError:
+        return
+    for entry in entries:
+        server = entry.get("mcp")
+        yield server if isinstance(server, Mapping) else entry
+
+
+def _expanded(value: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, Any]:
+    made = {}
+    for name, one in value.items():
+        try:
+            made[name] = expand(one, env)
+        except AgentevalError:
+            made[name] = one
+    return made
+
+
+def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    where, cwd = _environment(entry, env), _cwd(entry, base_dir)
+    command = entry.get("command")
+    if command:
+        yield from _of_command(command, bool(entry.get("shell")), cwd, where)
+    for option in ("python", "interpreter"):
+        program = entry.get(option)
+        if isinstance(program, str) and ":" not in program:
+            yield from _program(program, base_dir, where)
+    target = entry.get("callable") or (entry.get("python") if ":" in str(entry.get("python")) else None)
+    if isinstance(target, str):
+        places = entry.get("path")
+        listed = [str(one) for one in places] if isinstance(places, list | tuple) else []
+        for place in (base_dir, *(base_dir / one for one in listed)):
+            yield from _module(target.partition(":")[0], place)
+        for one in listed:
+            yield from _folder(base_dir / one, whole=True)
+    for name, value in _variables(entry).items():
+        for word in value.split(os.pathsep):
+            yield from _file(word, cwd)
+            if name in _MODULE_PLACES and word:
+                yield from _folder(cwd / word, whole=True)
+
+
+def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
+    given = entry.get("env")
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, Mapping) else {}
+
+
+def _environment(entry: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
+    return {**env, **_variables(entry)}
+
+
+def _cwd(entry: Mapping[str, Any], base_dir: Path) -> Path:
+    return base_dir / str(entry.get("cwd") or ".")
+
+
+def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    words = _words(command, shell)
+    for number, word in enumerate(words):
+        if number == 0 or shell:
+            yield from _program(word, cwd, env)
+        # A program's options: --config=FILE, -cFILE, sh -c "a b", @FILE.
+        parts = [
+            word,
+            word.partition("=")[2],
+            word.lstrip("@"),
+            *(_SEPARATORS.split(word) if len(word) < 100_000 else ()),
+        ]
+        for part in dict.fromkeys(parts):
+            yield from _file(part, cwd)
+            if part and part != word:
+                yield from _program(part, cwd, env)
+        yield from _folder(cwd / word, whole=False)
+
+
+def _words(command: Any, shell: bool) -> list[str]:
+    if isinstance(command, list | tuple):
+        return [str(one) for one in command]
+    try:
+        words = shlex.split(str(command))
+    except ValueError:
+        words = []
+    return [*words, *_SEPARATORS.split(str(command))] if shell or not words else words
+
+
+def _program(word: str, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    """The program that a word means, and what runs it (`#!`)."""
+    if not word or len(word) > _LONGEST or "\0" in word:
+        return
+    if os.sep in word:
+        found: str | None = str(cwd / Path(word).expanduser())
+    else:
+        found = shutil.which(word, path=env.get("PATH", os.defpath))
+    for file in _file(found or "", cwd):
+        yield file
+        try:
+            with file.open("rb") as stream:
+                first = stream.readline(512)
+        except OSError:
+            continue
+        if first.startswith(b"#!"):
+            for part in first[2:].decode("utf-8", "replace").split():
+                if part.startswith("/"):
+                    yield from _file(part, cwd)
+                else:
+                    yield from _file(shutil.which(part, path=env.get("PATH", os.defpath)) or "", cwd)
+
+
+def _module(name: str, folder: Path) -> Iterator[Path]:
+    parts = name.split(".")
+    for depth in range(1, len(parts) + 1):
+        base = folder.joinpath(*parts[:depth])
+        yield from _file(f"{base}.py", folder)
+        yield from _file(str(base / "__init__.py"), folder)
+
+
+def _file(word: str, cwd: Path) -> Iterator[Path]:
+    if not word or len(word) > _LONGEST or "\0" in word:
+        return
+    try:
+        path = (cwd / Path(word).expanduser()).resolve()
+        if path.is_file():
+            yield path
+    except (OSError, RuntimeError, ValueError):
+        return
+
+
+def _folder(folder: Path, *, whole: bool) -> Iterator[Path]:
+    """The files of a folder that holds a program. Not `whole`: only where it says that it is one."""
+    try:
+        folder = folder.resolve()
+        if not folder.is_dir() or not (whole or any((folder / one).is_file() for one in _ENTRY_POINTS)):
+            return
+        yield from _below(folder)
+    except (OSError, RuntimeError, ValueError):
+        return
+
+
+def _below(folder: Path) -> Iterable[Path]:
+    count = 0
+    for here, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = Path(here) / name
+            if path.is_file():
+                yield path
+                count += 1
+                if count >= _MOST:
+                    return

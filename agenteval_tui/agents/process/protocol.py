@@ -1,0 +1,207 @@
+"""Events as programs of others write them, made into ours. The shape: docs/schemas/agent-event.json."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    Done,
+    Failed,
+    Noted,
+    Prepared,
+    ReasoningDelta,
+    Restarted,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.agents.process.errors import truncate_for_store
+from agenteval_tui.agents.usage import Figures
+from agenteval_tui.grading.spec import json_like
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Note, RunError, Transcript, Usage
+
+TYPES = (
+    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
+    *("restart", "note", "ready"),
+)
+
+_USAGE = {
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cached_tokens": ("cached_tokens",),
+    "reasoning_tokens": ("reasoning_tokens",),
+}
+
+
+class EventError(Exception):
+    """An event is not as it should be; the text says how."""
+
+
+def is_event(value: Any) -> bool:
+    """Whether a JSON value is meant as an event."""
+    return isinstance(value, Mapping) and value.get("type") in TYPES
+
+
+class EventReader:
+    """Reads the events of one run. `ended` is true after `done` or `error`: what follows does not count."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._calls = 0
+        self._open: dict[int, str] = {}  # calls without a result: key -> id
+        self._read: dict[str, Callable[[Mapping[str, Any]], list[AgentEvent]]] = {
+            "text": lambda event: [TextDelta(_text(event, "text"))],
+            "reasoning": lambda event: [ReasoningDelta(_text(event, "text"))],
+            "tool_call": self._call,
+            "tool_result": self._result,
+            "message_end": lambda event: [TurnEnded()],
+            "usage": self._usage,
+            "done": self._done,
+            "error": self._error,
+            "restart": self._restart,
+            "note": lambda event: [Noted(Note(_text(event, "code"), _text(event, "what")))],
+            "ready": self._ready,
+        }
+        self._began = time.perf_counter()
+        self._spoke = False
+
+    def read(self, event: Any) -> list[AgentEvent]:
+        """What one event means. Raises `EventError` for what is none."""
+        if not isinstance(event, Mapping):
+            raise EventError("an event is a JSON object with `type`")
+        kind = event.get("type")
+        if kind not in self._read:
+            near = get_close_matches(str(kind), TYPES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
+            said = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
+            raise EventError(f"{said}; {hint}")
+        read = self._read[kind](event)
+        self._spoke = True
+        return read
+
+    def _restart(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self._open.clear()
+        return [Restarted()]
+
+    def _ready(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        """What the program did until now was to start."""
+        if self._spoke:
+            raise EventError("an event of type 'ready' comes after others; it is the first, or none")
+        return [Prepared("start of the program", (time.perf_counter() - self._began) * 1000)]
+
+    def _call(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        name = _text(event, "name")
+        key = self._calls
+        self._calls += 1
+        call_id = event.get("id")
+        call_id = f"call_{key + 1}" if call_id is None else truncate_for_store(str(call_id))
+        self._open[key] = call_id
+        arguments = event.get("arguments", "")
+        text = arguments if isinstance(arguments, str) else _json(arguments)
+        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, truncate_for_store(text))]
+
+    def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        call_id = event.get("id")
+        fits = [key for key, known in self._open.items() if call_id is None or known == str(call_id)]
+        if not fits:
+            which = "" if call_id is None else f" {call_id!r}"
+            raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
+        self._open.pop(fits[0])
+        error = event.get("error", False)
+        result = event.get("result")
+        if result is None and isinstance(error, str):
+            result = error
+        text = "" if result is None else result if isinstance(result, str) else _json(result)
+        took = event.get("duration_ms")
+        duration = float(took) if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0 else None
+        return [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration)]
+
+    def _usage(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        figures = Figures()
+        usage = usage_of(event, figures)
+        odd = figures.note()
+        return [UsageReported(usage), *([Noted(odd)] if odd is not None else [])]
+
+    def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self.ended = True
+        return [
+            Done(
+                truncate_for_store(str(event.get("finish_reason") or "stop")),
+                truncate_for_store(str(event.get("model") or "")),
+            )
+        ]
+
+    def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self.ended = True
+        said = _text(event, "message")
+        wait = event.get("retry_after_s")
+        wait_s = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
+        kind, mend = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("mend") or ""))
+        error = (
+            RunError.told(kind, said, mend)
+            if said
+            else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
+        )
+        return [Failed(error, event.get("retry") is True, wait_s)]
+
+
+def usage_of(event: Mapping[str, Any], figures: Figures) -> Usage:
+    """Tokens and cost as an event, or an OpenAI-like server, says them; what can't be so stays in `figures`."""
+    found: dict[str, Any] = {}
+    for name, spellings in _USAGE.items():
+        for spelling in spellings:
+            count = figures.tokens(event, spelling)
+            if count is not None:
+                found[name] = count
+    return Usage(**found, cost=figures.cost(event))
+
+
+def _text(event: Mapping[str, Any], key: str) -> str:
+    value = event.get(key)
+    if not isinstance(value, str):
+        found = "has no" if value is None else "needs a text as"
+        raise EventError(f"an event of type {event['type']!r} {found} `{key}`")
+    return truncate_for_store(value)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        raise EventError("a value is nested too deeply") from None
+
+
+VERSION = 1
+
+
+def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as JSON data. `settings` are the agent's own options for the program, its `config`."""
+    return {
+        "version": VERSION,
+        "prompt": prompt_of(request),
+        "messages": to_openai_messages(Transcript(messages=request.messages, tool_calls=request.tool_calls)),
+        "context": dict(request.context),
+        "variables": json_like(request.variables),
+        "config": dict(settings),
+        "test": request.test_id,
+        "repetition": request.repetition,
+        "seed": request.seed,
+        "run": request.run,
+        "turn": request.turn,
+    }
+
+
+def prompt_of(request: AgentRequest) -> str:
+    """The text of the last user message."""
+    return next((one.content for one in reversed(request.messages) if one.role == "user"), "")

@@ -1,0 +1,194 @@
+"""The kind `python`: a function of the user's, in a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    CheckStep,
+    Done,
+    Failed,
+    Prepared,
+)
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.process.child_pool import ReusedHosts
+from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
+from agenteval_tui.agents.process.health_check import ping
+from agenteval_tui.agents.process.options import folder_of
+from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
+from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
+from agenteval_tui.agents.process.python_options import PythonOptions
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
+
+
+class PythonAgent:
+    """Calls the function once for each request.
+
+    Each request has a process of its own, so that runs can't see what others left in globals; with `reuse` a process
+    goes on to the next run when one ended well, which saves the imports (`programs.reused`). There are never more
+    processes than runs at once. Failures are of the kinds program (the process, or what the function raised), protocol,
+    timeout, bad_request.
+    """
+
+    options_model = PythonOptions
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = read_options(PythonOptions, setup.name, setup.config)
+        self._places(self._options)
+        self._reused: dict[tuple[Any, ...], ReusedHosts] = {}
+        self._closed = False
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One call of the function: its events as it gives them."""
+        options = self._options
+        began = time.perf_counter()
+        try:
+            if request.config and request.config != self._setup.config:
+                options = read_options(PythonOptions, self._setup.name, request.config)
+            reused = self._reused_hosts(options) if options.reuse else None
+            host = await (self._start(options) if reused is None else reused.take())
+        except AgentevalError as error:
+            yield Failed(RunError.told("program", error.what, error.mend))
+            return
+        well = False
+        try:
+            async with aclosing(self._call(host, request, options, began)) as events:
+                async for event in events:
+                    well = isinstance(event, Done)
+                    if reused is not None and isinstance(event, Prepared):
+                        reused.ready()
+                    yield event
+        finally:
+            if reused is None:
+                await host.end(politely=well)
+            elif well and host.alive and not self._closed:
+                reused.give_back(host)
+            else:
+                await reused.end(host, politely=well)
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""
+        options, began = self._options, time.perf_counter()
+        host: PythonHost | None = None
+        try:
+            host = await self._start(options)
+            await host.call("find agent", options.callable)
+        except AgentevalError as error:
+            steps = (CheckStep("reachable", False, error.what),)
+            return CheckReport(False, error.what, mend=error.mend, steps=steps)
+        except (HostError, RaisedError) as error:
+            said, mend = self._said(error, host, options) if host else (str(error), "")
+            return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
+        finally:
+            if host is not None:
+                await host.end(politely=True)
+        took = (time.perf_counter() - began) * 1000
+        reachable = CheckStep("reachable", True, f"{options.callable} is there", took)
+        if not thorough:
+            return CheckReport(True, reachable.message, took, steps=(reachable,))
+        return await ping(self, reachable)
+
+    async def close(self) -> None:
+        """End the processes that wait for another run."""
+        self._closed = True
+        await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
+
+    def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
+        found = self._reused.get(sort := _sort(options))
+        if found is None:
+            found = self._reused[sort] = ReusedHosts(lambda: self._start(options))
+        return found
+
+    async def _start(self, options: PythonOptions) -> PythonHost:
+        folder = self._setup.base_dir.resolve()
+        path = self._places(options)
+        return await start_host(
+            folder, self._env(options), permission=self._setup.permission, interpreter=options.python, path=path
+        )
+
+    def _places(self, options: PythonOptions) -> list[Any]:
+        return [folder_of(one, self._setup.base_dir, self._setup.trusted) for one in options.path]
+
+    def _env(self, options: PythonOptions) -> dict[str, str]:
+        return {**self._setup.env, **options.env}
+
+    async def _call(
+        self, host: PythonHost, request: AgentRequest, options: PythonOptions, began: float
+    ) -> AsyncGenerator[AgentEvent, None]:
+        reader = EventReader()
+        document = request_document(request, options.settings)
+        # The interpreter and the import take their time; the run's own limit holds for them.
+        wait_s, what = None, ""
+        limit = int(options.max_reply_mb * 1_000_000)
+        done = Done()
+        try:
+            async with aclosing(host.events("agent", options.callable, limit=limit, request=document)) as answers:
+                while True:
+                    async with asyncio.timeout(wait_s):
+                        answer = await anext(answers)
+                    if "returned" in answer:
+                        break
+                    if "prepared" in answer:
+                        imported = min(float(answer["prepared"]["ms"]), (time.perf_counter() - began) * 1000)
+                        yield Prepared("start of the interpreter", (time.perf_counter() - began) * 1000 - imported)
+                        yield Prepared("import", imported)
+                        wait_s, what = options.timeouts.first_token, "gave no sign"
+                        continue
+                    if reader.ended:
+                        continue  # it said that it was done; its process is free once it returns
+                    for event in reader.read(answer["event"]):
+                        if isinstance(event, Done):
+                            done = event
+                            continue
+                        yield event
+                        if isinstance(event, Failed):
+                            return
+                    wait_s, what = options.timeouts.silence, "was silent"
+            yield done
+        except TimeoutError:
+            said = f"{options.callable} {what} for {wait_s:g} s"
+            words = stderr_tail(host.program.stderr, self._env(options))
+            mend = "raise `timeouts`, or look at what it waits for"
+            yield Failed(RunError.told("timeout", said + (f": {words}" if words else ""), mend, ErrorCode.SILENCE))
+        except EventError as error:
+            mend = "see docs/agents.md for what a function may give"
+            yield Failed(RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend))
+        except (HostError, RaisedError) as error:
+            said, mend = self._said(error, host, options)
+            yield Failed(RunError.told("program", said, mend))
+
+    def _said(self, error: Exception, host: PythonHost, options: PythonOptions) -> tuple[str, str]:
+        env = self._env(options)
+        if isinstance(error, RaisedError):
+            if error.wrong:
+                return without_secrets(
+                    str(error), env
+                ), "see docs/agents.md for what may be named, and what it may give"
+            said, mend = f"{options.callable} raised {error}", ""
+            if "ImportError" in error.kinds:
+                mend = (
+                    "install the package, or name an interpreter that has it in `python`; "
+                    "for a module of your own, put it beside the suite or name its folder in `path`"
+                )
+            return without_secrets(said, env), mend
+        code = host.program.returncode
+        ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
+        words = stderr_tail(host.program.stderr, env)
+        mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
+        return f"{options.callable} {ended}" + (f": {words}" if words else ""), mend
+
+
+def _sort(options: PythonOptions) -> tuple[Any, ...]:
+    """What processes that can serve the same requests have in common."""
+    return (options.callable, options.python, tuple(options.path), tuple(sorted(options.env.items())))

@@ -1,0 +1,322 @@
+"""From an agent's events to a transcript."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    Done,
+    Failed,
+    LogLine,
+    Noted,
+    Prepared,
+    PromptSent,
+    ReasoningDelta,
+    Recorded,
+    Restarted,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.model import (
+    CallStatus,
+    Message,
+    Note,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+    last_answer,
+)
+
+_PROMPTS = ("system", "developer")
+_NO_USAGE = Usage()
+NOTES_KEPT = 50
+LOG_KEPT = 64 * 1024
+"""Characters of what programs wrote to their standard error: the end of it."""
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    began_ms: float
+    arguments: list[str] = field(default_factory=list)
+    result: str | None = None
+    error: bool = False
+    started_ms: float | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One message of the model, and the calls that it made."""
+
+    started_ms: float
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    ended_ms: float | None = None
+
+
+class Recorder:
+    """Consumes the events of one run; `transcript()` is valid at any time, so a run that breaks keeps what it had.
+
+    Tool messages stand behind the message that made the calls, in the order of the calls, whichever ended first:
+    two runs that did the same give the same transcript. Events that make no sense (results of unknown calls) are
+    ignored. `messages` is the conversation that the agent is given, with its calls in `tool_calls`; `clock` gives
+    seconds.
+
+    A conversation of several turns is one recording: `next_turn` between the answers.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        clock: Callable[[], float] = time.monotonic,
+        tool_calls: Sequence[ToolCall] = (),
+    ) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._given = tuple(messages)
+        self._given_calls = tuple(tool_calls)
+        self._turns: list[_Turn] = []
+        self._calls: dict[int, _Call] = {}
+        self._made = len(self._given_calls)
+        # Where the user spoke again: before the answer with this index, and what was said.
+        self._later: list[tuple[int, Message]] = []
+        self._open: _Turn | None = None
+        self._now = 0.0
+        self._worked = 0.0  # when the agent itself last said something
+        self._last_end = 0.0
+        self._first_token: float | None = None
+        self._ended: float | None = None
+        self._usage = _NO_USAGE
+        self._model = ""
+        self._finish = ""
+        self._error: RunError | None = None
+        self._recorded: Transcript | None = None
+        self._log = ""
+        self._setup: list[Step] = []
+        self._notes: list[Note] = []
+        self._answers_from = 0  # of the turns, the first that answers what the user said last
+
+    def apply(self, event: AgentEvent) -> None:
+        """Take one event. Its time is now."""
+        self._now = max(self._now, (self._clock() - self._began) * 1000)
+        if not isinstance(event, Prepared):
+            self._worked = self._now
+        match event:
+            case TextDelta(text):
+                if text:
+                    self._token().text.append(text)
+            case ReasoningDelta(text):
+                if text:
+                    self._token().reasoning.append(text)
+            case ToolCallStarted(key, call_id, name):
+                call = _Call(call_id or f"call_{self._made}", name, self._now)
+                self._made += 1
+                self._token().calls.append(call)
+                self._calls[key] = call
+            case ToolArgumentsDelta(key, text):
+                if key in self._calls:
+                    self._calls[key].arguments.append(text)
+            case ToolCallFinished():
+                self._finish_call(event)
+            case TurnEnded():
+                self._end_turn()
+            case Prepared(name, duration_ms):
+                self._prepared(name, duration_ms)
+            case Restarted():
+                self._restart()
+            case Noted(note):
+                if note not in self._notes and len(self._notes) < NOTES_KEPT:
+                    self._notes.append(note)
+            case UsageReported(usage):
+                self._usage = add_usage(self._usage, usage)
+            case PromptSent(messages):
+                self._prompted(messages)
+            case LogLine(text):
+                self._log = f"{self._log}{text}"[-LOG_KEPT:]
+            case Recorded(transcript):
+                self._recorded = transcript
+            case Done(reason, model):
+                self._end_turn()
+                self._ended, self._finish = self._now, reason
+                self._model = model or self._model
+            case Failed(error):
+                self._end_turn()
+                self._ended, self._error = self._now, error
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a whole transcript came at once: nothing can follow it."""
+        return self._recorded is not None
+
+    def next_turn(self, message: Message) -> None:
+        """The user speaks again; what comes from now on answers that. Keys of tool calls begin anew."""
+        self._end_turn()
+        self._calls = {}
+        self._later.append((len(self._turns), message))
+        self._answers_from = len(self._turns)
+        self._ended, self._finish = None, ""
+
+    def transcript(self) -> Transcript:
+        """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""
+        if self._recorded is not None:
+            return self._recorded if self._error is None else replace(self._recorded, error=self._error)
+        messages, calls, steps = list(self._given), self._calls_given(), list[Step]()
+        later = iter((*self._later, (-1, None)))
+        place, said = next(later)
+        answers_from = len(messages)
+        for number, turn in enumerate((*self._turns, None), 1):
+            while said is not None and place == number - 1:
+                messages.append(said)
+                answers_from = len(messages)
+                place, said = next(later)
+            if turn is None:
+                break
+            self._add_turn(turn, messages, calls)
+            end = self._now if turn.ended_ms is None else turn.ended_ms
+            steps.append(Step(f"turn {number}", turn.started_ms, end - turn.started_ms))
+            steps.extend(
+                Step(call.name, call.started_ms, call.duration_ms)
+                for call in turn.calls
+                if call.started_ms is not None and call.duration_ms is not None
+            )
+        total = self._now if self._ended is None else self._ended
+        done = tuple(messages)
+        return Transcript(
+            messages=done,
+            tool_calls=tuple(calls),
+            timing=Timing(self._first_token, total, (*self._setup, *steps)),
+            usage=self._usage,
+            model=self._model,
+            finish_reason=self._finish,
+            final_output=last_answer(done[answers_from:]),
+            error=self._error,
+            log=self._log,
+            notes=tuple(self._notes),
+        )
+
+    def _prepared(self, name: str, duration_ms: float) -> None:
+        """The clock stood still meanwhile: at most since the agent itself last said something."""
+        took = min(max(0.0, duration_ms), self._now - self._worked)
+        self._setup.append(Step(name, self._worked, duration_ms, setup=True))
+        self._began += took / 1000
+        self._now -= took
+
+    def _restart(self) -> None:
+        """What this turn of the user's has brought is told again; only when it began to come stays."""
+        self._end_turn()
+        gone = self._turns[self._answers_from :]
+        del self._turns[self._answers_from :]
+        self._made -= sum(len(turn.calls) for turn in gone)
+        self._calls = {}
+
+    def _prompted(self, messages: tuple[Message, ...]) -> None:
+        """What the model really gets. In a later turn that holds the whole conversation: only what is new is taken."""
+        if not self._later:
+            self._given = messages
+            return
+        place, said = self._later[-1]
+        if messages and messages[-1].role == said.role:
+            self._later[-1] = (place, messages[-1])
+        if not any(message.role in _PROMPTS for message in self._given):
+            self._given = (*takewhile(lambda message: message.role in _PROMPTS, messages), *self._given)
+
+    def _calls_given(self) -> list[ToolCall]:
+        """The calls that were made before the run, each with the place of its message as it is now."""
+        if not self._given_calls:
+            return []
+        places = {call: place for place, message in enumerate(self._given) for call in message.tool_calls}
+        return [replace(call, message=places.get(index)) for index, call in enumerate(self._given_calls)]
+
+    def _token(self) -> _Turn:
+        """The turn that goes on now; a new one when the last has ended."""
+        if self._first_token is None:
+            self._first_token = self._now
+        if self._open is None:
+            # The model began to think when what came before was over, not when its first token arrived.
+            self._open = _Turn(started_ms=self._last_end)
+            self._turns.append(self._open)
+        return self._open
+
+    def _end_turn(self) -> None:
+        if self._open is not None:
+            self._open.ended_ms = self._last_end = self._now
+            self._open = None
+
+    def _finish_call(self, event: ToolCallFinished) -> None:
+        call = self._calls.get(event.key)
+        if call is None or call.result is not None:
+            return
+        if self._open is not None and any(one is call for one in self._open.calls):
+            self._end_turn()
+        call.result, call.error = event.result, event.error
+        call.duration_ms = event.duration_ms
+        if call.duration_ms is None:
+            call.duration_ms = max(0.0, self._now - max(call.began_ms, self._last_turn_end()))
+        call.started_ms = max(0.0, self._now - call.duration_ms)
+        self._last_end = self._now
+
+    def _last_turn_end(self) -> float:
+        return (self._turns[-1].ended_ms or 0.0) if self._turns else 0.0
+
+    @staticmethod
+    def _add_turn(turn: _Turn, messages: list[Message], calls: list[ToolCall]) -> None:
+        place, first = len(messages), len(calls)
+        messages.append(
+            Message(
+                role="assistant",
+                content="".join(turn.text),
+                reasoning="".join(turn.reasoning),
+                tool_calls=tuple(range(first, first + len(turn.calls))),
+            )
+        )
+        for call in turn.calls:
+            arguments, malformed = decode_arguments("".join(call.arguments))
+            status: CallStatus = "pending" if call.result is None else "error" if call.error else "ok"
+            index = len(calls)
+            calls.append(
+                ToolCall(
+                    id=call.id,
+                    name=call.name,
+                    arguments=arguments,
+                    result=call.result,
+                    status=status,
+                    started_ms=call.started_ms,
+                    duration_ms=call.duration_ms,
+                    message=place,
+                    malformed=malformed,
+                )
+            )
+            if call.result is not None:
+                messages.append(
+                    Message(role="tool", content=call.result, tool_call=index, tool_call_id=call.id, name=call.name)
+                )
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Both together; what neither measured stays None."""
+    return Usage(
+        _add(one.input_tokens, other.input_tokens),
+        _add(one.output_tokens, other.output_tokens),
+        _add(one.cached_tokens, other.cached_tokens),
+        _add(one.reasoning_tokens, other.reasoning_tokens),
+        other.cost if one.cost is None else one.cost if other.cost is None else one.cost + other.cost,
+    )
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other

@@ -1,0 +1,42 @@
+"""What the assistant's program and whoever drives it say to each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.core.quick_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool to call."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the assistant: its text, and the calls it makes (at once). Without calls it is the answer."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+# Yields turns, is sent the outcomes of a turn's calls in their order. Whoever runs it calls the tools: the bundled
+# agent itself, or a client of the demo server.
+Talk = Generator[Turn, tuple[ToolOutcome, ...], None]
+
+
+def value_of(outcome: ToolOutcome) -> dict[str, Any]:
+    """The object that a tool gave; {} when it failed or gave something else."""
+    if outcome.error:
+        return {}
+    try:
+        value = json.loads(outcome.text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,61 @@
+"""Tools that are programs: the arguments as JSON on standard input, the result on standard output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.child_process import find_program, start
+from agenteval_tui.agents.process.errors import exit_description, stderr_tail, without_secrets
+from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.core.errors import AgentevalError
+
+LONGEST = 1_000_000
+"""Bytes of a tool's result; a longer one is a failure."""
+_SAID = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTool:
+    """Starts its program for each call. Exit code 0 is a result; another one a failure that the model hears of."""
+
+    spec: ToolSpec
+    argv: tuple[str, ...]
+    folder: Path
+    env: Mapping[str, str]
+    timeout_s: float
+    permission: Permission
+
+    async def open(self) -> list[CommandTool]:
+        """Itself. Raises `AgentevalError` when the program is not there."""
+        try:
+            find_program(self.argv[0], self.folder, self.env)
+        except AgentevalError as error:
+            raise AgentevalError(f"tool {self.spec.name!r}: {error.what}", mend=error.mend) from None
+        return [self]
+
+    async def close(self) -> None:
+        """Nothing is open between calls."""
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """What the program writes. Cancelling this ends it with all that it started."""
+        async with await start(self.argv, cwd=self.folder, env=self.env, permission=self.permission) as program:
+            program.write(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            program.close_stdin()
+            written = bytearray()
+            while data := await program.read():
+                written += data
+                if len(written) > LONGEST:
+                    return ToolOutcome(f"the tool wrote more than {LONGEST:,} bytes", error=True)
+            await program.exited()
+            text = written.decode("utf-8", "replace")
+            if program.returncode == 0:
+                return ToolOutcome(text.removesuffix("\n"))
+            words = stderr_tail(program.stderr, self.env) or without_secrets(text.strip(), self.env)[-_SAID:]
+            said = f"the tool {exit_description(program.returncode)}"
+            return ToolOutcome(f"{said}: {words}" if words else said, error=True)

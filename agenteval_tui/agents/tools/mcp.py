@@ -1,0 +1,443 @@
+"""Tools of MCP servers: which of a server's tools there are, and who owns the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.process.child_process import Program, start
+from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
+from agenteval_tui.agents.process.options import argv_of
+from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.tools.command import LONGEST
+from agenteval_tui.agents.tools.options import McpServerOptions
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.environment import key_from
+
+_MOST_PAGES = 100
+_MOST_TOOLS = 1000
+_CLOSING_S = 3.0
+_LONGEST_LINE = 4 * LONGEST
+_PASSED_ON = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS",
+              "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"}  # fmt: skip
+_PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "NPM_CONFIG_", "UV_", "PIP_")
+
+
+def check_installed(server: str) -> None:
+    """Raises `AgentevalError` when the package that speaks the protocol is not there."""
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+        raise AgentevalError(
+            f"the tools of {server} need the package mcp (2.3 or later)", mend="pip install 'agenteval-tui[mcp]'"
+        )
+
+
+def server_environment(env: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """What a server's program gets: what programs need to run at all, and what was named for it. Other programs' keys
+    are none of its business.
+    """
+    passed = {k: v for k, v in env.items() if k.upper() in _PASSED_ON or k.upper().startswith(_PASSED_ON_BEGINNINGS)}
+    return {**passed, **more}
+
+
+class McpServer:
+    """A connection to one server, in a task of its own from beginning to end: the client's cancel scopes may not be
+    entered in one task and left in another, and runs come and go in many.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        options: McpServerOptions,
+        folder: Path,
+        env: Mapping[str, str],
+        permission: Permission = NOTHING,
+    ) -> None:
+        self.name = name
+        self._options = options
+        self._folder = folder
+        self._env = env
+        self._permission = permission
+        self._key = ""
+        self._client: Any = None
+        self._program: Program | None = None
+        self._specs: list[ToolSpec] = []
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._stop = asyncio.Event()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it was started and goes on."""
+        program = self._program
+        going = self._client is not None and self._task is not None and not self._task.done()
+        return going and (program is None or program.returncode is None)
+
+    async def start(self) -> list[ToolSpec]:
+        """What tools it has, by their own names. Raises `AgentevalError` when it does not say so in time."""
+        self._ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._serve(self._ready))
+        try:
+            async with asyncio.timeout(self._options.start_timeout):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            said = self._failed(f"did not say within {self._options.start_timeout:g} s what tools it has")
+            await self.close()
+            raise said from None
+        except BaseException:
+            await self.close()
+            raise
+        return self._specs
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """What the server's tool gives; its failures, and the server's, are outcomes with `error`."""
+        from mcp.shared.exceptions import MCPError
+
+        if self._client is None:
+            return ToolOutcome(f"the MCP server {self.name} is not there any more", error=True)
+        task = self._task
+        assert task is not None
+        call = asyncio.create_task(self._client.call_tool(name, dict(arguments)))
+        try:
+            await asyncio.wait([call, task], return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                return ToolOutcome(self._failed("ended in the middle of the call").what, error=True)
+            text, error = _text_of(call.result())
+        except MCPError as refused:
+            if not self.alive:
+                return ToolOutcome(self._failed("ended in the middle of the call").what, error=True)
+            return ToolOutcome(self._clean(truncate_for_store(refused.message)), error=True)
+        except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
+            return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
+        finally:
+            call.cancel()
+            with suppress(BaseException):
+                await asyncio.wait([call], timeout=_CLOSING_S)
+        if len(text) > LONGEST:
+            return ToolOutcome(f"the tool's result is longer than {LONGEST:,} characters", error=True)
+        return ToolOutcome(truncate_for_store(text), error)
+
+    async def close(self) -> None:
+        """End the connection, and the program with all that it started."""
+        self._stop.set()
+        if self._task is None:
+            return
+        try:
+            if self._client is not None:  # else it still starts, and would not notice
+                await asyncio.wait([self._task], timeout=_CLOSING_S)
+        finally:
+            self._task.cancel()
+            if self._program is not None:
+                await self._program.end(0)
+        await asyncio.wait([self._task], timeout=_CLOSING_S)
+
+    async def _serve(self, ready: asyncio.Future[None]) -> None:
+        try:
+            from mcp import Client
+
+            _quiet()
+
+            # Where no tool is cached: each call is what the test asks about.
+            async with Client(self._transport(), cache=None) as client:
+                self._specs = await _specs(client)
+                self._client = client
+                if not ready.done():
+                    ready.set_result(None)
+                ended = asyncio.create_task(self._ended())
+                stop = asyncio.create_task(self._stop.wait())
+                try:
+                    await asyncio.wait([ended, stop], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    ended.cancel()
+                    stop.cancel()
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(self._failed(self._why(error)))
+                ready.exception()  # nobody may be waiting any more
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            self._client = None
+
+    async def _ended(self) -> None:
+        """Returns when the server's program has ended."""
+        if self._program is None:
+            await asyncio.Event().wait()
+        else:
+            await self._program.exited()
+
+    def _transport(self) -> AbstractAsyncContextManager[Any]:
+        return self._program_streams() if self._options.command is not None else self._http_streams()
+
+    @asynccontextmanager
+    async def _http_streams(self) -> AsyncIterator[Any]:
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        named = self._options.api_key_env
+        if named:
+            # The keyring may have to ask somebody: nobody else waits for that.
+            found = await asyncio.to_thread(key_from, named, self._env)
+            self._key = found or ""
+            if not self._key:
+                raise AgentevalError(
+                    f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
+                )
+        headers = dict(self._options.headers)
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        async with AsyncExitStack() as stack:
+            timeout = httpx2.Timeout(30.0, read=None)  # each call has its own time-out
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+            streams = streamable_http_client(str(self._options.url), http_client=http)
+            yield await stack.enter_async_context(streams)
+
+    @asynccontextmanager
+    async def _program_streams(self) -> AsyncIterator[Any]:
+        """The client's streams, connected to a program that is ended by its group."""
+        import anyio
+
+        argv = argv_of(self._options.command or [])
+        env = server_environment(self._env, self._options.env)
+        async with await start(argv, cwd=self._folder, env=env, permission=self._permission) as program:
+            self._program = program
+            to_client, incoming = anyio.create_memory_object_stream[Any](0)
+            outgoing, from_client = anyio.create_memory_object_stream[Any](0)
+            tasks = [
+                asyncio.create_task(_read(program, to_client)),
+                asyncio.create_task(_write(program, from_client)),
+            ]
+            try:
+                yield incoming, outgoing
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for stream in (to_client, incoming, outgoing, from_client):
+                    stream.close()
+                program.close_stdin()  # how the protocol says goodbye; then it is told, then killed
+                await program.exited(0.1)
+
+    def _why(self, error: BaseException) -> str:
+        program = self._program
+        if program is not None and program.returncode is not None:
+            return exit_description(program.returncode)
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, AgentevalError):
+            return f"can't be used: {error.what}" + (f" ({error.mend})" if error.mend else "")
+        if isinstance(error, asyncio.CancelledError):
+            return "was ended before it said what tools it has"
+        return f"does not answer: {_in_a_line(error)}"
+
+    def _failed(self, said: str) -> AgentevalError:
+        words = ""
+        if self._program is not None:
+            words = stderr_tail(self._program.stderr, {**self._env, **self._options.env})
+        said = f"the MCP server {self.name} {said}" + (f": {words}" if words else "")
+        place = "its program" if self._options.command is not None else "its address"
+        return AgentevalError(self._clean(said), mend=f"check {place} in the agent's `tools`")
+
+    def _clean(self, text: str) -> str:
+        if self._key:
+            text = text.replace(self._key, "***")
+        headers = {f"{name}_auth": value for name, value in self._options.headers.items()}
+        return without_secrets(text, headers)
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What a library's exception says, in one line of at most 300 characters."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 300 else words[:299] + "…"
+
+
+def _quiet() -> None:
+    """What a server does wrong, the library logs with a traceback; without a handler that would go to the terminal."""
+    for name in ("mcp", "client", "httpx2"):
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+async def _specs(client: Any) -> list[ToolSpec]:
+    found: list[ToolSpec] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        listed = await client.list_tools(cursor=cursor)
+        found += [ToolSpec(one.name, one.description or one.title or "", one.input_schema) for one in listed.tools]
+        cursor = listed.next_cursor
+        if cursor is None or len(found) > _MOST_TOOLS:
+            break
+    return found[:_MOST_TOOLS]
+
+
+def _text_of(result: Any) -> tuple[str, bool]:
+    """A result's text and whether it is a failure. What is no text is named in its place."""
+    texts = []
+    for part in result.content:
+        kind = getattr(part, "type", "")
+        resource = getattr(part, "resource", None)
+        if kind == "text":
+            texts.append(part.text)
+        elif getattr(resource, "text", None) is not None:
+            texts.append(str(getattr(resource, "text", "")))
+        elif kind == "resource_link":
+            texts.append(f"[resource {part.uri}]")
+        else:
+            data = getattr(part, "data", None) or getattr(resource, "blob", None) or ""
+            mime = getattr(part, "mime_type", None) or getattr(resource, "mime_type", None) or kind
+            texts.append(f"[{mime}, {len(data) * 3 // 4} bytes]")
+    if not texts and result.structured_content is not None:
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    return "\n".join(texts), bool(result.is_error)
+
+
+async def _read(program: Program, to_client: Any) -> None:
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    from agenteval_tui.agents.process.line_splitter import LineSplitter
+
+    lines, held = LineSplitter(), 0
+    with suppress(Exception):  # the client is gone: nobody reads any more
+        while data := await program.read():
+            found = lines.feed(data)
+            held = 0 if found else held + len(data)
+            if held > _LONGEST_LINE:
+                break
+            for line in found:
+                if not line.strip():
+                    continue
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    continue  # servers print to where they may not; a request that gets no answer has its time-out
+                await to_client.send(SessionMessage(message))
+    to_client.close()  # so that the client knows
+
+
+async def _write(program: Program, from_client: Any) -> None:
+    with suppress(Exception):
+        async for one in from_client:
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            program.write(text.encode("utf-8", "replace") + b"\n")
+
+
+class McpTools:
+    """The tools of one entry of a tools list. A server that is not shared lives as long as the run."""
+
+    def __init__(
+        self, make: Callable[[], McpServer], options: McpServerOptions, timeout_s: float, host: ToolHost | None
+    ) -> None:
+        self._make = make
+        self._options = options
+        self._timeout_s = timeout_s
+        self._host = host if options.shared else None
+        self._server: McpServer | None = None
+
+    async def open(self) -> list[McpTool]:
+        """The tools that the server has and the entry wants. Raises `AgentevalError`."""
+        if self._host is not None:
+            server, specs = await self._host.server(json.dumps(self._options.model_dump(), sort_keys=True), self._make)
+        else:
+            self._server = server = self._make()
+            specs = await server.start()
+        only = self._options.only
+        names = [spec.name for spec in specs]
+        missing = [name for name in only or () if name not in names]
+        if missing:
+            raise AgentevalError(
+                f"the MCP server {server.name} has no tool {missing[0]!r}", mend=f"it has {', '.join(names) or 'none'}"
+            )
+        prefix = self._options.prefix
+        return [
+            McpTool(ToolSpec(prefix + spec.name, spec.description, spec.parameters), server, spec.name, self._timeout_s)
+            for spec in specs
+            if only is None or spec.name in only
+        ]
+
+    async def close(self) -> None:
+        """End the server, unless others use it too."""
+        if self._server is not None:
+            await self._server.close()
+
+
+class McpTool:
+    """One tool of a server; `own_name` is what the server calls it."""
+
+    def __init__(self, spec: ToolSpec, server: McpServer, own_name: str, timeout_s: float) -> None:
+        self.spec = spec
+        self.timeout_s = timeout_s
+        self._server = server
+        self._own_name = own_name
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """What the server says."""
+        return await self._server.call(self._own_name, arguments)
+
+
+class McpSession(Protocol):
+    """Something that lives as long as a run."""
+
+    def shut(self) -> None:
+        """Give it back."""
+        ...
+
+
+Thing = TypeVar("Thing", bound=McpSession)
+
+
+class ToolHost:
+    """What outlives one request of an agent: the servers that its runs share (`shared: true`), and what a run keeps
+    for all of its turns. The agent owns it, and closes it when it is closed.
+
+    The first run that needs a server starts it; one that fell is started again for the next run.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, McpSession] = {}
+        self._servers: dict[str, tuple[McpServer, list[ToolSpec]]] = {}
+        self._starting: dict[str, asyncio.Lock] = {}
+
+    async def server(self, key: str, make: Callable[[], McpServer]) -> tuple[McpServer, list[ToolSpec]]:
+        """The server of that name, started if it is not there. Raises `AgentevalError`."""
+        async with self._starting.setdefault(key, asyncio.Lock()):
+            known = self._servers.get(key)
+            if known is not None and known[0].alive:
+                return known
+            if known is not None:
+                await known[0].close()
+            server = make()
+            self._servers[key] = server, await server.start()
+            return self._servers[key]
+
+    def kept(self, run: str, turn: int, make: Callable[[], Thing]) -> Thing:
+        """What the run keeps: new in its first turn (another attempt begins from the start), then the same."""
+        known = self._kept.get(run)
+        if known is not None and turn > 1:
+            return cast(Thing, known)
+        self.release(run)
+        made = make()
+        self._kept[run] = made
+        return made
+
+    def release(self, run: str) -> None:
+        """The run is over: give back what it kept."""
+        known = self._kept.pop(run, None)
+        if known is not None:
+            known.shut()
+
+    async def close(self) -> None:
+        """End all servers, and what runs kept."""
+        for run in tuple(self._kept):
+            self.release(run)
+        servers = [server for server, _ in self._servers.values()]
+        self._servers.clear()
+        await asyncio.gather(*(server.close() for server in servers))

@@ -1,0 +1,132 @@
+"""A tool as people write it: canned answers, a Python function, a command, or an MCP server that brings its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agenteval_tui.agents.options import option_names, option_problems
+from agenteval_tui.agents.process.options import checked_callable, checked_command
+from agenteval_tui.core.errors import AgentevalError
+
+TIMEOUT_S = 30.0
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Named(_Entry):
+    """What every single tool has."""
+
+    name: str = Field(min_length=1, description="What the model calls it by.")
+    description: str | None = Field(None, description="What the model is told of it.")
+    parameters: dict[str, Any] | None = Field(None, description="JSON Schema of the arguments.")
+    type: str | None = Field(None, description="As OpenAI writes it; means nothing here.")
+    strict: bool | None = Field(None, description="As OpenAI writes it; means nothing here.")
+
+    @property
+    def said(self) -> str:
+        """The description, "" when there is none."""
+        return self.description or ""
+
+
+class MockEntry(_Named):
+    """Canned answers."""
+
+    arguments: Any = Field(None, description="The arguments as Power UI declares them, in place of `parameters`.")
+    request_response_pairs: list[Any] | dict[str, Any] | None = None
+    sample_response: Any = None
+
+
+class _Running(_Named):
+    timeout: float = Field(TIMEOUT_S, gt=0, description="Seconds that one call may take.")
+
+
+class PythonEntry(_Running):
+    """A function. Without `parameters` its signature says what it takes."""
+
+    python: str = Field(description="package.module:function")
+    interpreter: str | None = Field(None, description="Another Python, such as .venv/bin/python.")
+    path: list[str] = Field(default_factory=list, description="More places of modules, within the suite's folder.")
+
+    @model_validator(mode="after")
+    def _right(self) -> Self:
+        checked_callable(self.python, "python")
+        return self
+
+
+class CommandEntry(_Running):
+    """A program: the arguments as JSON on standard input, the result on standard output."""
+
+    command: str | list[str]
+    shell: bool = False
+    cwd: str = "."
+    env: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _right(self) -> Self:
+        checked_command(self.command, self.shell)
+        return self
+
+
+class McpServerOptions(_Entry):
+    """Where the server is: a program that is started, or an address."""
+
+    command: str | list[str] | None = Field(None, description="A program that speaks MCP on its standard streams.")
+    cwd: str = "."
+    env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
+    url: str | None = Field(None, description="A server that speaks MCP over HTTP.")
+    headers: dict[str, str] = Field(default_factory=dict)
+    api_key_env: str | None = Field(None, description="The environment variable that holds the key. Never the key.")
+    only: list[str] | None = Field(None, description="The tools to offer; all of them if absent.")
+    prefix: str = Field("", description="Goes before the tools' names.")
+    shared: bool = Field(False, description="true: one server for all runs. Default: one for each run.")
+    start_timeout: float = Field(TIMEOUT_S, gt=0, description="Seconds until it must have said what tools it has.")
+
+    @model_validator(mode="after")
+    def _right(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("an MCP server has either `command` or `url`")
+        if self.command is not None:
+            checked_command(self.command, shell=False)
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"`url` must begin with http:// or https://, not {self.url[:60]!r}")
+        if self.api_key_env is not None and not self.api_key_env.replace("_", "").isalnum():
+            raise ValueError("`api_key_env` is the name of an environment variable, not the key itself")
+        return self
+
+
+class McpEntry(_Entry):
+    """The tools of an MCP server."""
+
+    name: str = Field("", description="What errors call the server.")
+    mcp: McpServerOptions
+    timeout: float = Field(TIMEOUT_S, gt=0, description="Seconds that one call may take.")
+
+
+Entry = MockEntry | PythonEntry | CommandEntry | McpEntry
+
+_KINDS: Mapping[str, type[Entry]] = {"python": PythonEntry, "command": CommandEntry, "mcp": McpEntry}
+
+
+def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
+    """One tool of a list. `mock`: it must be a mock tool. Raises `AgentevalError` that names all that is wrong."""
+    name = raw.get("name") or "an MCP server"
+    kinds = [key for key in _KINDS if key in raw]
+    if mock and kinds:
+        raise AgentevalError(
+            f"tool {name!r} of the testing context has `{kinds[0]}`",
+            mend="a context has mock tools only; put the tool into the agent's `tools`",
+        )
+    if len(kinds) > 1:
+        raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{one}`' for one in kinds)}", mend="keep one of them")
+    model = _KINDS[kinds[0]] if kinds else MockEntry
+    problems = option_problems(model, raw)
+    if problems:
+        said = "; ".join(message for _, message in problems)
+        known = ", ".join(sorted((option_names(model) | {*model.model_fields}) - {"type", "strict"}))
+        raise AgentevalError(f"tool {name!r}: {said}", mend=f"options of such a tool: {known}")
+    return model.model_validate(dict(raw))

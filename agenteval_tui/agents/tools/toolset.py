@@ -1,0 +1,248 @@
+"""Tools that we answer for a model: what it is told of them, and what a call gives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.process.options import argv_of, folder_of
+from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.tools.command import CommandTool
+from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_installed
+from agenteval_tui.agents.tools.mock import mock_tool
+from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry, read_entry
+from agenteval_tui.agents.tools.python import PythonTools
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.environment import expand
+from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.transcripts.codec import decode_arguments
+
+__all__ = ["DEMO_SHOP", "Source", "Tool", "ToolHost", "ToolOutcome", "Toolbox", "make_toolbox"]
+
+DEMO_SHOP = "builtin:demo-shop"
+_RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")
+
+
+class Tool(Protocol):
+    """Something that answers calls. One with a `timeout_s` is given so many seconds for each."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the model is told."""
+        ...
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """The answer. Never raises for wrong arguments: that is an outcome with `error`."""
+        ...
+
+
+class Source(Protocol):
+    """What must run so that there are tools."""
+
+    async def open(self) -> Sequence[Tool]:
+        """Start it. Raises `AgentevalError` when it can't be."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what it holds; also when it was not opened, or only half."""
+        ...
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back.
+
+    Entering raises `AgentevalError` when something can't be started; then nothing is left running.
+    """
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    sources: Sequence[Source] = ()
+    replacing: Mapping[str, Tool] = field(default_factory=dict)
+    """Take the place of tools of the same name, or are added."""
+
+    async def __aenter__(self) -> Toolbox:
+        opening = [asyncio.ensure_future(source.open()) for source in self.sources]
+        try:
+            for tools in await asyncio.gather(*opening):
+                for tool in tools:
+                    self._add(tool)
+        except BaseException:
+            for one in opening:
+                one.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._close()
+
+    def specs(self) -> list[ToolSpec]:
+        """What the model is told of the tools, in order. Complete once the toolbox was entered."""
+        return [tool.spec for tool in self._all().values()]
+
+    async def call(self, name: str, arguments_text: str) -> ToolOutcome:
+        """The outcome of a call as the model made it: unknown tools and malformed arguments are failures in words."""
+        known = self._all()
+        tool = known.get(name)
+        if tool is None:
+            return ToolOutcome(f"there is no tool {name!r}; tools: {', '.join(known) or 'none'}", error=True)
+        arguments, malformed = decode_arguments(arguments_text)
+        if malformed:
+            return ToolOutcome("the arguments are not valid JSON", error=True)
+        if not isinstance(arguments, Mapping):
+            return ToolOutcome("the arguments must be a JSON object", error=True)
+        timeout_s = getattr(tool, "timeout_s", None)
+        limit = asyncio.timeout(timeout_s)
+        try:
+            async with limit:
+                return await tool.call(arguments)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            if limit.expired():
+                return ToolOutcome(f"the tool did not answer within {timeout_s:g} s", error=True)
+            return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
+
+    def _all(self) -> dict[str, Tool]:
+        return {**self.tools, **self.replacing}
+
+    def _add(self, tool: Tool) -> None:
+        name = tool.spec.name
+        # A place was kept for a tool whose signature was not known yet.
+        if not isinstance(self.tools.get(name, _NOT_YET), _NotYet):
+            raise AgentevalError(
+                f"two tools are called {name!r}", mend="rename one of them; an MCP server's tools can have a `prefix`"
+            )
+        self.tools[name] = tool
+
+    async def _close(self) -> None:
+        closing = [asyncio.ensure_future(source.close()) for source in self.sources]
+        try:
+            for failed in await asyncio.gather(*closing, return_exceptions=True):
+                if isinstance(failed, Exception):
+                    raise failed
+        finally:
+            for one in closing:
+                one.cancel()
+
+
+class _NotYet:
+    """A tool that is there once the toolbox was entered; it keeps the tool's place in the order."""
+
+    def __init__(self, name: str = "", description: str = "", parameters: Mapping[str, Any] | None = None) -> None:
+        self.spec = ToolSpec(name, description) if parameters is None else ToolSpec(name, description, parameters)
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        return ToolOutcome("the tool was not started", error=True)
+
+
+_NOT_YET = _NotYet()
+
+
+def make_toolbox(
+    tools: str | Sequence[Any] | None,
+    context: Mapping[str, Any],
+    base_dir: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    permission: Permission = NOTHING,
+    host: ToolHost | None = None,
+    run: str = "",
+    turn: int = 1,
+) -> Toolbox:
+    """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
+
+    `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools. Programs get
+    `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (from the trust check)
+    starts what must run; with trust, files and folders outside of `base_dir` may be used. `host` keeps the MCP servers
+    that runs share; without one each run has its own. It also keeps the shop of `run` from one `turn` to the next,
+    until `host.release(run)`. Nothing is started before the toolbox is entered.
+    Raises `AgentevalError` when a tool is written wrongly.
+    """
+    making = _Making(base_dir.resolve(), dict(env or {}), permission, host)
+    if tools == DEMO_SHOP:
+        from agenteval_tui.agents.tools.shop import OwnShop, Shop
+
+        lasting = host is not None and bool(run)
+        shop = host.kept(run, turn, Shop) if host is not None and lasting else Shop()
+        made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}
+        box = Toolbox(made, [] if lasting else [OwnShop(shop)])
+    else:
+        for raw in load_tools(tools, base_dir, trusted=permission.trusted):
+            making.add(raw, from_file=isinstance(tools, str))
+        box = Toolbox(making.tools, making.sources)
+    box.replacing = {tool.spec.name: tool for tool in _sample_tools(context.get("sample_tools"))}
+    return box
+
+
+class _Making:
+    """Tools on their way from a list to a box."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str], permission: Permission, host: ToolHost | None) -> None:
+        self.tools: dict[str, Tool] = {}
+        self.sources: list[Source] = []
+        self._folder = folder
+        self._env = env
+        self._permission = permission
+        self._trusted = permission.trusted
+        self._host = host
+        self._python: dict[tuple[Any, ...], Any] = {}
+
+    def add(self, raw: Mapping[str, Any], *, from_file: bool) -> None:
+        if from_file:
+            raw = {key: expand(value, self._env) if key in _RUNNING else value for key, value in raw.items()}
+        entry = read_entry(raw)
+        if isinstance(entry, McpEntry):
+            self._add_server(entry)
+            return
+        if entry.name in self.tools:
+            raise AgentevalError(f"two tools are called {entry.name!r}", mend="rename one of them")
+        if isinstance(entry, MockEntry):
+            self.tools[entry.name] = mock_tool(entry)
+            return
+        self.tools[entry.name] = _NotYet(entry.name, entry.said, entry.parameters)
+        if isinstance(entry, CommandEntry):
+            parameters = {"type": "object"} if entry.parameters is None else entry.parameters
+            argv = tuple(argv_of(entry.command, entry.shell))
+            folder = folder_of(entry.cwd, self._folder, self._trusted)
+            spec = ToolSpec(entry.name, entry.said, parameters)
+            self.sources.append(
+                CommandTool(spec, argv, folder, {**self._env, **entry.env}, entry.timeout, self._permission)
+            )
+        else:
+            self._add_function(entry)
+
+    def _add_function(self, entry: PythonEntry) -> None:
+        key = (entry.interpreter, tuple(entry.path))
+        if key not in self._python:
+            path = [folder_of(one, self._folder, self._trusted) for one in entry.path]
+            found = PythonTools(self._folder, self._env, self._permission, interpreter=entry.interpreter, path=path)
+            self._python[key] = found
+            self.sources.append(found)
+        self._python[key].entries.append(entry)
+
+    def _add_server(self, entry: McpEntry) -> None:
+        options = entry.mcp
+        name = entry.name or (str(options.url) if options.command is None else program_words(options.command))
+        check_installed(f"the MCP server {name}")
+        folder = folder_of(options.cwd, self._folder, self._trusted)
+        make = lambda: McpServer(name, options, folder, self._env, self._permission)  # noqa: E731 - one for each run
+        self.sources.append(McpTools(make, options, entry.timeout, self._host))
+
+
+def _sample_tools(sample: Any) -> list[Tool]:
+    if isinstance(sample, Mapping):
+        sample = [{**tool, "name": name} for name, tool in sample.items()]
+    made: list[Tool] = []
+    for raw in load_tools(list(sample or ()), Path()):
+        entry = read_entry(raw, mock=True)
+        assert isinstance(entry, MockEntry)
+        made.append(mock_tool(entry))
+    return made

@@ -1,0 +1,73 @@
+"""A run as a row of a dataset: what was asked, what should be answered, and where it came from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.suites.dataset_edit import PROVENANCE
+from agenteval_tui.suites.datasets import EXPECTED, EXPECTED_COLUMNS, PROMPT_COLUMNS
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.transcripts.model import Transcript
+
+
+def row_of_run(run: RunRow, transcript: Transcript) -> dict[str, Any]:
+    """The run's variables (of a test without any: `input`, what it was asked) and `expected`.
+
+    `expected` is the answer of a run that passed; else what its row wanted, or "": a person says what would be right.
+    """
+    row = {name: value for name, value in run.variables.items() if name != PROVENANCE}
+    wanted = row.pop(EXPECTED, None)
+    column = next((name for name in EXPECTED_COLUMNS if name != EXPECTED and name in row), "expected")
+    wanted = row.pop(column, wanted)
+    if not any(name in row for name in (*PROMPT_COLUMNS, "messages")):
+        row = {"input": asked_of(transcript) or run.prompt_head, **row}
+    row[column] = transcript.final_output if run.status == "passed" else "" if wanted is None else wanted
+    return row
+
+
+def asked_of(transcript: Transcript) -> str | list[dict[str, str]]:
+    """What the agent was asked before it first answered: the text of one message, or several chat messages."""
+    asked = []
+    for message in transcript.messages:
+        if message.role not in ("system", "developer", "user"):
+            break
+        if message.role == "user":
+            asked.append(message.content)
+    return asked[0] if len(asked) == 1 else [{"role": "user", "content": text} for text in asked] if asked else ""
+
+
+def provenance_of(run: RunRow, labels: tuple[Label, ...] = ()) -> dict[str, Any]:
+    """Where a row came from: run, test, agent, when, how it ended, and what a person said last of it."""
+    made: dict[str, Any] = {"run": run.id, "test": run.test_id}
+    if run.agent:
+        made["agent"] = run.agent
+    if run.started_ms is not None:
+        made["at"] = datetime.fromtimestamp(run.started_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made["outcome"] = run.status
+    if labels:
+        last = labels[-1]
+        of = last.criterion or ("criterion unknown" if last.unknown else "")
+        made["label"] = {"said": last.said, **({"criterion": of} if of else {})}
+        if last.who:
+            made["label"]["who"] = last.who
+        if last.comment:
+            made["label"]["comment"] = last.comment
+    return made
+
+
+def dataset_for(run: RunRow, loaded: LoadedSuite | None) -> Path:
+    """The file that rows of this run's test go to: its dataset, else a new one beside the suite (or here)."""
+    test = None
+    if loaded is not None and loaded.suite is not None:
+        test = next((one for one in loaded.suite.tests if one.id == run.test_id), None)
+    if loaded is not None and test is not None and test.dataset is not None:
+        return loaded.path.parent / test.dataset.file
+    name = "".join(char if char.isalnum() or char in "-_." else "-" for char in run.test_id)[:60].strip(".-") or "cases"
+    folder = loaded.path.parent if loaded is not None else Path()
+    return folder / f"{name}.rows.jsonl"

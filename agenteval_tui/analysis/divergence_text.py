@@ -1,0 +1,137 @@
+"""Where runs part, in sentences: what each branch did, in the words that tell it from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from agenteval_tui.analysis.divergence import Action, BranchPoint, Node, rate_of
+from agenteval_tui.analysis.trajectory_alignment import arguments_json
+
+NAMED = 3  # branches that a sentence names one by one
+LONGEST = 60  # characters of a value or an answer in a sentence
+Form = Literal["plural", "singular", "past"]
+_VERBS: dict[str, dict[Form, str]] = {
+    verb: {"plural": verb, "singular": f"{verb}s", "past": past}
+    for verb, past in (("call", "called"), ("answer", "answered"), ("end", "ended"), ("stop", "stopped"))
+}
+_BEFORE = 16  # characters of a text shown before the place where it differs
+
+
+def said_of_fork(fork: BranchPoint) -> str:
+    """`step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)`."""
+    named = fork.branches if len(fork.branches) <= NAMED + 1 else fork.branches[:NAMED]
+    parts = []
+    for position, branch in enumerate(named):
+        number = f"{branch.number:,} of {fork.node.number:,}" if position == 0 else f"{branch.number:,}"
+        verb = said_of_branch(fork, branch, "plural" if branch.number != 1 else "singular")
+        parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
+    rest = fork.branches[len(named) :]
+    if rest:
+        passed, runs = sum(one.passed for one in rest), sum(one.number for one in rest)
+        parts.append(f"{runs:,} go {len(rest):,} other ways ({passed:,}/{runs:,} pass)")
+    return f"step {fork.step:,}: {', '.join(parts)}"
+
+
+def said_of_run(fork: BranchPoint, run: str) -> str:
+    """The same for one run: `most passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once
+    (0 of 2 pass)`. "" for a run that did not come to the fork."""
+    mine = fork.branch_of(run)
+    if mine is None:
+        return ""
+    others = [branch for branch in fork.branches if branch is not mine]
+    wanted = max(others, key=lambda one: (rate_of(one), one.number))
+    if rate_of(mine) >= rate_of(wanted):
+        wanted = min(others, key=lambda one: (rate_of(one), -one.number))
+    who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
+    here = f"{wanted.passed:,} of {wanted.number:,} pass"
+    there = f"{mine.passed:,} of {mine.number:,} pass"
+    verb = said_of_branch(fork, wanted, "plural")
+    did = said_of_branch(fork, mine, "past")
+    return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
+
+
+def said_of_branch(fork: BranchPoint, branch: Node, form: Form) -> str:
+    """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
+    return said_of_act(branch.act, [one.act for one in fork.branches], form)
+
+
+def said_of_act(act: Action, beside: Sequence[Action], form: Form) -> str:
+    """What an agent does, or did, in words that tell it from the acts `beside` it."""
+    if act.kind == "call":
+        return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"
+    if act.kind == "answer":
+        verb = _VERBS["answer"][form]
+        if all(one.kind != "answer" or one.key == act.key for one in beside) and len(beside) > 1:
+            return f"{verb} at once" if any(one.kind == "call" for one in beside) else verb
+        return f"{verb} {_quoted(excerpt(act, beside))}"
+    if act.kind == "error":
+        return f"{_VERBS['end'][form]} in an error ({act.name})"
+    if any(one.kind != "end" for one in beside):
+        return f"{_VERBS['stop'][form]} there"
+    return f"{_VERBS['end'][form]} without an answer"
+
+
+def excerpt(act: Action, beside: Sequence[Action]) -> str:
+    """An answer on one line, from where it differs from the answers `beside` it."""
+    return _from_difference(act.text, (one.text for one in beside if one.kind == "answer" and one.key != act.key))
+
+
+def distinguishing_excerpt(act: Action, beside: Sequence[Action], name: str) -> str:
+    """The argument `name` of a call on one line, from where it differs from those of the calls `beside` it."""
+    value = act.arguments[name]
+    if not isinstance(value, str):
+        return arguments_json(value)
+    others = (one.arguments for one in beside if one.kind == "call" and one.name == act.name and one.key != act.key)
+    values = (other.get(name) for other in others if isinstance(other, dict))
+    return _from_difference(value, (other for other in values if isinstance(other, str) and other != value))
+
+
+def telling_arguments(act: Action, beside: Sequence[Action]) -> dict[str, Any]:
+    """The arguments of a call by which it differs from calls of the same tool `beside` it; {} when it is the only."""
+    others = [one for one in beside if one.kind == "call" and one.name == act.name and one.key != act.key]
+    if not others or not isinstance(act.arguments, dict):
+        return {}
+    return {
+        name: value
+        for name, value in act.arguments.items()
+        if any(
+            not isinstance(one.arguments, dict)
+            or name not in one.arguments
+            or arguments_json(one.arguments[name]) != arguments_json(value)
+            for one in others
+        )
+    }
+
+
+def _telling(act: Action, beside: Sequence[Action]) -> str:
+    telling = telling_arguments(act, beside)
+    if not telling:
+        others = any(one.kind == "call" and one.name == act.name and one.key != act.key for one in beside)
+        return " with fewer arguments" if others and isinstance(act.arguments, dict) else ""
+    said = []
+    for name, value in list(telling.items())[:2]:
+        text = distinguishing_excerpt(act, beside, name)
+        said.append(f"{name}={_quoted(text) if isinstance(value, str) else _short(text)}")
+    more = f" and {len(telling) - 2} more" if len(telling) > 2 else ""
+    return f" with {', '.join(said)}{more}"
+
+
+def _from_difference(text: str, others: Iterable[str]) -> str:
+    """A text on one line; a long one from where it differs from the others: beginnings are often the same."""
+    line = " ".join(text.split())
+    lines = [" ".join(other.split()) for other in others]
+    if not lines or len(line) <= LONGEST:
+        return line
+    first, last = min(line, *lines), max(line, *lines)
+    alike = next((place for place, char in enumerate(first) if char != last[place]), len(first))
+    start = line.rfind(" ", 0, max(alike - _BEFORE, 0)) + 1 if alike > LONGEST // 2 else 0
+    return f"…{line[start:]}" if start else line
+
+
+def _quoted(line: str) -> str:
+    return f'"{_short(line)}"'
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

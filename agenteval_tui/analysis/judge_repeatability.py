@@ -1,0 +1,105 @@
+"""Asking a judge the same again and again: how far its own verdicts lie apart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, pstdev
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.suites.agents_file import load_agents
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.remote_requests import Reply
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudged:
+    """The same judgment made several times, and what was asked of servers for it."""
+
+    results: tuple[CriterionResult, ...]
+    asked: int
+    input_tokens: int | None
+    output_tokens: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as JSON data. `flips`: how many verdicts differ from what most of them say."""
+        scores = [one.score for one in self.results if one.score is not None]
+        counts = {str(outcome): sum(one.outcome is outcome for one in self.results) for outcome in Outcome}
+        decided = counts["passed"] + counts["failed"]
+        return {
+            "times": len(self.results),
+            "outcomes": {name: count for name, count in counts.items() if count},
+            "scores": scores,
+            "median": median(scores) if scores else None,
+            "spread": max(scores) - min(scores) if scores else None,
+            "standard_deviation": pstdev(scores) if scores else None,
+            "flips": min(counts["passed"], counts["failed"]) if decided else 0,
+            "reasons": [one.metrics[0].reason or one.reason for one in self.results if one.metrics],
+            "asked": self.asked,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+        }
+
+
+def respondents_for(suite_keys: Sequence[str], judge: str | None = None) -> Respondents:
+    """Who can be asked about stored runs: the agents of their suites' files, as far as they are there, and the user's.
+
+    Raises `AgentevalError` when there is no agent `judge`.
+    """
+    from agenteval_tui.suites.load import load_suite
+
+    loaded: list[LoadedSuite] = []
+    for key in dict.fromkeys(suite_keys):
+        if key and not key.startswith("import:"):
+            try:
+                loaded.append(load_suite(Path(key)))
+            except AgentevalError:
+                continue  # the file is gone: the user's own agents are left
+    return Respondents.of(tuple(loaded), load_agents(directories.config_dir()), judge)
+
+
+async def rejudge(
+    store: Store,
+    row: RunRow,
+    spec: CriterionSpec,
+    times: int,
+    respondents: Respondents,
+    permission: Permission,
+    *,
+    timeout_s: float = 120.0,
+) -> Rejudged:
+    """Ask everything that the criterion wants to know of a stored run `times` times anew; nothing is stored.
+
+    `permission`: of `trusting.check_asking`.
+    """
+    case = JudgeRequestGroup(row.suite_key, (spec,), store.transcript(row.id), row.variables)
+    asker = JudgeClient(respondents, permission=permission, timeout_s=timeout_s)
+    try:
+        results = await asyncio.gather(*(_once(asker, case) for _ in range(times)))
+    finally:
+        await asker.close()
+    return Rejudged(tuple(results), asker.asked, asker.usage.input_tokens, asker.usage.output_tokens)
+
+
+async def _once(asker: JudgeClient, case: JudgeRequestGroup) -> CriterionResult:
+    checker = compile_criterion(case.specs[0])
+    replies: dict[str, Reply] = {}
+    for _ in range(ROUNDS):
+        wanted = checker.requests(case.transcript, case.variables, replies)
+        for one in await asyncio.gather(*(asker.ask(request, case) for request in wanted if request.kind != "person")):
+            replies[one.request.hash] = one.reply
+    return checker.check(case.transcript, case.variables, replies=replies)

@@ -1,0 +1,200 @@
+"""A new execution against the baseline of its tests: what regressed, and whether the gates are reached.
+
+A test that always passed in the baseline has regressed when a run of it fails now. One that passed only sometimes falls
+by chance as well: it has regressed when it passes less often than chance explains (p up to 0.05, Fisher's exact test
+over repetitions, a paired one over the rows of a dataset). Tests in quarantine are compared and shown, and do not gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison import compare
+from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
+from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
+from agenteval_tui.analysis.comparison_text import (
+    format_p_value,
+    fraction,
+    points,
+    said_of_power,
+    said_of_test,
+    share,
+    test_of,
+)
+from agenteval_tui.analysis.power import detectable_unpaired
+from agenteval_tui.analysis.quarantine_gate import gating
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.history.baselines import any_set
+from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.quarantines import active
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.quarantines import Quarantined
+    from agenteval_tui.history.records import ExecutionRow
+    from agenteval_tui.history.store import Store
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """What must hold against the baseline: `no_regressions`; `max_drop` (0..1): the most that the pass rate may fall.
+
+    None and False: not asked for.
+    """
+
+    no_regressions: bool = False
+    max_drop: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.no_regressions or self.max_drop is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineResult:
+    """An execution against its baseline. `shown` is of all tests, `gating` without what is in quarantine.
+
+    `regressed` are the tests that gate, `by_chance` those that passed less often within what chance explains.
+    `without_baseline` counts tests that have none, `undecided` those that ended in errors on one side.
+    """
+
+    shown: Comparison
+    gating: Comparison
+    regressed: tuple[TestChange, ...]
+    by_chance: tuple[TestChange, ...]
+    without_baseline: int
+    undecided: int
+
+    def missed(self, gates: GateOptions) -> list[str]:
+        """The gates that are not reached, a sentence each, with the test used, n, and what n could have shown."""
+        said = []
+        if gates.no_regressions and self.regressed:
+            many = f"{len(self.regressed)} tests regressed" if len(self.regressed) > 1 else "a test regressed"
+            said.append(f"--no-regressions: {many} ({', '.join(map(said_of_regression, self.regressed[:5]))})")
+        if gates.max_drop is not None and self._drop > gates.max_drop + 1e-12:
+            rate = self.gating.overall.rate
+            assert rate is not None
+            fell = f"from {share(rate.was)} to {share(rate.now)}"
+            said.append(f"--max-drop {share(gates.max_drop)}: the pass rate fell {fell} ({points(-self._drop)} points)")
+        return said
+
+    def certainty(self, gates: GateOptions) -> str:
+        """How far the gates can be relied on: the test, n, and the smallest drop that n could have shown."""
+        one = self.gating.overall
+        parts = [part for part in (said_of_test(one), said_of_power(one)) if part]
+        limit = gates.max_drop
+        if limit is not None and one.rate is not None and (one.detectable is None or one.detectable > limit):
+            parts.append(f"a drop of {share(limit)} would not have shown")
+        return "; ".join(parts)
+
+    @property
+    def _drop(self) -> float:
+        """By how much the pass rate of the tests that gate fell, 0..1."""
+        rate = self.gating.overall.rate
+        return max(0.0, -rate.difference) if rate is not None else 0.0
+
+
+def said_of_regression(one: TestChange) -> str:
+    """`refund-policy: 5/5, now 2/5 (Fisher's exact test: p = 0.17)`."""
+    said = f"{one.label}: {fraction(one.was)}, now {fraction(one.now)}"
+    if one.p_value is not None:
+        said += f" ({test_of(one)}: {format_p_value(one.p_value)})"
+    return said
+
+
+def least_shown(one: TestChange) -> float | None:
+    """The smallest drop of a test's pass rate that its repetitions could have shown; None: not any."""
+    if one.was is None or one.now is None or one.was.rate is None:
+        return None
+    return detectable_unpaired(one.was.n, one.now.n, one.was.rate)
+
+
+def has_regressed(one: TestChange) -> bool:
+    """Whether a test that passes less often than before has regressed, or may have fallen by chance."""
+    if one.state != "worse" or one.was is None:
+        return False
+    if one.was.passed == one.was.n:
+        return True
+    return one.p_value is not None and one.p_value <= SIGNIFICANT
+
+
+_known: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known_against", default=None)
+
+
+@contextmanager
+def with_cached_comparison(execution: str, found: BaselineResult | None) -> Iterator[None]:
+    """While this lasts, how an execution did against its baseline is known: each of several reports asks anew."""
+    token = _known.set((execution, found))
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def compare_to_baseline(
+    store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None, at_ms: int | None = None
+) -> BaselineResult | None:
+    """Compare an execution with the baseline of its tests; None where none of them has one that is older than it.
+
+    None of an A/B execution, too: the runs of two agents together say nothing against those of one.
+    """
+    known = _known.get()
+    if known is not None and known[0] == execution.id and quarantined is None and at_ms is None:
+        return known[1]
+    if execution.options.get("ab") or not any_set(store):
+        return None
+    side = execution_side(store, execution)
+    baseline = baseline_side(store, side.runs)
+    if baseline is None:
+        return None
+    # Set as a baseline itself, or long after it: nothing to be measured against.
+    first = min(run.rowid for run in side.runs)
+    runs = tuple(run for run in baseline.runs if run.rowid < first)
+    if not runs:
+        return None
+    baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
+    held = active(store, at_ms) if quarantined is None else quarantined
+    shown = compare(store, baseline, side, quarantined=held)
+    gate = shown
+    if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):
+        sides = [replace(one, runs=tuple(_that_gate(store, one, held))) for one in (baseline, side)]
+        gate = compare(store, sides[0], sides[1])
+    fell = gate.in_state("worse")
+    return BaselineResult(
+        shown,
+        gate,
+        tuple(one for one in fell if has_regressed(one)),
+        tuple(one for one in fell if not has_regressed(one)),
+        len(gate.in_state("added")),
+        len(gate.in_state("undecided")),
+    )
+
+
+def _that_gate(store: Store, side: Side, held: Quarantined) -> Iterable[ComparedRun]:
+    """The runs of a side that gate, with the outcomes that they have without quarantined criteria."""
+    tests = {(key, test) for key, test, criterion in held.by_key if criterion}
+    judged_again = [run for run in side.runs if (run.suite_key, run.test_id) in tests]
+    said: dict[str, tuple[str, float | None]] = {}
+    by_execution: dict[str, list[int]] = {}
+    for run in judged_again:
+        by_execution.setdefault(run.execution_id, []).append(run.rowid)
+    for rowids in by_execution.values():
+        for row in gating(store, store.run_rows(rowids), held).runs:
+            said[row.id] = row.status, row.score
+    for run in side.runs:
+        if held.test(run.suite_key, run.test_id) is not None:
+            continue
+        status, score = said.get(run.id, (run.status, run.score))
+        yield run if status == run.status else replace(run, status=status, score=score)
+
+
+def tests_without_baseline(store: Store, tests: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the tests (suite key, test id) that have no baseline."""
+    from agenteval_tui.history.baselines import baselines_of
+
+    known = baselines_of(store, tests)
+    return [one for one in dict.fromkeys(tests) if one not in known]

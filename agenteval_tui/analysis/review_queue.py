@@ -1,0 +1,176 @@
+"""What waits for a person: criteria that ask one, and on demand what else is worth a look."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.history.labels import label_of
+from agenteval_tui.history.records import RunFilter
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.store import Store
+
+Why = Literal["needs_review", "failure", "disagreement", "sample"]
+MOST = 500
+"""Runs of one kind that a queue takes in, the newest; nobody looks at more in one sitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to look at. `position` is the result's number in the run and `criterion` its name; -1 and "" where the
+    run as a whole is meant.
+
+    `question`: what the criterion asks; "" where it asks nobody.
+    """
+
+    run_id: str
+    suite: str
+    test_id: str
+    test_name: str
+    status: str
+    why: Why
+    position: int = -1
+    criterion: str = ""
+    question: str = ""
+
+    @property
+    def address(self) -> str:
+        """RUN/NUMBER, or RUN."""
+        return self.run_id if self.position < 0 else f"{self.run_id}/{self.position + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFilter:
+    """What a queue is made of beside criteria that ask a person: failures nobody labelled, results that differ from
+    their label, a random sample (that many) of runs nobody labelled. `seed` makes the sample the same again."""
+
+    failures: bool = False
+    disagreements: bool = False
+    sample: int = 0
+    seed: int = 0
+    execution_id: str = ""
+    projects: tuple[str, ...] = ()
+
+
+def queue(store: Store, wanted: ReviewFilter | None = None) -> list[Item]:
+    """What waits, each once: what asks a person first, then disagreements, failures, the sample; newest first."""
+    wanted = wanted or ReviewFilter()
+    only = RunFilter(execution_id=wanted.execution_id, projects=wanted.projects)
+    labels: dict[str, list[Label]] = {}
+    for label in store.labels():
+        labels.setdefault(label.run_id, []).append(label)
+    items = _of_results(store, replace(only, outcomes=("needs_review",)), "needs_review")
+    items = _unlabelled(store, items, labels)
+    if wanted.disagreements:
+        items += _differing(store, labels, only)
+    if wanted.failures:
+        failed = _of_results(store, replace(only, outcomes=("failed",)), "failure")
+        items += _unlabelled(store, failed, labels)
+    if wanted.sample:
+        items += _sampled(store, wanted, labels)
+    once = {(one.run_id, one.criterion): one for one in reversed(items)}
+    return list(reversed(once.values()))
+
+
+def _unlabelled(store: Store, items: Iterable[Item], labels: dict[str, list[Label]]) -> list[Item]:
+    """Those of these that no label counts for."""
+    kept: list[Item] = []
+    for one in items:
+        given = labels.get(one.run_id, ())
+        if not one.criterion:
+            labelled = any(label.whole for label in given)
+        else:
+            sole = sole_of_results(store.results(one.run_id)) if any(label.whole for label in given) else ""
+            labelled = label_of(given, one.criterion, sole) is not None
+        if not labelled:
+            kept.append(one)
+    return kept
+
+
+def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
+    """The results that make these runs wait or fail; the run as a whole where no result does."""
+    ids = list(store.run_ids(runs))[:MOST]
+    outcome = "needs_review" if why == "needs_review" else "failed"
+
+    def read(c: Connection) -> dict[int, list[tuple[int, str]]]:
+        rows = c.execute(
+            "SELECT r.run, r.position, r.name FROM criterion_results r WHERE r.outcome = ?"
+            " AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
+            (outcome, json.dumps(ids)),
+        )
+        found: dict[int, list[tuple[int, str]]] = {}
+        for run, position, name in rows.fetchall():
+            found.setdefault(run, []).append((position, name))
+        return found
+
+    by_run = store.read(read)
+    items: list[Item] = []
+    for row in store.run_rows(ids):
+        if row.superseded and not runs.execution_id:
+            continue  # a newer grading asks instead
+        for position, name in by_run.get(row.rowid, [(-1, "")]):
+            question = ""
+            if why == "needs_review" and position >= 0:
+                question = question_of(store, row.id, position)
+            items.append(
+                Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, why,
+                     position, name, question)
+            )  # fmt: skip
+    return items
+
+
+def question_of(store: Store, run_id: str, position: int) -> str:
+    """What a criterion of a run asks a person; "" for one that asks nobody."""
+    results = store.results(run_id)
+    if not 0 <= position < len(results):
+        return ""
+    for metric in results[position].metrics:
+        if metric.type == "Human":
+            return str(metric.fields.get("question") or metric.message)
+    return ""
+
+
+def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) -> list[Item]:
+    from agenteval_tui.analysis.agreement import judge_figures
+    from agenteval_tui.analysis.labels import runs_of_ids
+
+    rows = runs_of_ids(store, labels)
+    if only != RunFilter():
+        wanted = set(store.run_ids(only))
+        rows = [row for row in rows if row.rowid in wanted]
+    by_id = {row.id: row for row in rows}
+    items = []
+    for figures in judge_figures(store, rows, every=True):
+        for address in figures.differ:
+            run, _, number = address.partition("/")
+            row, position = by_id[run], int(number) - 1
+            items.append(
+                Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "disagreement",
+                     position, figures.criterion)
+            )  # fmt: skip
+    return items
+
+
+def _sampled(store: Store, wanted: ReviewFilter, labels: Iterable[str]) -> list[Item]:
+    known = set(labels)
+    ids = store.run_ids(
+        RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id, projects=wanted.projects)
+    )
+    chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
+    order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))
+    rows = [
+        row
+        for row in store.run_rows([ids[at] for at in order])
+        if row.id not in known and (wanted.execution_id or not row.superseded)
+    ]
+    return [
+        Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "sample") for row in rows[: wanted.sample]
+    ]

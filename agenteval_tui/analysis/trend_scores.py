@@ -1,0 +1,174 @@
+"""What stands beside the lines of a trend: the scores of each criterion, and what failures come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agenteval_tui.analysis.trend_breaks import Break, agent_breaks_of, breaks_of
+from agenteval_tui.analysis.trends import TrendQuery, select_runs
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.causes import cause_from, cause_id
+from agenteval_tui.history import trends as rows
+from agenteval_tui.history.trends import CauseCount, ScoreCounts, TestName
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connections import Connection
+    from agenteval_tui.history.store import Store
+
+
+class Scores(NamedTuple):
+    """The results of a criterion (a name in a test): how many passed and did not, and its scores in tenths.
+
+    What is shown of it is taken from the counts when it is shown: there are thousands of criteria.
+    """
+
+    test: TestName
+    criterion: str
+    counts: list[Any]
+    """As `history.trends.ScoreCounts` has them."""
+
+    @property
+    def suite_key(self) -> str:
+        """Its suite's key."""
+        return self.test.suite_key
+
+    @property
+    def suite(self) -> str:
+        """Its suite's name."""
+        return self.test.suite
+
+    @property
+    def test_id(self) -> str:
+        """Its test."""
+        return self.test.test_id
+
+    @property
+    def n(self) -> int:
+        """How many passed or failed."""
+        return self.passed + self.failed
+
+    @property
+    def passed(self) -> int:
+        """How many passed."""
+        return int(self.counts[0])
+
+    @property
+    def failed(self) -> int:
+        """How many failed."""
+        return int(self.counts[1])
+
+    @property
+    def errors(self) -> int:
+        """How many could not be made."""
+        return int(self.counts[2])
+
+    @property
+    def review(self) -> int:
+        """How many wait for a person."""
+        return int(self.counts[3])
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the scores, from 0 to 1; None without any."""
+        scored = sum(self.tenths)
+        return self.counts[14] / scored if scored else None
+
+    @property
+    def tenths(self) -> tuple[int, ...]:
+        """How many scores round down to 0.0, 0.1 and so on to 0.9, where 1.0 stands, too."""
+        return tuple(self.counts[4:14])
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A cause of failures: its short name ("": an agent's error, or not known), what it is, and how often."""
+
+    id: str
+    title: str
+    runs: int
+    tests: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Criteria worst first, causes most frequent first. `cut`: older runs of the window are not in it."""
+
+    scores: tuple[Scores, ...]
+    causes: tuple[Failing, ...]
+    since_ms: int
+    cut: bool
+    breaks: tuple[Break, ...] = ()
+    """Where criteria changed in between, in the order of time."""
+
+
+def extras(store: Store, wanted: TrendQuery) -> Extras:
+    """Scores and causes of the newest runs of the window. Raises AgentevalError, HistoryError."""
+    return store.read(lambda connection: _extras(connection, wanted))
+
+
+def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
+    picked = select_runs(connection, wanted)
+    since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
+    picked = replace(picked, since_ms=since_ms)
+    tests = {one.row: one for one in rows.tests_known(connection)}
+    breaks = (
+        *breaks_of(rows.versions_used(connection, picked), tests),
+        *agent_breaks_of(rows.agents_used(connection, picked), tests),
+    )
+    scores, failing = rows.scores(connection, picked), rows.causes(connection, picked)
+    in_time = tuple(sorted(breaks, key=lambda one: one.at_ms))
+    return Extras(_scores(scores, tests), tuple(map(_failing, failing)), since_ms, cut, in_time)
+
+
+def made_extras(
+    connection: Connection, scores: ScoreCounts, causes: Iterable[CauseCount], since_ms: int, cut: bool
+) -> Extras:
+    """The same of what was counted already; without breaks."""
+    tests = {one.row: one for one in rows.tests_known(connection)}
+    return Extras(_scores(scores, tests), tuple(map(_failing, causes)), since_ms, cut)
+
+
+def _scores(counted: ScoreCounts, tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
+    by_name = sorted(tests.values(), key=lambda one: (one.suite_key, one.test_id))
+    ranks = {one.row: rank for rank, one in enumerate(by_name)}
+    ordered = []
+    for (test, criterion), counts in counted.items():
+        passed = counts[0]
+        n = passed + counts[1]
+        # The worst first. A test has one criterion of a name: what stands behind it is never compared.
+        one = Scores(tests[test], criterion, counts)
+        ordered.append((passed / n if n else 2.0, -n, ranks[test], criterion, one))
+    ordered.sort()
+    return tuple([one[-1] for one in ordered])
+
+
+def criterion_labels(scores: Sequence[Scores]) -> list[str]:
+    """What each of these criteria is called beside the others: `TEST / CRITERION`, with the suite where two suites have
+    a test of that name, and its place where two suites have one name."""
+    suites: dict[str, set[str]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
+    for one in scores:
+        suites.setdefault(one.test_id, set()).add(one.suite_key)
+        names.setdefault((one.test_id, one.suite), set()).add(one.suite_key)
+    made = []
+    for one in scores:
+        label = f"{one.test_id} / {one.criterion}"
+        if len(suites[one.test_id]) > 1:
+            label += f" ({one.suite if len(names[one.test_id, one.suite]) == 1 else one.suite_key})"
+        made.append(label)
+    return made
+
+
+def _failing(one: CauseCount) -> Failing:
+    if one.error_kind:
+        return Failing("", f"agent: {one.error_kind}", one.runs, one.tests, one.last)
+    if not one.cause:
+        return Failing("", f"{one.criterion} (an older program did not store why)", one.runs, one.tests, one.last)
+    try:
+        title = cause_from(one.cause).title
+    except ValueError:
+        title = one.cause
+    return Failing(cause_id(one.cause), title, one.runs, one.tests, one.last)

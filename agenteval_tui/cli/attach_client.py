@@ -1,0 +1,193 @@
+"""Executions in processes of their own, as the command line watches and steers them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.events import Command, Ended, Event
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.live_view import ExecutionView
+
+LOOK_S = 5.0
+"""How long an execution may take to say how it is."""
+NO_RUN = "none"
+"""No run has this id: who watches it gets what streams of no run."""
+GONE_S = 15.0
+"""How long its process may take to go, after the execution has ended: other watchers read the end first."""
+STEER_S = 30.0
+"""How long it may take to do what it was told: agents may clean up."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachResult:
+    """How watching ended: with the execution (`ended`), because somebody left (`left`), or its process died
+    (neither). `stops`: how often its end was asked for here."""
+
+    ended: Ended | None
+    left: bool = False
+    stops: int = 0
+
+
+def watch(live: Live, take: Callable[[Event], None], *, leaves: bool, streams: bool = False) -> AttachResult:
+    """Give every event to `take`, a snapshot first, until the execution has ended. What streams (texts, tools) is
+    left out where `streams` is not set: of hundreds of runs at once that is most of all events, and no line shows it.
+
+    Ctrl-C (and SIGTERM) leaves it where `leaves` is set; else it cancels the execution, and a second one leaves too.
+    Raises `AgentevalError` when it has ended already.
+    """
+    from agenteval_tui.runs.event_loop import run_to_end
+
+    return run_to_end(_watch(live, take, leaves, streams))
+
+
+async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, streams: bool) -> AttachResult:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.events import Command, Ended, Snapshot
+
+    attachment = await attach(live)
+    if not streams:
+        await attachment.send(Command("watch", NO_RUN))
+    loop = asyncio.get_running_loop()
+    left = asyncio.Event()
+    sent: set[asyncio.Task[None]] = set()
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        if leaves or stops > 1:
+            left.set()
+        else:
+            sent.add(loop.create_task(attachment.send(Command("cancel"))))
+
+    async def follow() -> Ended | None:
+        async for event in attachment:
+            take(event)
+            last = event.ended if isinstance(event, Snapshot) else event
+            if isinstance(last, Ended):
+                return last
+        return None
+
+    following = asyncio.create_task(follow())
+    leaving = asyncio.create_task(left.wait())
+    with handle_interrupt(loop, stop):
+        try:
+            await asyncio.wait({following, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not following.done():
+                following.cancel()
+            await attachment.close()
+    if following.done() and not following.cancelled():
+        return AttachResult(following.result(), stops=stops)
+    return AttachResult(None, left=True, stops=stops)
+
+
+@contextmanager
+def handle_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    """While this lasts, call `stop` on Ctrl-C and SIGTERM."""
+    added = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop)
+            added.append(number)
+        except (NotImplementedError, RuntimeError, ValueError):
+            break  # not the main thread: whoever called us has the signals
+    try:
+        yield
+    finally:
+        for number in added:
+            loop.remove_signal_handler(number)
+
+
+def print_view(every: list[Live]) -> list[ExecutionView | None]:
+    """How each of them is now; None for one that says nothing in time, or has just ended."""
+    from agenteval_tui.runs.event_loop import run_to_end
+
+    async def all_of_them() -> list[ExecutionView | None]:
+        return list(await asyncio.gather(*(_look(live) for live in every)))
+
+    return run_to_end(all_of_them())
+
+
+async def _look(live: Live) -> ExecutionView | None:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.live_view import ExecutionView
+
+    view = ExecutionView()
+    try:
+        attachment = await attach(live)
+    except AgentevalError:
+        return None
+    try:
+        async with asyncio.timeout(LOOK_S):
+            async for event in attachment:
+                view.apply(event)
+                return view
+    except TimeoutError:
+        pass
+    finally:
+        await attachment.close()
+    return None
+
+
+def cancel(live: Live) -> ExecutionView:
+    """End an execution; when this returns it has, and nobody finds it among those that run any more.
+
+    Raises `AgentevalError` when it does not end.
+    """
+    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.runs.events import Command
+
+    view = steer(live, Command("cancel"), lambda view: view.ended is not None)
+    until = time.monotonic() + GONE_S
+    while time.monotonic() < until and any(one.execution == live.execution for one in live_executions()):
+        time.sleep(0.01)
+    return view
+
+
+def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
+    """Tell an execution to do something, and wait until it is so. Raises `AgentevalError` when it never is."""
+    from agenteval_tui.runs.event_loop import run_to_end
+
+    return run_to_end(_steer(live, command, reached))
+
+
+async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.live_view import ExecutionView
+
+    view = ExecutionView()
+    attachment = await attach(live)
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(STEER_S):
+            sent = False
+            async for event in attachment:
+                view.apply(event)
+                if reached(view):
+                    return view
+                if not sent:
+                    sent = True
+                    await attachment.send(command)
+    except TimeoutError:
+        pass
+    finally:
+        await attachment.close()
+    if view.ended is not None:
+        return view
+    waited = time.monotonic() - began
+    raise InfrastructureError(
+        f"the execution did not say that it did so within {waited:.0f} s",
+        where=f"execution {live.execution}",
+        mend="agenteval ps shows how it is",
+    )

@@ -1,0 +1,1 @@
+"""A file a command, imported when it is called."""

@@ -1,0 +1,149 @@
+"""`agenteval agents`: which agents are configured, and whether they are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, duration
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.base import CheckReport
+    from agenteval_tui.agents.permission import Permission
+    from agenteval_tui.runs.agent_factory import Configured
+
+_STEP_SIGNS: dict[bool | None, tuple[str, Style]] = {True: ("✓ ", "good"), False: ("✗ ", "bad"), None: ("– ", "dim")}
+
+
+@click.command("agents")
+@click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
+@click.option("--quick", is_flag=True, help="check: ask for no answer where that can be helped.")
+@click.option("--trust", is_flag=True, help="check: let programs of the suites' folders run; look at them first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    verb: str,
+    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    quick: bool,
+    trust: bool,
+    as_json: bool,
+) -> int:
+    """List the agents of your agents.yaml and of the suites at PATHS; `check` asks each whether it is there.
+
+    A check tries step by step whether an agent can be reached, takes the key, knows the model, streams and calls a
+    tool. That costs a few tokens; --quick leaves out what does. Exit code 3 when one that was checked can't be used.
+    """
+    found = configured(paths)
+    if names:
+        unknown = [name for name in names if name not in {one.name for one in found}]
+        if unknown:
+            known = ", ".join(one.name for one in found) or "none"
+            raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {known}")
+        found = [one for one in found if one.name in names]
+    reports: dict[int, CheckReport] = {}
+    if verb == "check":
+        reports = check_all(found, _permission(invocation, found, trust), thorough=not quick)
+    if as_json:
+        invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
+    else:
+        _print(invocation.out, found, reports)
+    return INFRASTRUCTURE if any(not report.ok for report in reports.values()) else 0
+
+
+def configured(paths: Sequence[Path]) -> list[Configured]:
+    """The user's agents, then those of the suites at `paths`."""
+    from agenteval_tui.runs.agent_factory import configured as found_in
+    from agenteval_tui.suites.discover import discover
+    from agenteval_tui.suites.load import load_suite
+
+    # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
+    return found_in([load_suite(path) for path in discover(paths)], directories.config_dir())[0]
+
+
+def check_all(
+    agents: Sequence[Configured], permission: Permission | None = None, *, thorough: bool = False
+) -> dict[int, CheckReport]:
+    """What each says of itself, by its number; all are asked at once. What can't be made is a report as well.
+
+    `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trusting.check_agents`; without
+    one each agent is checked for itself, and one that needs trust which is not there says so and is not asked.
+    """
+    from agenteval_tui.agents.base import CheckReport
+    from agenteval_tui.agents.permission import NotTrustedError
+    from agenteval_tui.runs.agent_factory import check
+    from agenteval_tui.runs.event_loop import run_to_end
+    from agenteval_tui.runs.trust_check import check_agents
+
+    async def one(agent: Configured) -> CheckReport:
+        try:
+            may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
+        except NotTrustedError as error:
+            return CheckReport(False, error.what, mend=error.mend)
+        return await check(agent, may, thorough=thorough)
+
+    async def every() -> list[CheckReport]:
+        return list(await asyncio.gather(*map(one, agents)))
+
+    return dict(enumerate(run_to_end(every())))
+
+
+def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
+    """The permission for all of them, where somebody at the terminal says yes; None: each has to have its own."""
+    from agenteval_tui.agents.permission import NotTrustedError
+    from agenteval_tui.cli.trust_prompt import allowed
+    from agenteval_tui.runs.trust_check import check_agents
+
+    try:
+        return allowed(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
+    except NotTrustedError:
+        return None
+
+
+def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> None:
+    if not found:
+        out.line("no agents are configured; name a suite, or write some into:")
+        out.line(f"  {directories.config_dir() / 'agents.yaml'}")
+        return
+    for number, one in enumerate(found):
+        report = reports.get(number)
+        head = f"{one_line(one.name)}  {one.kind}  "
+        if report is None:
+            out.line(head, (one_line(one.about, 70), "dim"), (f"  {one.file}", "dim"))
+            continue
+        mark: tuple[str, Style] = ("✓ ", "good") if report.ok else ("✗ ", "bad")
+        mend = f" ({report.mend})" if report.mend and not report.ok else ""
+        out.line(mark, head, one_line(report.message, 300), mend, (f"  {duration(report.latency_ms)}", "dim"))
+        for step in report.steps:
+            sign = _STEP_SIGNS[step.ok]
+            took = "" if step.latency_ms is None else f"  {duration(step.latency_ms)}"
+            out.line("  ", sign, f"{step.name:<10} ", one_line(step.message, 200), (took, "dim"))
+
+
+def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:
+    return {
+        "agent": one.name,
+        "kind": one.kind,
+        "from": str(one.file),
+        "description": one.about,
+        "ok": None if report is None else report.ok,
+        "message": "" if report is None else report.message,
+        "mend": "" if report is None else report.mend,
+        "latency_ms": None if report is None else report.latency_ms,
+        "steps": [
+            {"name": step.name, "ok": step.ok, "message": step.message, "latency_ms": step.latency_ms}
+            for step in (() if report is None else report.steps)
+        ],
+    }

@@ -1,0 +1,63 @@
+"""`agenteval attach`: watch an execution that runs in another process, from its beginning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.exit_codes import read_rate
+from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+
+@click.command("attach")
+@click.argument("execution", required=False, metavar="[ID]")
+@click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON, the first a snapshot.")
+@click.option("--fail-under", metavar="RATE", help="Exit code 1 only when the pass rate is below this (0.8 or 80%).")
+@gate_options
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation, /, execution: str | None, as_json: bool, fail_under: str | None, **given: Any
+) -> int:
+    """Show what execution ID did since its start, then what it does, until it has ended.
+
+    Without ID: the only one that runs; `last` is the newest. Ctrl-C ends the watching (exit code 0), and leaves the
+    execution as it is; `agenteval cancel` ends that. When it has ended, the exit code is that of `agenteval run`.
+    """
+    from agenteval_tui.cli.run_detached import watch_to_end
+    from agenteval_tui.cli.run_finish import measured
+    from agenteval_tui.runs.client import find
+    from agenteval_tui.runs.events import Event, encode
+
+    gate = read_rate(fail_under) if fail_under is not None else None
+    baseline = BaselineOptions.taken(given)
+    live = find(execution or "")
+
+    def print_event(event: Event) -> None:
+        invocation.out.plain_line(encode(event))
+
+    with invocation.store(to_look=True) as store:
+        if not _is_in(store, live.execution):
+            invocation.err.line(("note: ", "warn"), "this execution is kept in another history file; name it with --db")
+        done = watch_to_end(invocation, store, live, quiet=as_json, leaves=True, also=print_event if as_json else None)
+        if done is None:
+            if not as_json:
+                invocation.out.line(
+                    ("left; it goes on: ", "dim"), f"agenteval attach {live.execution}", ("  to watch again", "dim")
+                )
+            return 0
+        return measured(invocation.err if as_json else invocation.out, store, done, gate, baseline)
+
+
+def _is_in(store: Store, execution: str) -> bool:
+    try:
+        store.execution(execution)
+    except AgentevalError:
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""`agenteval audit`: criteria that never fail, never pass, or that another one implies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.exit_codes import FAILED
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import WRONG_USE, AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.audit import AuditFinding, TestAudit
+
+_TITLES: dict[str, tuple[str, Style]] = {
+    "never-fails": ("never fails", "warn"),
+    "never-passes": ("never passes", "bad"),
+    "always-error": ("always an error", "broken"),
+    "implied": ("implied", "warn"),
+    "same": ("says nothing new", "warn"),
+    "passes-empty": ("passes when empty", "warn"),
+}
+
+
+@click.command("audit")
+@click.argument("paths", nargs=-1, metavar="[SUITE]...", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
+@click.option("--strict", is_flag=True, help="Exit code 1 when something is found.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 1000),
+    default=40,
+    show_default=True,
+    help="So many of each test's newest stored runs are looked at.",
+)
+@common_options
+@pass_invocation
+def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, strict: bool, runs: int) -> int:
+    """Try whether the criteria of SUITE (files or folders; without one the suites of the current folder) would notice a
+    wrong answer.
+
+    The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
+    refused, cut off) and graded. No agent is called. Criteria that ask a judge are left out.
+    """
+    from agenteval_tui.analysis.audit import audit_suite
+    from agenteval_tui.cli.suites_given import paths_given
+    from agenteval_tui.suites.discover import discover
+    from agenteval_tui.suites.load import load_suite
+
+    files = discover(paths_given(paths))
+    if not files:
+        raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
+    audited: list[tuple[Path, list[TestAudit]]] = []
+    with invocation.store() as store:
+        for path in files:
+            loaded = load_suite(path)
+            if loaded.suite is None:
+                first = next((one for one in loaded.problems if one.severity == "error"), None)
+                raise AgentevalError(
+                    first.message if first else "this is no suite", where=f"{path}:{first.line}" if first else str(path)
+                )
+            audited.append((path, audit_suite(loaded, store, runs=runs)))
+    tests = [test for _, listed in audited for test in listed]
+    findings = [finding for test in tests for finding in test.findings]
+    if as_json:
+        invocation.out.json({"version": 1, "suites": [_suite(path, listed) for path, listed in audited]})
+    else:
+        for path, listed in audited:
+            for test in listed:
+                _print_test(invocation.out, path, test)
+        _print_end(invocation.out, tests, findings)
+    if not any(test.runs for test in tests) and strict:
+        return WRONG_USE  # nothing was tried: that is no clean bill
+    return FAILED if strict and findings else 0
+
+
+def _print_test(out: Output, path: Path, test: TestAudit) -> None:
+    for finding in test.findings:
+        title, style = _TITLES[finding.kind]
+        subject = f"{test.test_id}/{one_line(finding.criterion, 60)}" if finding.criterion else test.test_id
+        few = f" [only {plural(finding.runs, 'run')}: run it more often to be sure]" if finding.few else ""
+        out.line(
+            f"{path}:{finding.line}: ",
+            (title, style),
+            f": {subject}: {one_line(finding.message, 400)}",
+            (few, "dim"),
+        )
+    for one in test.criteria:
+        if one.note:
+            out.line((f"{path}:{one.line}: {test.test_id}/{one_line(one.name, 60)}: {one.note}", "dim"))
+
+
+def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]) -> None:
+    tried = [test for test in tests if not test.note]
+    left = [test.test_id for test in tests if test.note == "no stored run"]
+    criteria = sum(len(test.criteria) for test in tried)
+    runs, mutants = sum(test.runs for test in tried), sum(test.mutants for test in tried)
+    out.line(
+        f"{plural(len(tried), 'test')}, {criteria:,} criteri{'on' if criteria == 1 else 'a'}, "
+        f"{plural(runs, 'stored run')}, {plural(mutants, 'mutation')}: "
+        f"{plural(len(findings), 'finding') if findings else 'nothing found'}"
+    )
+    if left:
+        shown = ", ".join(one_line(test_id, 40) for test_id in left[:8]) + (", …" if len(left) > 8 else "")
+        out.line((f"not audited, because there is no stored run: {shown}", "dim"))
+
+
+def _suite(path: Path, tests: list[TestAudit]) -> dict[str, Any]:
+    return {"file": str(path), "tests": [_test(test) for test in tests]}
+
+
+def _test(test: TestAudit) -> dict[str, Any]:
+    return {
+        "test": test.test_id,
+        "name": test.name,
+        "line": test.line,
+        "runs": test.runs,
+        "different_runs": test.different,
+        "mutations": test.mutants,
+        "note": test.note,
+        "criteria": [
+            {
+                "criterion": one.name,
+                "severity": one.severity,
+                "line": one.line,
+                "runs": dict(one.runs),
+                "mutations": dict(one.mutants),
+                "noticed": {kind: {"failed": failed, "tried": tried} for kind, (failed, tried) in one.noticed.items()},
+                "note": one.note,
+            }
+            for one in test.criteria
+        ],
+        "findings": [
+            {
+                "kind": one.kind,
+                "criterion": one.criterion or None,
+                "other": one.other or None,
+                "message": one.message,
+                "line": one.line,
+                "few_runs": one.few,
+                "evidence": dict(one.evidence),
+            }
+            for one in test.findings
+        ],
+    }

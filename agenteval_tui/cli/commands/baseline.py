@@ -1,0 +1,194 @@
+"""`agenteval baseline`: set, clear and list what new executions are compared with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunFilter, RunRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.baselines import Baseline, BaselineSet, TestKey
+
+
+@click.group("baseline", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="List them as one JSON document.")
+@all_projects("--all")
+@common_options
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> int:
+    """Set, clear and list baselines: for a test the runs that later ones are measured against.
+
+    Without a verb they are listed.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    return _listed(context.ensure_object(Invocation), as_json)
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def listed(invocation: Invocation, as_json: bool) -> int:
+    """List the baselines of all tests: which execution or run, set by whom and when."""
+    return _listed(invocation, as_json)
+
+
+@command.command("set")
+@click.argument("reference", metavar="EXECUTION|RUN", default="last")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may come often.")
+@click.option("--who", metavar="NAME", help="Who decides this (default: AGENTEVAL_WHO, else your account).")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: str | None) -> int:
+    """Make a finished execution (or a single run) the baseline of its tests; `last`, the default, is the newest.
+
+    The id of a test means its runs in the newest execution that has it.
+
+    A baseline that a test has is replaced. Tests whose runs all ended in errors keep what they have.
+    """
+    from agenteval_tui.history.baselines import set_baseline, set_baseline_run
+    from agenteval_tui.history.current_user import current_user
+
+    with invocation.store() as store:
+        references = invocation.references(store)
+        name = current_user() if who is None else who
+        named = references.test(reference)
+        execution = references.execution(reference) if named is not None else references.either(reference)
+        if isinstance(execution, RunRow):
+            if tests:
+                raise AgentevalError("a run belongs to one test: --test can't be given", mend="leave it out")
+            _say(invocation.out, set_baseline_run(store, execution.id, who=name), f"run {execution.id}")
+            return 0
+        chosen: list[TestKey] | None = [named] if named is not None else None
+        if tests and named is not None:
+            raise AgentevalError(f"{reference} is a test already: --test can't be given", mend="leave it out")
+        if tests:
+            rows = store.runs_of_execution(execution.id)
+            chosen = _chosen({(row.suite_key, row.test_id) for row in rows}, tests, f"execution {execution.id[:10]}")
+        made = set_baseline(store, execution.id, tests=chosen, who=name)
+        _say(invocation.out, made, f"execution {execution.id[:10]}")
+    return 0
+
+
+@command.command("clear")
+@click.argument("tests", nargs=-1, metavar="[TEST]...")
+@click.option("--all", "everything", is_flag=True, help="The baselines of all tests of all projects.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common_options
+@pass_invocation
+def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes: bool) -> int:
+    """Take the baselines of TESTs away (ids), or of all tests. Asks; the runs stay in the history."""
+    from agenteval_tui.history.baselines import baselines, clear_baselines
+
+    if bool(tests) == everything:
+        raise AgentevalError("say which baselines", mend="name tests, or give --all")
+    with invocation.store() as store:
+        known = {(one.suite_key, one.test_id) for one in baselines(store)}
+        if not known:
+            raise AgentevalError("no test has a baseline", mend="agenteval baseline set EXECUTION sets one")
+        wanted = sorted(known) if everything else _chosen(known, tests, "the baselines")
+        _ask(invocation, wanted, yes=yes)
+        gone = clear_baselines(store, wanted)
+    invocation.out.line(f"cleared the baseline of {plural(gone, 'test')}")
+    return 0
+
+
+def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
+    from agenteval_tui.cli.prompts import can_ask
+    from agenteval_tui.cli.prompts import yes as answered
+
+    if yes:
+        return
+    suites = len({key for key, _ in wanted})
+    what = f"the baseline of {plural(len(wanted), 'test')} in {plural(suites, 'suite')}"
+    if not can_ask(invocation):
+        raise AgentevalError(f"{what} would be cleared, and nobody can be asked here", mend="give --yes")
+    names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
+    if not answered(invocation, f"Clear {what} ({names}{', …' if len(wanted) > 5 else ''})?"):
+        raise AgentevalError("nothing was cleared")
+
+
+def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
+    """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. Raises `AgentevalError`."""
+    from agenteval_tui.history.references import is_file
+
+    chosen: list[TestKey] = []
+    for wanted in tests:
+        file, _, name = wanted.rpartition("::")
+        found = [key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
+        if len(found) != 1:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, [test for _, test in known], n=1)
+            hint = f"did you mean {near[0]}?" if near else "see agenteval baseline list"
+            what = f"{wanted!r} is in several suites" if found else f"there is no test {wanted!r}"
+            raise AgentevalError(what, where=where, mend="name it as FILE::ID" if found else hint)
+        chosen += found
+    return chosen
+
+
+def _say(out: Output, made: BaselineSet, what: str) -> None:
+    out.line(("baseline set ", "good"), f"for {plural(len(made.tests), 'test')}: {what}")
+    if made.left_out:
+        names = ", ".join(one_line(test, 40) for _, test in made.left_out[:5])
+        out.line((f"only errors, kept as it was: {names}", "warn"))
+
+
+def _listed(invocation: Invocation, as_json: bool) -> int:
+    from agenteval_tui.history.baselines import baselines
+    from agenteval_tui.history.references import ALL
+
+    with invocation.store(to_look=True) as store:
+        found = baselines(store)
+        if projects := invocation.projects:
+            here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
+            every, found = found, [one for one in found if one.execution_id in here]
+            if len(every) > len(found):
+                left = plural(len(every) - len(found), "baseline")
+                invocation.err.line(("note: ", "warn"), f"{left} of other projects not listed; {ALL} lists them too")
+    if as_json:
+        invocation.out.json([_data(one) for one in found])
+        return 0
+    if not found:
+        invocation.out.line("no test has a baseline; agenteval baseline set EXECUTION sets one")
+    suite = ""
+    for one in found:
+        if one.suite_key != suite:
+            suite = one.suite_key
+            invocation.out.line((one_line(one.suite_name), "bold"), (f"  {one_line(suite)}", "dim"))
+        what = f"run {one.run_id}" if one.run_id else f"{one.execution_id[:10]}, {plural(one.runs, 'run')}"
+        by = f" by {one_line(one.who, 30)}" if one.who else ""
+        decided = one.runs - one.errors
+        invocation.out.line(
+            f"  {one_line(one.test_id, 40):<40} {one.passed}/{decided}  ",
+            (f"{what}, set {moment(one.at_ms)}{by}", "dim"),
+        )
+    return 0
+
+
+def _data(one: Baseline) -> dict[str, Any]:
+    from agenteval_tui.formats.timestamps import iso
+
+    return {
+        "suite": one.suite_name,
+        "suite_key": one.suite_key,
+        "test": one.test_id,
+        "name": one.test_name,
+        "execution": one.execution_id,
+        "run": one.run_id,
+        "who": one.who,
+        "set": iso(one.at_ms),
+        "started": iso(one.started_ms),
+        "runs": one.runs,
+        "passed": one.passed,
+        "errors": one.errors,
+    }

@@ -1,0 +1,90 @@
+"""`agenteval causes`: failures grouped by what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import Scope
+    from agenteval_tui.history.references import References
+
+
+@click.command("causes")
+@click.argument("references", metavar="[EXECUTION | PATH...]", nargs=-1)
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test.")
+@click.option("--all", "everything", is_flag=True, help="Of every run that is in the history.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
+@all_projects()
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    references: tuple[str, ...],
+    tests: tuple[str, ...],
+    everything: bool,
+    as_json: bool,
+    as_markdown: bool,
+) -> int:
+    """Group failures by their cause, worst first: "212 failures = 6 causes".
+
+    Of an execution (the default is the newest one), or of the suites at PATH: then of the newest runs of each of their
+    tests. Causes are compared with the baseline of each test, where one is set, else with the execution before: they
+    are new, known, or gone. `agenteval triage` decides about one.
+    """
+    from agenteval_tui.analysis.causes import group_failures
+    from agenteval_tui.analysis.triage import statuses
+
+    if as_json and as_markdown:
+        raise click.UsageError("--json and --md do not go together")
+    with invocation.store(to_look=True) as store:
+        causes = group_failures(store, scope_of(invocation.references(store), references, tests, everything))
+        decided = statuses(store, causes)
+        if as_json:
+            from agenteval_tui.formats.exporters.cause_json import causes_document
+
+            invocation.out.json(causes_document(causes, decided))
+        elif as_markdown:
+            from agenteval_tui.formats.exporters.cause_json import causes_md
+
+            for line in causes_md(causes, decided, "##") or ["No failures."]:
+                invocation.out.line(line)
+        else:
+            from agenteval_tui.cli.cause_lines import print_causes
+
+            print_causes(invocation.out, causes, decided)
+    return 0
+
+
+def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ...], everything: bool = False) -> Scope:
+    """The runs that EXECUTION or PATHs name. Raises `AgentevalError`."""
+    from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
+    from agenteval_tui.history.records import RunFilter
+    from agenteval_tui.suites.discover import discover
+
+    store = find.store
+    if everything:
+        if references or tests:
+            raise click.UsageError("--all is everything: name neither executions, suites nor tests with it")
+        return filter_scope(store, RunFilter())
+    paths = [one for one in references if Path(one).exists()]
+    if not paths:
+        if len(references) > 1:
+            raise AgentevalError(
+                "causes are of one execution, or of suites", where=" ".join(references), mend="name one execution"
+            )
+        return execution_scope(store, find.execution(references[0] if references else "").id, tests)
+    if len(paths) < len(references):
+        other = next(one for one in references if one not in paths)
+        raise AgentevalError("there is no such file or folder", where=other, mend="check the path")
+    keys = [str(path.resolve()) for path in discover(paths)]
+    scope = newest_scope(store, keys, tests) if keys else None
+    if scope is None or not scope.runs:
+        raise AgentevalError("no stored run belongs to these suites", where=" ".join(paths), mend="run them first")
+    return scope

@@ -1,0 +1,113 @@
+"""`agenteval compare`: two executions, agents, variations or a baseline; what got worse first, and who changed it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed
+    from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
+    from agenteval_tui.history.references import References
+    from agenteval_tui.history.store import Store
+
+MOST = 100
+"""Tests whose change is attributed: their transcripts are read and graded crosswise."""
+
+
+@click.command("compare")
+@click.argument("a", required=False, default="")
+@click.argument("b", required=False, default="")
+@click.option(
+    "--agent", "agents", multiple=True, metavar="A", help="Only this agent's runs; given twice: the one with the other."
+)
+@click.option(
+    "--variation",
+    "variations",
+    multiple=True,
+    metavar="V",
+    help="Only this variation (`default`: none); given twice: the one with the other.",
+)
+@click.option("--all", "everything", is_flag=True, help="Unchanged tests too.")
+@click.option("--quick", is_flag=True, help="Do not find out who changed what: no transcript is read.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
+@all_projects()
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    a: str,
+    b: str,
+    agents: tuple[str, ...],
+    variations: tuple[str, ...],
+    everything: bool,
+    quick: bool,
+    as_json: bool,
+    as_markdown: bool,
+) -> int:
+    """Compare execution B (default: the newest) with A (default: the baseline of its tests, where there is none the
+    execution before).
+
+    A and B are ids or their beginnings, a test's id (its newest execution), `last`, or `baseline` for A. Tests are
+    compared with themselves, row by row and repetition by repetition; errors are no verdicts.
+    For each test that changed, the old output is graded with the new criterion and the new output with the old one:
+    that says who changed it, the agent, the criterion, both, or the judge's noise. No agent and no judge is called.
+    """  # fmt: skip
+    from agenteval_tui.analysis.comparison import compare
+    from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
+    from agenteval_tui.history.quarantines import active
+
+    if as_json and as_markdown:
+        raise AgentevalError("--json and --md do not go together", mend="give one of them")
+    with invocation.store(to_look=True) as store:
+        references = invocation.references(store)
+        if not b and not (a and (len(agents) > 1 or len(variations) > 1)):
+            b = references.execution().id
+        a, b = (one if one in ("", BASELINE) else _full_id(references, one) for one in (a, b))
+        left, right = sides_of(store, Sides(a, b, agents, variations))
+        found = compare(store, left, right, quarantined=active(store))
+        found.check_in_common()
+        attributed: dict[TestKey, Attributed | None] = {}
+        metrics: dict[TestKey, dict[str, tuple[MetricChange, ...]]] = {}
+        if not quick:
+            attributed, metrics = _looked_at(store, found, with_metrics=as_json)
+    if as_json:
+        from agenteval_tui.formats.exporters.comparison_json import comparison_document
+
+        invocation.out.json(comparison_document(found, attributed, metrics))
+    elif as_markdown:
+        from agenteval_tui.formats.exporters.comparison_md import comparison_md
+
+        for line in comparison_md(found, attributed).splitlines():
+            invocation.out.line(line)
+    else:
+        from agenteval_tui.cli.compare_lines import print_comparison
+
+        print_comparison(invocation.out, found, attributed, everything=everything)
+    return 0
+
+
+def _full_id(references: References, reference: str) -> str:
+    """Of an execution or a run. A test is compared with itself in another execution, and not by one of its runs."""
+    if references.test(reference) is not None:
+        return references.execution(reference).id
+    return references.either(reference).id
+
+
+def _looked_at(
+    store: Store, found: Comparison, *, with_metrics: bool
+) -> tuple[dict[TestKey, Attributed | None], dict[TestKey, dict[str, tuple[MetricChange, ...]]]]:
+    from agenteval_tui.analysis.attribution import attribute
+    from agenteval_tui.analysis.comparison import metric_changes
+
+    flipped = [one for one in found.tests if one.pairs][:MOST]
+    attributed = {one.key: attribute(store, one.pairs) for one in flipped}
+    if not with_metrics:
+        return attributed, {}
+    changed = [one for one in found.tests if one.state in ("worse", "better", "mixed", "score", "criteria")][:MOST]
+    return attributed, {one.key: metric_changes(store, one) for one in changed}

@@ -1,0 +1,97 @@
+"""`agenteval cancel`, `pause` and `continue`: what can be said to an execution that runs in another process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import plural
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.live_registry import Live
+
+
+@click.command("cancel")
+@click.argument("execution", required=False, metavar="[ID]")
+@click.option("--all", "everything", is_flag=True, help="All executions that run.")
+@common_options
+@pass_invocation
+def cancel(invocation: Invocation, execution: str | None, everything: bool) -> int:
+    """End execution ID at once; without ID the only one that runs. What ended stays in the history.
+
+    What was in flight is recorded as cancelled; `agenteval resume ID` runs it again. It has ended when this returns.
+    """
+    from agenteval_tui.runs.client import find, live_executions
+
+    if everything and execution is not None:
+        raise AgentevalError("give an execution or --all, not both")
+    if everything:
+        every = live_executions()
+        if not every:
+            invocation.out.line("no execution is running")
+        for live in every:
+            _cancel(invocation, live)
+        return 0
+    _cancel(invocation, find(execution or ""))
+    return 0
+
+
+def _cancel(invocation: Invocation, live: Live) -> None:
+    from agenteval_tui.cli import attach_client
+
+    view = attach_client.cancel(live)
+    cancelled, status = view.count("cancelled"), view.ended.status if view.ended is not None else ""
+    kept = view.done - cancelled
+    if status != "cancelled":
+        invocation.out.line(f"{one_line(live.title)}: it had ended already ({status})", (f"  {live.execution}", "dim"))
+        return
+    invocation.out.line(
+        ("cancelled ", "warn"),
+        f"{one_line(live.title)}: {plural(kept, 'run')} of {view.total} ended before",
+        (f"  agenteval resume {live.execution}", "dim"),
+    )
+
+
+@click.command("pause")
+@click.argument("execution", required=False, metavar="[ID]")
+@common_options
+@pass_invocation
+def pause(invocation: Invocation, execution: str | None) -> int:
+    """Begin no new runs of execution ID until `agenteval continue`; what is in flight ends."""
+    return _set_paused(invocation, execution, True)
+
+
+@click.command("continue")
+@click.argument("execution", required=False, metavar="[ID]")
+@common_options
+@pass_invocation
+def resume(invocation: Invocation, execution: str | None) -> int:
+    """Go on with execution ID after `agenteval pause`."""
+    return _set_paused(invocation, execution, False)
+
+
+def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> int:
+    from agenteval_tui.cli.attach_client import steer
+    from agenteval_tui.runs.client import find
+    from agenteval_tui.runs.events import Command
+
+    live = find(reference or "")
+    # A snapshot in the first moments has no figures: then nothing is known yet, and the command is sent.
+    view = steer(
+        live,
+        Command("pause" if wanted else "resume"),
+        lambda view: view.ended is not None or (view.progress is not None and view.paused == wanted),
+    )
+    if view.ended is not None:
+        raise AgentevalError("this execution has ended", where=live.execution, mend=f"agenteval show {live.execution}")
+    state = "paused" if wanted else "running"
+    invocation.out.line(
+        (state, "warn" if wanted else "good"),
+        f" {one_line(live.title)}: {view.done} of {plural(view.total, 'run')} ended",
+        (f"  {live.execution}", "dim"),
+    )
+    return 0

@@ -1,0 +1,179 @@
+"""`agenteval criterion`: the versions of a criterion, their difference, what each would say, and restoring one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, moment, plural
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.criterion_versions import Versions
+    from agenteval_tui.history.store import Store
+
+_COLOURS: dict[str, Style] = {"+": "good", "-": "bad", "@": "dim"}
+
+
+@click.command("criterion")
+@click.argument("reference", metavar="TEST/CRITERION")
+@click.option("--suite", metavar="FILE", help="The suite's file, where several suites have such a test.")
+@click.option(
+    "--diff", nargs=2, metavar="A B", help="How version B differs from A; `current` is the one in the suite's file."
+)
+@click.option("--compare", "compared", nargs=2, metavar="A B", help="The test's stored runs under both versions.")
+@click.option("--restore", metavar="V", help="Write this version into the suite's file; only its bytes change.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document (of the list, or of --compare).")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    reference: str,
+    suite: str | None,
+    diff: tuple[str, str] | None,
+    compared: tuple[str, str] | None,
+    restore: str | None,
+    as_json: bool,
+) -> int:
+    """List the versions of a criterion that have judged runs, newest first. Every one is kept by its hash.
+
+    CRITERION is its name, the beginning of it, or its number from 1. A version is named by the start of its hash, by
+    its number in the list, or as `current`.
+    """
+    if sum(one is not None for one in (diff, compared, restore)) > 1:
+        raise AgentevalError("--diff, --compare and --restore do not go together", mend="give one of them")
+    if as_json and (diff or restore):
+        raise AgentevalError("--json is for the list and for --compare", mend="leave it out")
+    with invocation.store(to_look=True) as store:
+        found = _find(store, reference, suite)
+        if diff is not None:
+            return _diff(invocation.out, found, *diff)
+        if compared is not None:
+            return _compare(invocation.out, store, found, compared, as_json=as_json)
+        if restore is not None:
+            return _restore(invocation.out, store, found, restore)
+    if as_json:
+        invocation.out.json(_data(found))
+    else:
+        _list(invocation.out, found)
+    return 0
+
+
+def _find(store: Store, reference: str, suite: str | None) -> Versions:
+    from agenteval_tui.analysis.criterion_versions import versions
+    from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
+    from agenteval_tui.history.references import is_file
+
+    file, colons, rest = reference.partition("::")
+    if not colons:
+        file, rest = "", reference
+    test, slash, wanted = rest.partition("/")
+    named = store.read(lambda connection: tests_named(connection, test))
+    tests = [one for one in named if all(is_file(one[0], given) for given in (suite, file) if given)]
+    if not tests:
+        raise AgentevalError(f"there is no test {test!r} with runs in the history", mend="see agenteval history --runs")
+    if len(tests) > 1:
+        files = ", ".join(one[0] for one in tests)
+        raise AgentevalError(
+            f"several suites have a test {test!r}: {files}", mend="name it as FILE::ID, or give --suite FILE"
+        )
+    key, _, test_id = tests[0]
+    names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
+    listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
+    if not slash or not wanted:
+        raise AgentevalError(f"say which criterion of {test_id}", mend=f"{test_id}/NAME; there are: {listed}")
+    if wanted.isdigit() and 1 <= int(wanted) <= len(names):
+        return versions(store, key, test_id, names[int(wanted) - 1])
+    alike = [name for name in names if name.casefold() == wanted.casefold()]
+    alike = alike or [name for name in names if name.casefold().startswith(wanted.casefold())]
+    if len(alike) != 1:
+        what = "fits several criteria" if alike else "is no criterion"
+        raise AgentevalError(f"{wanted!r} {what} of {test_id}", mend=f"there are: {listed}")
+    return versions(store, key, test_id, alike[0])
+
+
+def _list(out: Output, found: Versions) -> None:
+    out.line((f"{one_line(found.test_id)} / {one_line(found.criterion)}", "bold"), (f"  {found.suite_key}", "dim"))
+    for number, one in enumerate(found.versions, 1):
+        now = "  in the file now" if one.hash == found.current else ""
+        passed = f"{one.passed}/{one.passed + one.failed} passed"
+        out.line(
+            f"{number:>3}  {one.hash[:10]}  {plural(one.runs, 'run'):>9}  {passed}",
+            (f"  {moment(one.first_ms)} to {moment(one.last_ms)}", "dim"),
+            (now, "good"),
+        )
+    if found.was_named:
+        out.line((f"renamed: it was {one_line(found.was_named)} before", "dim"))
+    if not found.current:
+        out.line(("the criterion is not in the suite's file any more", "warn"))
+    elif all(one.hash != found.current for one in found.versions):
+        out.line((f"the one in the file ({found.current[:10]}) has judged no run yet", "dim"))
+
+
+def _diff(out: Output, found: Versions, a: str, b: str) -> int:
+    from agenteval_tui.analysis.criterion_versions import text_difference
+
+    one, other = found.named(a), found.named(b)
+    lines = text_difference(found.texts[one.hash], found.texts[other.hash], (one.hash[:10], other.hash[:10]))
+    for line in lines or ["both are the same"]:
+        out.line((line, _COLOURS.get(line[:1], "")))
+    return 0
+
+
+def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str], *, as_json: bool) -> int:
+    from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
+
+    specs = [stored_spec(store, found.named(name).hash) for name in names]
+    made = compare_versions(store, found.suite_key, found.test_id, specs[0], specs[1], found.criterion)
+    if as_json:
+        from agenteval_tui.formats.exporters.comparison_json import comparison_document
+
+        out.json(comparison_document(made))
+    else:
+        from agenteval_tui.cli.compare_lines import print_comparison
+
+        print_comparison(out, made, everything=True)
+    return 0
+
+
+def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
+    from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
+
+    version = found.named(name)
+    if version.hash == found.current:
+        out.line("this version is in the file already")
+        return 0
+    own = own_spec(store, found.suite_key, found.test_id, found.criterion, version.hash)
+    loaded = restore(load(found.suite_key), found.test_id, found.criterion, own)
+    where = f"{loaded.path}:{loaded.line_of(found.test_id)}"
+    out.line(("restored ", "good"), f"{one_line(found.criterion)} {version.hash[:10]} in {where}")
+    return 0
+
+
+def _data(found: Versions) -> dict[str, Any]:
+    from agenteval_tui.formats.timestamps import iso
+
+    return {
+        "version": 1,
+        "suite_key": found.suite_key,
+        "test": found.test_id,
+        "criterion": found.criterion,
+        "current": found.current,
+        "was_named": found.was_named,
+        "versions": [
+            {
+                "hash": one.hash,
+                "first": iso(one.first_ms),
+                "last": iso(one.last_ms),
+                "runs": one.runs,
+                "passed": one.passed,
+                "failed": one.failed,
+                "current": one.hash == found.current,
+                "text": found.texts[one.hash],
+            }
+            for one in found.versions
+        ],
+    }

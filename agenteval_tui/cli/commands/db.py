@@ -1,0 +1,483 @@
+"""`agenteval db`: how the history file is, what takes its space; checking it, and giving space back."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, moment, plural
+from agenteval_tui.cli.prompts import can_ask, yes
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.delete_runs import DeleteResult
+    from agenteval_tui.history.pruning import Prunable
+
+
+class _Parts(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # as they are added below, not by the alphabet
+
+
+@click.group("db", cls=_Parts, invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> int:
+    """Show how the history file is: its size and health, what takes the space, versions, counts.
+
+    `db check` looks thoroughly; `db prune` removes old runs; `db vacuum` gives unused space back to the disk; `db
+    export`, `db import` and `db move` are for another disk or machine; `db salvage` is for damaged files.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    invocation = context.ensure_object(Invocation)
+    path = existing(invocation)
+    data = _looked(path)
+    if as_json:
+        invocation.out.json(data)
+    else:
+        _print(invocation.out, data)
+    return INFRASTRUCTURE if data["problems"] or data["wrong"] else 0
+
+
+def existing(invocation: Invocation) -> Path:
+    """The history file; raises AgentevalError when there is none."""
+    path = directories.history_file(invocation.db)
+    if not path.exists():
+        raise AgentevalError("there is no history yet", where=str(path), mend="run a suite first: agenteval run PATH")
+    return path
+
+
+def megabytes(size: float) -> str:
+    """1.3 GB, 2.5 MB, 12 KB."""
+    for unit, of in (("GB", 1e9), ("MB", 1e6)):
+        if size >= of:
+            return f"{size / of:,.1f} {unit}"
+    return f"{size / 1e3:,.0f} KB"
+
+
+def _looked(path: Path) -> dict[str, Any]:
+    import sqlite3
+
+    from agenteval_tui.history.connections import on_network
+    from agenteval_tui.history.maintenance import check_health, space
+
+    health = check_health(path)
+    parts = space(path).parts if not health.problems else ()
+    beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))
+    rows = health.rows
+    return {
+        "version": 1,
+        "file": str(path),
+        "size": health.size,
+        "log_size": health.log_size,
+        "unused": health.free,
+        "journal": health.journal,
+        "network": on_network(path),
+        "file_version": health.version,
+        "newest_version": health.newest_version,
+        "sqlite": sqlite3.sqlite_version,
+        "problems": list(health.problems),
+        "wrong": list(health.wrong),
+        "counts": {
+            name: rows.get(name, 0)
+            for name in ("executions", "runs", "tests", "criteria", "transcripts", "labels", "baselines", "quarantines")
+        },
+        "space": [{"what": what, "bytes": size} for what, size in parts],
+        "beside": [{"file": str(one), "size": one.stat().st_size} for one in beside],
+    }
+
+
+def _print(out: Output, data: dict[str, Any]) -> None:
+    health: tuple[str, Style] = ("whole", "good")
+    if data["problems"]:
+        health = ("damaged", "bad")
+    elif data["wrong"]:
+        health = ("not as it should be", "warn")
+    out.line(data["file"])
+    log = f" and {megabytes(data['log_size'])} of its log" if data["log_size"] else ""
+    out.line(
+        f"  {megabytes(data['size'])}{log}, ", health, f"; version {data['file_version']}, SQLite {data['sqlite']}"
+    )
+    for problem in data["problems"][:5]:
+        out.line(("    " + problem, "bad"))
+    if data["problems"]:
+        out.line("    start agenteval: it moves a damaged file aside and saves what can be read (or: db salvage)")
+    for wrong in data["wrong"]:
+        out.line(("    " + wrong, "warn"))
+    if data["wrong"]:
+        out.line("    agenteval db check says what to do")
+    if data["network"]:
+        out.line(("  on a network file system: reading waits while a run is written", "warn"))
+    if data["file_version"] > data["newest_version"]:
+        out.line(("  made by a newer agenteval: read only here", "warn"))
+    counts = data["counts"]
+    out.line(
+        f"  {plural(counts['executions'], 'execution')}, {plural(counts['runs'], 'run')} of"
+        f" {plural(counts['tests'], 'test')}; {plural(counts['labels'], 'label')},"
+        f" {plural(counts['baselines'], 'baseline')}"
+    )
+    for part in data["space"]:
+        share = part["bytes"] / max(data["size"], 1)
+        out.line(f"  {part['what']:<22}{megabytes(part['bytes']):>10}  ", (f"{100 * share:3.0f} %", "dim"))
+    for one in data["beside"]:
+        out.line(("  kept beside it: ", "dim"), f"{one['file']} ({megabytes(one['size'])})")
+    if data["unused"] > data["size"] / 4:
+        out.line(("  agenteval db vacuum gives the unused space back", "dim"))
+
+
+@click.command("check")
+@click.option("--deep", is_flag=True, help="Unpack every transcript and result too.")
+@click.option(
+    "--mend",
+    "mending",
+    is_flag=True,
+    help="Put right what does not fit: missing columns, totals, the search index, rows that name nothing.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bool) -> int:
+    """Read the whole history file: every page, its tables, the search index, totals, and rows that name others.
+
+    Exit code 3 when something is wrong. What was lost with an earlier, damaged file is listed, but does not count as
+    wrong. The next start saves what can be read of a damaged file.
+    """
+    from agenteval_tui.history.maintenance import check, repair
+
+    path = existing(invocation)
+    began = time.monotonic()
+    found = check(path, deep=deep)
+    if mending and found.wrong and not found.damage:
+        with invocation.store() as store:  # opening it adds what its tables lack
+            repair(store)
+        before, found = found.wrong, check(path, deep=deep)
+        mended = tuple(one for one in before if one not in found.wrong)
+    else:
+        mended = ()
+    if as_json:
+        invocation.out.json(
+            {
+                "version": 1,
+                "damage": list(found.damage),
+                "wrong": list(found.wrong),
+                "mended": list(mended),
+                "lost": found.lost,
+                "lost_evidence": found.lost_evidence,
+            }
+        )
+    else:
+        _print_check(invocation.out, found, mended, time.monotonic() - began)
+    return INFRASTRUCTURE if found.damage or found.wrong else 0
+
+
+def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: float) -> None:
+    for one in found.damage:
+        out.line(("✗ ", "bad"), f"damaged: {one}")
+    for one in found.wrong:
+        out.line(("! ", "warn"), one)
+    for one in mended:
+        out.line(("✓ ", "good"), f"put right: {one}")
+    if found.lost:
+        out.line(("! ", "warn"), f"the transcripts of {plural(found.lost, 'run')} are lost: they are listed without")
+    if found.lost_evidence:
+        out.line(
+            ("! ", "warn"), f"the evidence of {plural(found.lost_evidence, 'run')} is lost: only verdicts are left"
+        )
+    if found.damage:
+        out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
+    elif not all(one.addable for one in found.shape):
+        out.line("agenteval db salvage writes everything in it into a new history with the right tables")
+    elif found.shape:
+        out.line("agenteval db check --mend adds what is missing (so does the next start), after a copy was made")
+    elif found.wrong:
+        out.line("agenteval db check --mend puts it right: it counts anew and removes what names nothing")
+    else:
+        state = "sound, but for what is lost" if found.lost or found.lost_evidence else "whole"
+        out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
+
+
+@click.command("vacuum")
+@common_options
+@pass_invocation
+def vacuum_command(invocation: Invocation) -> int:
+    """Write the history file anew without unused space. Needs room for it twice; not while an execution runs."""
+    from agenteval_tui.history.maintenance import vacuum
+
+    existing(invocation)
+    with invocation.store() as store:
+        done = vacuum(store)
+    freed = max(done.before - done.after, 0)
+    invocation.out.line(
+        f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} given back to the disk"
+    )
+    return 0
+
+
+@click.command("export")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@common_options
+@pass_invocation
+def export_command(invocation: Invocation, file: Path, force: bool) -> int:
+    """Copy the history to FILE, as it is at this moment, also while executions run.
+
+    The copy is a history like any other: use it with --db, or take it into another one with `db import`. What was
+    running is interrupted in it. (A history.db that is copied with cp while something is written may be broken.)
+    """
+    from agenteval_tui.history.backup import copy_history
+
+    path = existing(invocation)
+    with invocation.store(to_look=True):
+        pass  # an older file is brought up to date, a damaged one is saved
+    size = copy_history(path, file, force=force)
+    invocation.out.line(f"{file}: {megabytes(size)}")
+    invocation.out.line((f"agenteval --db {file} history", "dim"))
+    return 0
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@common_options
+@pass_invocation
+def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: bool) -> int:
+    """Take the runs of other history FILES in: from another machine, from CI, from before.
+
+    Executions and runs keep their ids, so that the same file a second time adds nothing; what was resumed elsewhere is
+    completed. Labels, baselines of tests that have none here, quarantines and triage decisions come too; labels and
+    decisions that were taken back, here or there, are gone.
+    """
+    from agenteval_tui.analysis.labels import resolve_review
+    from agenteval_tui.history.merge import merge_history
+
+    done: list[dict[str, Any]] = []
+    with invocation.store() as store:
+        for file in files:
+            merged = merge_history(
+                store,
+                file,
+                lambda at, of, file=file: invocation.err.status(f"{file.name}: {at:,} of {of:,} runs"),  # type: ignore[misc]
+            )
+            invocation.err.status("")
+            resolve_review(store, merged.relabelled)
+            done.append(
+                {
+                    "file": str(file),
+                    "executions": merged.executions,
+                    "runs": merged.runs,
+                    "completed": merged.completed,
+                    "labels": merged.labels,
+                    "taken_back": merged.taken_back,
+                    "already": merged.already,
+                    "left_out": list(merged.left_out),
+                }
+            )
+            if not as_json:
+                _print_merged(invocation, done[-1])
+    if as_json:
+        invocation.out.json(done)
+    return 0
+
+
+def _print_merged(invocation: Invocation, one: dict[str, Any]) -> None:
+    parts = [f"{plural(one['executions'], 'execution')} and {plural(one['runs'], 'run')} added"]
+    if one["completed"]:
+        parts.append(f"{plural(one['completed'], 'run')} completed")
+    if one["labels"]:
+        parts.append(f"{plural(one['labels'], 'label')} added")
+    if one["taken_back"]:
+        parts.append(f"{one['taken_back']} taken back there, and now here")
+    if one["already"]:
+        parts.append(f"{plural(one['already'], 'run')} known already")
+    invocation.out.line(f"{one['file']}: {', '.join(parts)}")
+    for said in one["left_out"]:
+        invocation.out.line(("  left out ", "warn"), said)
+
+
+@click.command("move")
+@click.argument("old")
+@click.argument("new")
+@common_options
+@pass_invocation
+def move_command(invocation: Invocation, old: str, new: str) -> int:
+    """Suites that were in the folder (or file) OLD are in NEW now: their past goes with them.
+
+    The history knows suites by their absolute path. After a project was moved or renamed, or a history came from
+    another machine, this joins what was run there with what is run here. OLD need not exist any more.
+    """
+    from agenteval_tui.history.backup import move_suites
+
+    existing(invocation)
+    there = Path(os.path.realpath(new))
+    if not there.exists():
+        raise AgentevalError("there is no such file or folder", where=new, mend="name where the suites are now")
+    with invocation.store() as store:
+        # Not resolved: it may be gone, and links in it lead elsewhere now.
+        done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
+    if not done.suites:
+        raise AgentevalError(f"the history has no suite in {old}", mend="agenteval history --json lists the suites")
+    joined = f"; {plural(done.merged, 'test')} had been run under both paths" if done.merged else ""
+    invocation.out.line(f"{plural(done.suites, 'suite')} moved to {there}{joined}")
+    return 0
+
+
+@click.command("salvage")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--to", type=click.Path(path_type=Path), help="The new file (default: FILE.salvaged.db).")
+@common_options
+@pass_invocation
+def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) -> int:
+    """Save everything that can still be read of a damaged history FILE (default: the history) into a new one.
+
+    FILE stays as it is. A destroyed page costs only what was on it, and everything that is lost is listed. Totals, the
+    search index, tool calls and results of criteria are made anew from what is left.
+    """
+    from agenteval_tui.history.salvage import said, salvage
+
+    source = file or existing(invocation)
+    target = to or source.with_name(f"{source.name}.salvaged.db")
+    saved = salvage(source, target)
+    invocation.out.line(
+        f"{target}: {plural(saved.rows['executions'], 'execution')}, {plural(saved.rows['runs'], 'run')},"
+        f" {plural(saved.rows['transcripts'], 'transcript')}"
+    )
+    for loss in saved.lost:
+        invocation.out.line(("  lost ", "warn"), said(loss))
+    if not saved.lost:
+        invocation.out.line(("  nothing is lost", "dim"))
+    invocation.out.line((f"agenteval db import {target} takes them into the history", "dim"))
+    return 0
+
+
+_AGE = re.compile(r"(\d{1,6})\s*(h|d|w|mo|y)", re.IGNORECASE)
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
+_REASONS = {
+    "running": "running now",
+    "baseline": "a baseline",
+    "labelled": "labelled",
+    "quarantine": "in quarantine",
+    "triage": "an example of a triage decision",
+}
+
+
+def cutoff(text: str, now: int) -> int:
+    """The moment that an age ("90d", "12h", "2w", "6mo", "1y") or a day ("2026-08-01") stands for, in milliseconds."""
+    found = _AGE.fullmatch(text.strip())
+    if found:
+        return now - int(found.group(1)) * _HOURS[found.group(2).lower()] * 3_600_000
+    from datetime import datetime
+
+    try:
+        return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise AgentevalError(
+            f"{text!r} is neither an age nor a day", mend="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
+        ) from None
+
+
+@click.command("prune")
+@click.option("--older-than", "older_than", metavar="AGE", help="Runs older than this (90d, 12h, 2w, 6mo, 1y, a day).")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="The newest N runs of each test stay.")
+@click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
+@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with it nothing is asked.")
+@common_options
+@pass_invocation
+def prune_command(
+    invocation: Invocation, older_than: str | None, keep: int | None, dry_run: bool, sure: bool, as_json: bool
+) -> int:
+    """Remove old runs of all projects, with their transcripts and results.
+
+    With both options a run goes only when both allow it.
+    What always stays: baselines, labelled runs, tests in quarantine, examples of triage decisions, and what runs now.
+    The file does not shrink by itself: new runs take the space, or `agenteval db vacuum` gives it back.
+    """
+    from agenteval_tui.core.ids import now_ms
+    from agenteval_tui.history.pruning import Pruning, prunable, prune
+
+    existing(invocation)
+    wanted = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
+    with invocation.store(to_look=dry_run) as store:
+        found = prunable(store, wanted)
+        if not as_json:
+            _say(invocation, found)
+        if dry_run or (not found.runs and not found.executions):
+            if as_json:
+                invocation.out.json(_data(found, None))
+            return 0
+        if not sure and not _sure(invocation, found, as_json):
+            raise AgentevalError("nothing was removed")
+        done = prune(store, found, lambda at, of: _tell(invocation, at, of))
+        invocation.err.status("")
+    if as_json:
+        invocation.out.json(_data(found, done))
+    else:
+        invocation.out.line(
+            f"removed {plural(done.runs, 'run')} and {plural(done.executions, 'execution')};"
+            f" {megabytes(done.free_bytes)} of the file are unused now"
+        )
+        invocation.out.line(("agenteval db vacuum gives them back to the disk", "dim"))
+    return 0
+
+
+def _tell(invocation: Invocation, at: int, of: int) -> bool:
+    invocation.err.status(f"removing: {at:,} of {of:,} runs")
+    return False
+
+
+def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
+    if as_json or not can_ask(invocation):
+        raise AgentevalError(
+            "this removes runs for good, and nobody can be asked here", mend="--yes, or --dry-run to look"
+        )
+    return yes(invocation, f"Remove {plural(len(found.runs), 'run')} of all projects for good?")
+
+
+def _say(invocation: Invocation, found: Prunable) -> None:
+    out = invocation.out
+    if not found.runs and not found.executions:
+        out.line(f"nothing of {plural(found.of_runs, 'run')} is old enough to go")
+    else:
+        out.line(
+            f"{len(found.runs):,} of {plural(found.of_runs, 'run')} and"
+            f" {found.executions:,} of {plural(found.of_executions, 'execution')} would go,"
+            f" about {megabytes(found.bytes)} (all projects)"
+        )
+    for why, number in found.kept.items():
+        out.line(("  stays: ", "dim"), f"{plural(number, 'run')}, {_REASONS.get(why, why)}")
+
+
+def _data(found: Prunable, done: DeleteResult | None) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "runs": len(found.runs),
+        "of_runs": found.of_runs,
+        "executions": found.executions,
+        "of_executions": found.of_executions,
+        "bytes": found.bytes,
+        "kept": dict(found.kept),
+        "removed": None
+        if done is None
+        else {"runs": done.runs, "executions": done.executions, "unused": done.free_bytes},
+    }
+
+
+for _name, _part in (
+    ("check", check_command),
+    ("prune", prune_command),
+    ("vacuum", vacuum_command),
+    ("export", export_command),
+    ("import", import_command),
+    ("move", move_command),
+    ("salvage", salvage_command),
+):
+    command.add_command(_part, _name)

@@ -1,0 +1,73 @@
+"""`agenteval demo`: the sample suites, in the app or without a terminal."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
+from agenteval_tui.core.private_files import make_private
+
+
+@click.command("demo")
+@click.option("--headless", is_flag=True, help="Run the samples here, even on a terminal.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, headless: bool) -> int:
+    """Open the app on the sample suites. Their agent is a small program of rules: no key, no network, no AI model.
+
+    The demo works on copies of the sample suites and has a history of its own, in the data folder. Your history stays
+    as it is.
+
+    Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is no error
+    here; the exit code is 0 unless something is broken.
+    """
+    samples = _samples()
+    if invocation.db is None:
+        invocation.db = directories.demo_history()
+    invocation.out.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
+    if on_a_terminal() and not headless:
+        return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
+    from agenteval_tui.cli.commands.run import load_for_run
+    from agenteval_tui.cli.exit_codes import INTERRUPTED
+    from agenteval_tui.cli.run_inline import execute
+    from agenteval_tui.runs.plan.model import PlanOptions
+
+    with invocation.store() as store:
+        done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
+    if done.interrupted:
+        return INTERRUPTED
+    if done.execution.status != "finished":
+        raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
+    if done.counts["error"]:
+        raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
+    invocation.out.line(
+        (
+            "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"
+            f" `agenteval why --db {shlex.quote(str(invocation.db))}`.",
+            "dim",
+        )
+    )
+    return 0 if done.counts["passed"] else INFRASTRUCTURE
+
+
+def _samples() -> Path:
+    """The demo's copies of the sample suites, made where they are missing: of each version of the program its own."""
+    from agenteval_tui import __version__
+
+    samples, copies = directories.bundled("sample_suites"), directories.demo_dir() / f"suites-{__version__}"
+    if not samples.is_dir():
+        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
+    make_private(directories.demo_dir())
+    for one in samples.rglob("*"):
+        copy = copies / one.relative_to(samples)
+        if one.is_file() and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(one, copy)
+    return copies

@@ -1,0 +1,310 @@
+"""`agenteval doctor`: is everything here as it should be?"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from agenteval_tui import __version__
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, duration, plural
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+from agenteval_tui.core.private_files import read_small
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.maintenance import Health
+
+State = Literal["ok", "warning", "error"]
+_MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
+_SMALLEST = (80, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: how it is, in words, and what to do about it."""
+
+    name: str
+    state: State
+    message: str
+    mend: str = ""
+
+
+@click.command("doctor")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> int:
+    """Check Python, terminal, history, configuration, trusted folders, extras, the sockets of running executions,
+    sample suites, and the agents (also of the suites at PATHS).
+
+    Exit code 3 when something is broken; what could be better is a warning.
+    """
+    checks = list(_checks(invocation, paths))
+    if as_json:
+        invocation.out.json({"version": 1, "checks": [asdict(check) for check in checks]})
+    else:
+        for check in checks:
+            _print(invocation.out, check)
+    return INFRASTRUCTURE if any(check.state == "error" for check in checks) else 0
+
+
+def _print(out: Output, check: Check) -> None:
+    out.line(_MARKS[check.state], f" {check.name:<14} {' '.join(check.message.split())}")
+    if check.mend and check.state != "ok":
+        out.line(f"{'':<17}", (check.mend, "dim"))
+
+
+def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
+    implementation = platform.python_implementation()
+    yield Check(
+        "version", "ok", f"agenteval {__version__}, {implementation} {platform.python_version()} ({sys.platform})"
+    )
+    yield from _terminal(invocation.out)
+    yield _history(directories.history_file(invocation.db))
+    yield _configuration()
+    yield _own_keys()
+    yield _trusted()
+    yield _extra_mcp()
+    yield _extra_keyring()
+    yield _extra_serve()
+    yield _executions()
+    yield _samples()
+    yield from _agents(paths)
+
+
+def _terminal(out: Output) -> Iterator[Check]:
+    term = os.environ.get("TERM", "")
+    if not out.is_terminal:
+        yield Check("terminal", "ok", f"none here (the output is no terminal); TERM is {term or 'not set'}")
+        return
+    columns, lines = shutil.get_terminal_size()
+    around = [name for name, is_here in _surroundings() if is_here]
+    said = f"TERM={term or 'not set'}, {columns}x{lines}, {_colours()}"
+    said += f", inside {' and '.join(around)}" if around else ""
+    if term in ("", "dumb"):
+        yield Check("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
+    elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
+        yield Check("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
+    else:
+        yield Check("terminal", "ok", said)
+    if out.ascii_only:
+        mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
+        yield Check("characters", "warning", "the terminal's encoding is not UTF-8", mend)
+
+
+def _surroundings() -> list[tuple[str, bool]]:
+    environment = os.environ
+    return [
+        ("tmux", "TMUX" in environment),
+        ("screen", "STY" in environment),
+        ("ssh", "SSH_CONNECTION" in environment or "SSH_TTY" in environment),
+    ]
+
+
+def _colours() -> str:
+    if os.environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR is set)"
+    if os.environ.get("COLORTERM", "") in ("truecolor", "24bit"):
+        return "16 million colours"
+    return "256 colours" if "256" in os.environ.get("TERM", "") else "16 colours"
+
+
+def _history(path: Path) -> Check:
+    if not path.exists():
+        folder = next((one for one in path.parents if one.exists()), path.parent)
+        if not os.access(folder, os.W_OK):
+            return Check("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
+        return Check("history", "ok", f"{path}: nothing stored yet")
+    from agenteval_tui.history.maintenance import check_health
+
+    try:
+        health = check_health(path)
+    except AgentevalError as error:
+        return Check("history", "error", str(error), error.mend)
+    return _judged(path, health)
+
+
+def _judged(path: Path, health: Health) -> Check:
+    runs = plural(health.rows.get("runs", 0), "run")
+    said = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
+    if health.problems:
+        mend = "start agenteval: it moves a damaged file aside and saves what can be read"
+        return Check("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
+    if health.wrong:
+        return Check("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
+    if health.version > health.newest_version:
+        return Check("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return Check(
+            "history", "warning", f"{said}; it can't be written", "give yourself write permission, or use --db"
+        )
+    return Check("history", "ok", said)
+
+
+def _configuration() -> Check:
+    from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+
+    folder = directories.config_dir()
+    path = agents_path(folder)
+    if not path.exists():
+        return Check("configuration", "ok", f"{folder} (no agents.yaml in it)")
+    try:
+        agents, problems = read_agents_file(path)
+    except AgentevalError as error:
+        return Check("configuration", "error", str(error), error.mend)
+    if problems:
+        first = problems[0]
+        return Check(
+            "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
+        )
+    return Check("configuration", "ok", f"{path}: {plural(len(agents), 'agent')}")
+
+
+def _own_keys() -> Check:
+    """Keys of the app that a person has changed. Whether the actions exist is said by the app, which knows them."""
+    path = directories.config_dir() / "keys.yaml"
+    import yaml
+
+    try:
+        text = read_small(path, "the list of keys")
+        if text is None:
+            return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
+        found = yaml.load(text, Loader=yaml.SafeLoader)
+    except AgentevalError as error:
+        return Check("keys", "error", f"{error.where}: {error.what}", error.mend)
+    except (yaml.YAMLError, RecursionError) as error:
+        return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
+    if found is not None and not isinstance(found, dict):
+        return Check("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
+    return Check("keys", "ok", f"{path}: {plural(len(found or {}), 'action')} with keys of your own")
+
+
+def _trusted() -> Check:
+    from agenteval_tui.suites.trust import Trust
+
+    trust = Trust.load()
+    if trust.problem:
+        return Check("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
+    listed = trust.listed()
+    if not listed:
+        return Check("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
+    changed = [one for one in listed if Path(one.folder).is_dir() and trust.why_not(Path(one.folder))]
+    gone = [one for one in listed if not Path(one.folder).is_dir()]
+    said = f"{plural(len(listed), 'folder')} trusted"
+    if not changed and not gone:
+        return Check("trust", "ok", said)
+    said += f", {len(changed)} changed since" if changed else ""
+    said += f", {len(gone)} not there any more" if gone else ""
+    first = (changed or gone)[0].folder
+    verb = "agenteval trust" if changed else "agenteval trust --forget"
+    return Check("trust", "warning", said, f"look at what changed, then: {verb} {first}")
+
+
+def _extra_mcp() -> Check:
+    """Whether tools of MCP servers can be used."""
+    if not _installed("mcp"):
+        return Check("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
+    return Check("mcp", "ok", f"version {_version('mcp')}: tools of MCP servers can be used")
+
+
+def _extra_keyring() -> Check:
+    """Whether keys can come from the system's keyring. Only asked which one it is: no key is read."""
+    if not _installed("keyring"):
+        said = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
+        return Check("keyring", "ok", said)
+    try:
+        import keyring
+
+        backend = keyring.get_keyring()
+        usable = float(backend.priority) > 0
+    except Exception as error:  # backends are plug-ins of others
+        mend = "keys come from the environment or .env all the same"
+        return Check("keyring", "warning", f"the system's keyring can't be asked: {error}", mend)
+    if not usable:
+        return Check("keyring", "ok", "installed, and there is no keyring here: keys come from the environment or .env")
+    kind = type(backend)
+    return Check(
+        "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: keys that the environment lacks come from it"
+    )
+
+
+def _extra_serve() -> Check:
+    """Whether the app can be opened in a browser."""
+    if not _installed("textual_serve"):
+        return Check("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
+    return Check("serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser")
+
+
+def _executions() -> Check:
+    """Whether executions can be watched: where their sockets are, and which run."""
+    from agenteval_tui.core.ids import new_id
+    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.runs.live_registry import live_dir, socket_path
+
+    try:
+        folder = live_dir()
+        socket_path(folder, new_id())
+    except AgentevalError as error:
+        return Check("executions", "error", str(error), error.mend)
+    running = len(live_executions())
+    return Check("executions", "ok", f"{folder}: {plural(running, 'execution')} running")
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _samples() -> Check:
+    from agenteval_tui.analysis.lint import check_suites
+
+    folder = directories.bundled("sample_suites")
+    if not folder.is_dir():
+        return Check("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
+    loaded, problems = check_suites([folder])
+    own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
+    if own or not loaded:
+        return Check("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
+    tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
+    return Check("samples", "ok", f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')} in {folder}")
+
+
+def _agents(paths: Sequence[Path]) -> Iterator[Check]:
+    from agenteval_tui.cli.commands.agents import check_all, configured
+
+    try:
+        found = configured(paths)
+    except AgentevalError as error:
+        yield Check("agents", "error", str(error), error.mend)
+        return
+    reports = check_all(found)
+    for number, one in enumerate(found):
+        report = reports[number]
+        took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
+        state: State = "ok" if report.ok else "error"
+        yield Check("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
+    if not found:
+        yield Check("agents", "ok", "none are configured beside those of suites")

@@ -1,0 +1,106 @@
+"""`agenteval export`: runs, or a suite's tests, in other tools' formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import json_text, plural
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.export import Losses, listed
+from agenteval_tui.history.records import RunRow
+
+POWER_UI = "power-ui"
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
+
+
+@click.command("export", epilog="\b\nWhat a format can't keep:\n" + listed())
+@click.argument("what", metavar="[WHAT]", default="last")
+@click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format",
+    "format_name",
+    default="openai",
+    show_default=True,
+    metavar="NAME",
+    help="openai, agenteval, otel, tau-bench, tau2-bench; power-ui for the tests of a suite.",
+)
+@click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
+    """Export WHAT to FILE (`-`, the default: standard output).
+
+    WHAT is an execution or a run, by id or a part of it, or a test by its id (its newest run); `last`, the default, is
+    the newest execution. For power-ui it is a suite's file.
+    """
+    if format_name == POWER_UI:
+        return _tests(invocation, what, file, force)
+    from agenteval_tui.formats.exporters.export import exporter_named, stored_runs
+
+    exporter = exporter_named(format_name)
+    with invocation.store(to_look=True) as store:
+        found = invocation.references(store).either(what)
+        rows = [found] if isinstance(found, RunRow) else store.runs_of_execution(found.id)
+        ended = [one for one in rows if one.status not in ("queued", "running", "grading")]
+        if not ended:
+            raise AgentevalError("no run of this execution has ended yet", where=what)
+        losses = Losses(exporter.name)
+        _write(invocation, file, exporter.pieces(losses.over(stored_runs(store, ended))), force)
+    for line in losses.lines():
+        invocation.err.line(("note: ", "warn"), line)
+    if str(file) != "-":
+        left = f"; {plural(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
+        invocation.out.line(f"{file}: {plural(len(ended), 'run')} as {exporter.about}{left}")
+    return 0
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found.group())[1:-1]
+
+
+def _tests(invocation: Invocation, what: str, file: Path, force: bool) -> int:
+    from agenteval_tui.formats.exporters.power_ui import sheets_of
+    from agenteval_tui.suites.load import load_suite
+
+    path = Path(what)
+    if not path.is_file():
+        raise AgentevalError("there is no such suite", where=what, mend="name the file of a suite")
+    loaded = load_suite(path)
+    if loaded.suite is None or not loaded.ok:
+        raise AgentevalError("this suite has errors", where=what, mend=f"agenteval validate {what}")
+    sheets, notes = sheets_of(loaded.suite, path.name)
+    _write(invocation, file, iter([json_text(sheets, ascii_only=False) + "\n"]), force)
+    for note in notes:
+        invocation.err.line(("note: ", "warn"), note)
+    if str(file) != "-":
+        invocation.out.line(f"{file}: {plural(len(sheets[0]['rows']), 'test')} as Power UI test cases")
+    return 0
+
+
+def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: bool) -> None:
+    if str(file) == "-":
+        kept = ""
+        for piece in pieces:
+            *lines, kept = (kept + _NOT_ASCII.sub(_escaped, piece)).split("\n")
+            for line in lines:
+                invocation.out.plain_line(line)
+        if kept:
+            invocation.out.plain_line(kept)
+        return
+    from agenteval_tui.cli.prompts import can_ask, yes
+    from agenteval_tui.core.atomic_write import write_pieces
+
+    if file.exists() and not force:
+        if not can_ask(invocation):
+            raise AgentevalError("there is a file of this name already", where=str(file), mend="--force writes over it")
+        if not yes(invocation, f"{file} is there already. Write over it?"):
+            raise AgentevalError("nothing was written", where=str(file))
+        force = True
+    write_pieces(file, pieces, force=force)

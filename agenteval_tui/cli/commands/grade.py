@@ -1,0 +1,514 @@
+"""`agenteval grade`: criteria on transcripts that are stored or given; no agent is called."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.exit_codes import exit_code
+from agenteval_tui.cli.explain_output import print_facts, print_failures
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
+from agenteval_tui.cli.standard_input import (
+    LARGEST,
+    NAME,
+    STDIN,
+    only_once,
+    read_standard_input,
+    standard_input_file,
+)
+from agenteval_tui.cli.trust_prompt import allowed
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.suites.decode import read_model
+from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.model import Criterion
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, resolve
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.regrade import Ask, RegradeResult
+    from agenteval_tui.grading.remote_requests import Reply
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
+if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
+
+_File = click.Path(path_type=Path, allow_dash=True)
+
+
+@click.command("grade")
+@click.argument("suites", nargs=-1, type=_File)
+@click.option("--criteria", "criteria_file", type=_File, metavar="FILE", help="A criterion or a list (YAML or JSON).")
+@click.option(
+    "--transcript",
+    "transcript_file",
+    type=_File,
+    metavar="FILE",
+    help="A transcript, chat messages, or a server's reply.",
+)
+@click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one a line.")
+@click.option("--execution", metavar="REF", help="The stored runs of this execution (an id, or `last`).")
+@click.option("--run", "run_ref", metavar="REF", help="One stored run.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Of an execution: only runs of this test.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="For {{NAME}} in the criteria.")
+@click.option("--judge", metavar="A", help="Ask this agent what judges have not answered yet.")
+@click.option("--trust", is_flag=True, help="Let Python functions of the criteria run; look at them first.")
+@click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: a document a line).")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    suites: tuple[Path, ...],
+    criteria_file: Path | None,
+    transcript_file: Path | None,
+    lines_file: Path | None,
+    execution: str | None,
+    run_ref: str | None,
+    tests: tuple[str, ...],
+    variables: tuple[str, ...],
+    judge: str | None,
+    trust: bool,
+    save: bool,
+    as_json: bool,
+) -> int:
+    """Grade transcripts with criteria.
+
+    The criteria are those of --criteria FILE, for every transcript; or those of SUITES, for stored runs of tests with
+    the same id; a suite of the execution grades its own runs only. The transcripts are given (--transcript,
+    --transcripts) or stored (--execution, --run). Where another tool's verdict is stored with a run it is shown beside
+    ours. Judges and others are asked only with --judge or --trust; else what they said before counts, and what they
+    have not said yet is an error.
+    """
+    sources = [one for one in (transcript_file, lines_file, execution, run_ref) if one is not None]
+    if len(sources) != 1:
+        raise click.UsageError("give one of --transcript, --transcripts, --execution and --run")
+    if (criteria_file is None) == (not suites):
+        raise click.UsageError("give --criteria FILE, or suites, but not both")
+    only_once(criteria_file, transcript_file, lines_file, *suites)
+    if save and execution is None:
+        raise click.UsageError("--save needs --execution")
+    given = dict(_variable(one) for one in variables)
+    if transcript_file is not None or lines_file is not None:
+        if criteria_file is None:
+            raise click.UsageError("a given transcript belongs to no test: name the criteria with --criteria FILE")
+        specs = _read_criteria(invocation, criteria_file)
+        ask = _asking(invocation, {"": specs}, judge, trust)
+        if transcript_file is not None:
+            return _grade_one(invocation.out, specs, _read_transcript(invocation, transcript_file), given, as_json, ask)
+        assert lines_file is not None
+        if lines_file != STDIN:
+            return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
+        with standard_input_file(invocation, "transcripts, one a line") as file:
+            return _grade_lines(invocation, specs, file, given, as_json, ask, name=NAME)
+    wanted = (judge, trust)
+    return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
+
+
+def _asking(
+    invocation: Invocation,
+    specs: Mapping[str, Iterable[CriterionSpec]],
+    judge: str | None,
+    trust: bool,
+    store: Store | None = None,
+) -> Ask | None:
+    """How judges and others are asked, for criteria by their suite's key; None: they are not.
+
+    Raises `AgentevalError` for an unknown judge, `NotTrustedError` where what would be asked needs trust.
+    """
+    if judge is None and not trust:
+        return None
+    from agenteval_tui.analysis.judge_repeatability import respondents_for
+    from agenteval_tui.runs.event_loop import run_to_end
+    from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
+    from agenteval_tui.runs.trust_check import check_asking
+
+    respondents = respondents_for(list(specs), judge)
+    cases = [(key, spec) for key, listed in specs.items() for spec in listed]
+    permission = allowed(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
+
+    async def all_of(cases: Sequence[JudgeRequestGroup]) -> list[Answers]:
+        import asyncio
+
+        asker = JudgeClient(respondents, permission=permission, known=store.known_reply if store is not None else None)
+        try:
+            return list(await asyncio.gather(*(asker.answer(case) for case in cases)))
+        finally:
+            await asker.close()
+
+    return lambda cases: run_to_end(all_of(cases))
+
+
+def _replies(
+    ask: Ask | None, specs: Sequence[CriterionSpec], transcript: Transcript, variables: Mapping[str, Any]
+) -> Mapping[str, Reply] | None:
+    if ask is None or transcript.error is not None:
+        return None
+    from agenteval_tui.runs.judge_client import JudgeRequestGroup
+
+    return ask([JudgeRequestGroup("", tuple(specs), transcript, variables)])[0].replies
+
+
+def _variable(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise click.UsageError(f"--var {given}: write NAME=VALUE")
+    return name, value
+
+
+# Given transcripts
+
+
+def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
+
+    if path == STDIN:
+        return read_criteria(Path(NAME), read_standard_input(invocation, "criteria"))
+    return read_criteria(path)
+
+
+def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
+    import json
+
+    from agenteval_tui.formats.given_transcript import read_given
+    from agenteval_tui.suites.files import decode_utf8
+
+    if path == STDIN:
+        data, path = read_standard_input(invocation, "a transcript", LARGEST), Path(NAME)
+    else:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+    text = decode_utf8(data, path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        mend = "a JSON Lines file goes with --transcripts" if "\n" in text.strip() else "give JSON"
+        raise AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend) from None
+    except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
+        raise AgentevalError(f"this JSON can't be read: {error}", where=str(path)) from None
+    try:
+        return read_given(value)
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
+
+
+def _grade_one(
+    out: Output,
+    specs: Sequence[CriterionSpec],
+    transcript: Transcript,
+    variables: Mapping[str, Any],
+    as_json: bool,
+    ask: Ask | None,
+) -> int:
+    from agenteval_tui.grading.grade import grade, not_made
+    from agenteval_tui.grading.results import Outcome
+    from agenteval_tui.grading.sentences import of_not_made
+
+    verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
+    if as_json:
+        out.json(_results(verdict.results))
+    else:
+        from agenteval_tui.grading.explain import explain
+
+        print_facts(out, explain(verdict.results), 0)
+        score = "" if verdict.score is None else f", score {verdict.score:.2f}"
+        missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
+        out.line(
+            (str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")),
+            score,
+            (f"  {of_not_made(missing)}" if missing else "", "warn"),
+        )
+    return exit_code({str(verdict.outcome): 1})
+
+
+def _grade_lines(
+    invocation: Invocation,
+    specs: Sequence[CriterionSpec],
+    path: Path,
+    variables: Mapping[str, Any],
+    as_json: bool,
+    ask: Ask | None,
+    name: str = "",
+) -> int:
+    from agenteval_tui.grading.grade import grade
+
+    counts: Counter[str] = Counter()
+    for number, transcript in _transcripts(path, name or str(path)):
+        verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
+        counts[str(verdict.outcome)] += 1
+        if as_json:
+            invocation.out.json_line(_results(verdict.results))
+            continue
+        outcome = str(verdict.outcome)
+        invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" line {number}: {outcome}")
+        print_failures(invocation.out, verdict.results, 2)
+    if not counts:
+        raise AgentevalError("there are no transcripts in this file", where=name or str(path))
+    if not as_json:
+        _print_counts(invocation.out, counts)
+    return exit_code(counts)
+
+
+def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
+    """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
+    import json
+
+    from agenteval_tui.formats.given_transcript import read_given
+
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                where = f"{name}:{number}"
+                try:
+                    yield number, read_given(json.loads(line.decode("utf-8-sig")))
+                except (ValueError, RecursionError) as error:
+                    raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
+                except AgentevalError as error:
+                    raise AgentevalError(error.what, where=where, mend=error.mend) from None
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+
+
+def _results(results: Sequence[CriterionResult]) -> list[dict[str, Any]]:
+    from agenteval_tui.grading.codec import result_to_json
+
+    return [result_to_json(result) for result in results]
+
+
+# Stored runs
+
+
+def _grade_stored(
+    invocation: Invocation,
+    suites: tuple[Path, ...],
+    criteria_file: Path | None,
+    execution: str | None,
+    run_ref: str | None,
+    tests: tuple[str, ...],
+    variables: Mapping[str, Any],
+    save: bool,
+    as_json: bool,
+    asked: tuple[str | None, bool],
+) -> int:
+    from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites
+    from agenteval_tui.cli.commands.run import load_for_run
+
+    with invocation.store() as store:
+        rules = None
+        if criteria_file is not None:
+            rules = CriteriaSource(tuple(_read_criteria(invocation, criteria_file)), None, variables)
+        loaded = load_for_run(invocation, suites, ()) if rules is None else []
+        references = invocation.references(store)
+        one_run = references.run(run_ref) if run_ref is not None else None
+        row = references.execution(one_run.execution_id if one_run is not None else execution or "")
+        wanted = {test.casefold() for test in tests}
+        every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
+        rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
+        by_test = _with_variables(rules_of_suites(loaded, store.runs_of_execution(row.id)), variables)
+        find: Callable[[RunRow], CriteriaSource | None] = by_test if rules is None else lambda row: rules
+        done: list[RegradeResult] = []
+        pairs = []
+        specs: dict[str, list[CriterionSpec]] = {}
+        for each in rows:
+            chosen = find(each)
+            specs.setdefault(each.suite_key, []).extend(chosen.specs if chosen is not None else ())
+        ask = _asking(invocation, specs, *asked, store)
+        for one, transcript in regrade(store, rows, find, ask):
+            done.append(one)
+            if save:
+                pairs.append((one, transcript))
+            if not as_json:
+                _print_run(invocation.out, one)
+        if not done:
+            names = ", ".join(list(dict.fromkeys(one.test_id for one in every))[:8])
+            raise AgentevalError(
+                "no stored run belongs to these criteria",
+                where=f"execution {row.id}",
+                mend=f"the tests of its runs are called {names}; a suite's tests must have the same ids, "
+                "and a suite of this execution grades its own runs only",
+            )
+        saved = ""
+        if save:
+            from agenteval_tui.analysis.regrade import save as keep
+
+            saved = keep(store, row, pairs, f"{row.title}, graded again")
+    counts = Counter(str(one.verdict.outcome) for one in done)
+    alike = agreement(done)
+    left_out = len(rows) - len(done)
+    if as_json:
+        invocation.out.json(_document(row.id, done, counts, alike, left_out, saved))
+    else:
+        _print_counts(invocation.out, counts)
+        _print_agreement(invocation.out, done, alike)
+        if left_out:
+            why = "no test with the same id in their suite, or not ended"
+            invocation.out.line((f"{plural(left_out, 'run')} left out: {why}", "dim"))
+        if saved:
+            invocation.out.line((f"kept as execution {saved}", "dim"))
+    return exit_code(counts)
+
+
+def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
+    from dataclasses import replace
+
+    def found(row: Any) -> Any:
+        rules = find(row)
+        return replace(rules, variables={**(rules.variables or {}), **variables}) if rules and variables else rules
+
+    return found
+
+
+def _print_run(out: Output, one: RegradeResult) -> None:
+    outcome = str(one.verdict.outcome)
+    theirs = [f"{result.criterion}: {result.outcome}" for result in one.foreign]
+    differs = one.foreign_outcome is not None and one.foreign_outcome is not one.verdict.outcome
+    out.line(
+        (SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")),
+        f" {one_line(one.row.test_id, 40)} #{one.row.repetition}: {outcome}  ",
+        (one_line("; ".join(theirs), 100), "warn" if differs else "dim"),
+        (f"  {one.row.id}", "dim"),
+    )
+    print_failures(out, one.verdict.results, 4)
+
+
+def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
+    order = [key for key in SIGNS if counts.get(key)]
+    said = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
+    out.line(f"{said} of {plural(sum(counts.values()), 'transcript')}")
+
+
+def _print_agreement(out: Output, done: Sequence[RegradeResult], alike: Mapping[str, int]) -> None:
+    names = list(dict.fromkeys(result.criterion for one in done for result in one.foreign))
+    both = sum(alike.values()) - alike["undecided"]
+    if not names or not both:
+        return
+    same = alike["both_passed"] + alike["both_failed"]
+    out.line(
+        f"against {one_line(', '.join(names), 60)}: alike in {same} of {both} "
+        f"(both passed {alike['both_passed']}, both failed {alike['both_failed']}, "
+        f"only ours passed {alike['only_ours_passed']}, only theirs passed {alike['only_theirs_passed']})"
+    )
+
+
+def _document(
+    execution: str,
+    done: Sequence[RegradeResult],
+    counts: Mapping[str, int],
+    alike: Mapping[str, int],
+    left_out: int,
+    saved: str,
+) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "execution": execution,
+        "saved": saved or None,
+        "summary": {"runs": len(done), "left_out": left_out, "outcomes": dict(counts), "agreement": dict(alike)},
+        "runs": [
+            {
+                "run": one.row.id,
+                "test": one.row.test_id,
+                "repetition": one.row.repetition,
+                "outcome": str(one.verdict.outcome),
+                "score": one.verdict.score,
+                "criteria": _results(one.verdict.results),
+                "foreign": _results(one.foreign),
+            }
+            for one in done
+        ],
+    }
+
+
+class _Criterion(Criterion):
+    """A criterion that need not have a name: it has a number."""
+
+    name: str = ""
+
+
+def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
+    """The criteria of a file (of `data`, where it was read already), in order.
+
+    A criterion without a name is called by its position. The file holds a criterion, a list of criteria, or an object
+    with `criteria`. Raises `AgentevalError` with the first problem and its place (and how many more there are).
+    """
+    from agenteval_tui.runs.criteria import specs_of
+
+    text = decode_utf8(read_bytes(path) if data is None else data, path)
+    problems: list[Problem] = []
+    places = LineIndex(text)
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = places.line_and_column(start)
+        problems.append(Problem(str(path), line, column, line, column, "error", code, message, fix))
+
+    criteria = _from_json(text, path)
+    if criteria is None:
+        root, _ = compose(text, report)
+        criteria = [] if problems or root is None or is_null(root) else _from_yaml(root, report)
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        where = f"{first.file}:{first.line}:{first.column}"
+        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
+    if not criteria:
+        raise AgentevalError(
+            "there are no criteria in this file",
+            where=str(path),
+            mend="a criterion has `name`, `prototype_class` and `config_uxon`",
+        )
+    return list(specs_of(criteria))
+
+
+def _from_json(text: str, path: Path) -> list[Criterion] | None:
+    """The criteria in JSON text; None when it is no JSON (then it is YAML, which can say where it is wrong)."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    items = data.get("criteria", [data]) if isinstance(data, dict) else data
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise AgentevalError("this is neither a criterion nor a list of criteria", where=str(path))
+    from pydantic import ValidationError
+
+    criteria: list[Criterion] = []
+    for number, one in enumerate(items, 1):
+        try:
+            criteria.append(_Criterion.model_validate(one))
+        except ValidationError as error:
+            first: Any = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise AgentevalError(
+                f"criterion {number}: {name}: {first['msg'].lower()}",
+                where=str(path),
+                mend=f"a criterion may have {', '.join(Criterion.model_fields)}",
+            ) from None
+    return criteria
+
+
+def _from_yaml(root: Node, report: Any) -> list[Criterion]:
+    top = resolve(root)
+    listed = top.get("criteria") if isinstance(top, MappingNode) else None
+    inner = resolve(listed) if listed is not None else top
+    if isinstance(top, MappingNode) and top.get("tests") is not None:
+        report("wrong-type", top.start, top.end, "this is a suite, not a list of criteria", "give it as SUITE")
+        return []
+    nodes = list(inner.items) if isinstance(inner, SequenceNode) else [inner]
+    criteria: list[Criterion] = []
+    for number, node in enumerate(nodes, 1):
+        criterion = read_model(_Criterion, node, f"criterion {number}", report)
+        if criterion is not None:
+            criteria.append(criterion)
+    return criteria

@@ -1,0 +1,248 @@
+"""`agenteval import`: recordings of other tools become executions in the history, their tests become suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--format", "format_name", metavar="NAME", help="The files' format; without it their content tells.")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the tests in the file into this suite, which must not be there yet; - prints it.",
+)
+@click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
+@click.option("--no-derived", is_flag=True, help="Do not grade the runs by what the file says was expected of them.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    files: tuple[Path, ...],
+    format_name: str | None,
+    to: Path | None,
+    dry_run: bool,
+    no_derived: bool,
+    as_json: bool,
+) -> int:
+    """Import FILES, or the files in a folder, of other tools; `-` is standard input.
+
+    Runs: Inspect logs (.eval, .json), promptfoo results, tau-bench, tau2-bench, LangSmith runs, OpenTelemetry GenAI
+    spans (OTLP JSON), messages of OpenAI, Anthropic, LangChain, pydantic-ai. Tests (with --to): promptfoo
+    configurations, pydantic-evals and LangSmith datasets, Power UI test cases, the samples of Inspect logs.
+
+    Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
+    adds nothing. What can't be read is left out, counted, and the reason said.
+
+    What a file says was expected (tau-bench's actions, Inspect's targets, promptfoo's assertions) grades the runs too.
+    These criteria are marked as derived: they say why a run failed, and never change how it ended.
+    """
+    only_once(*files)
+    if STDIN in files:
+        with standard_input_file(invocation, "a recording") as read:
+            files = tuple(read if one == STDIN else one for one in files)
+            try:
+                return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
+            except AgentevalError as error:
+                raise _renamed(error, read) from None
+    return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
+
+
+def _import(
+    invocation: Invocation,
+    files: tuple[Path, ...],
+    format_name: str | None,
+    to: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    derive: bool,
+) -> int:
+    paths, passed_over = _files(files)
+    alone = len(paths) == 1 and not files[0].is_dir()
+    if to is not None:
+        if not alone:
+            raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
+        return _tests(invocation, paths[0][0], format_name, to, dry_run)
+    done: list[dict[str, Any]] = []
+    with invocation.store() as store:
+        for number, (path, found) in enumerate(paths, 1):
+            try:
+                done.append(_one(invocation, store, path, format_name, dry_run, as_json, derive))
+            except KeyboardInterrupt:
+                _stopped(invocation, path, done, len(paths) - number)
+                raise
+            except AgentevalError as error:
+                if alone:
+                    raise
+                done.append(_data(path, None, str(error), dry_run))
+                if not as_json and not found:
+                    invocation.err.line(("agenteval: ", "bad"), error.sentence)
+                elif not as_json:
+                    invocation.out.line((f"{_name(path)}: not imported: ", "dim"), error.what)
+    if as_json:
+        invocation.out.json(done)
+        for line in passed_over:
+            invocation.err.line("passed over ", line)
+    else:
+        for line in passed_over:
+            invocation.out.line(("passed over ", "warn"), line)
+    named = {path for path, found in paths if not found}
+    if not any(one["error"] is None for one in done):
+        if any(path.is_dir() for path in files) and not as_json:
+            raise AgentevalError("no file in it can be imported", where=", ".join(map(str, files)))
+        return 2
+    return 2 if any(one["error"] is not None and Path(one["file"]) in named for one in done) else 0
+
+
+def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
+    """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format. Then
+    what was passed over in the folders, a line each."""
+    from agenteval_tui.formats.folder import folder_of
+
+    files: list[tuple[Path, bool]] = []
+    passed_over: list[str] = []
+    for path in given:
+        if not path.is_dir():
+            files.append((path, False))
+            continue
+        found = folder_of(path)
+        files += [(one, True) for one in found.files]
+        passed_over += found.said()
+    return files, passed_over
+
+
+def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], left: int) -> None:
+    """Ctrl+C: what is in the history now, and how to go on."""
+    kept = [one for one in done if one["execution"] and not one["already"]]
+    err = invocation.err
+    err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
+    if kept:
+        runs = sum(one["added"] for one in kept)
+        err.line(f"kept: {plural(len(kept), 'file')} with {plural(runs, 'run')}")
+    if left:
+        err.line(f"not read: {plural(left, 'more file')}")
+    err.line("The same command goes on: what came in before is not added again.")
+
+
+def _one(
+    invocation: Invocation,
+    store: Store,
+    path: Path,
+    format_name: str | None,
+    dry_run: bool,
+    as_json: bool,
+    derive: bool,
+) -> dict[str, Any]:
+    from agenteval_tui.formats.import_file import import_file
+
+    def progress(done: int, size: int) -> None:
+        invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
+
+    try:
+        report = import_file(path, store, format=format_name, dry_run=dry_run, derive=derive, on_progress=progress)
+    except AgentevalError as error:
+        raise _renamed(error, path) from None
+    finally:
+        invocation.err.status("")
+    if not as_json:
+        _print(invocation.out, path, report, dry_run)
+    return _data(path, report, None, dry_run)
+
+
+def _name(path: Path) -> str:
+    return NAME if path.name == NAME else str(path)
+
+
+def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
+    """The error with standard input called by its name, and not by that of the file that holds it for a moment."""
+    error.where = error.where.replace(str(path), _name(path))
+    return error
+
+
+def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool) -> int:
+    from agenteval_tui.core.atomic_write import write_pieces
+    from agenteval_tui.formats.detect import detect, format_named
+    from agenteval_tui.formats.import_file import open_source
+    from agenteval_tui.formats.importers.suite_import import suite_text
+
+    known = format_named(format_name) if format_name else None
+    with open_source(path) as source:
+        known = known or detect(source)
+        if known.tests is None:
+            raise AgentevalError(f"a file in the format {known.name} holds runs and no tests", where=str(path))
+        found = known.tests(source)
+        text = suite_text(found, source=path.name)
+    out = invocation.err if str(to) == "-" else invocation.out
+    if dry_run:
+        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')}; nothing was written")
+    elif str(to) == "-":
+        for line in text.rstrip("\n").split("\n"):
+            invocation.out.line(line)
+    else:
+        write_pieces(to, [text])
+        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')} written to {to}")
+    for one in found.skipped:
+        out.line(("  skipped ", "warn"), one)
+    for note in found.notes:
+        out.line(("  note ", "warn"), note)
+    return 0
+
+
+def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
+    if report.already:
+        out.line(
+            f"{_name(path)}: imported before as execution {report.execution_id} with {plural(report.read, 'run')}; ",
+            "nothing was added",
+        )
+        return
+    if dry_run:
+        skipped = sum(count for _, count in report.skipped)
+        would = plural(report.read - skipped, "run")
+        out.line(f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read; {would} would be added")
+    else:
+        out.line(
+            f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
+            f" as execution {report.execution_id}",
+        )
+    for one in report.left_out():
+        out.line(("  skipped ", "warn"), one)
+    for note in report.notes:
+        out.line(("  note ", "warn"), note)
+    if report.cut_off:
+        out.line(("  the file is cut off: ", "warn"), "what stands before the cut can be read")
+    if not dry_run:
+        out.line((f"  agenteval stats {report.execution_id[:10]}  agenteval show {report.execution_id[:10]}", "dim"))
+
+
+def _data(path: Path, report: Any, error: str | None, dry_run: bool) -> dict[str, Any]:
+    return {
+        "file": _name(path),
+        "format": report.format if report else "",
+        "execution": report.execution_id if report else "",
+        "read": report.read if report else 0,
+        "added": report.added if report else 0,
+        "already": bool(report and report.already),
+        "cut_off": bool(report and report.cut_off),
+        "skipped": [
+            {"reason": reason, "count": count, "first": report.places.get(reason, "")}
+            for reason, count in report.skipped
+        ]
+        if report
+        else [],
+        "notes": list(report.notes) if report else [],
+        "error": error,
+        "dry_run": dry_run,
+    }

@@ -1,0 +1,269 @@
+"""`agenteval judge-report`: how far judges and other criteria agree with people, and a judge with itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
+from agenteval_tui.cli.trust_prompt import allowed
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.agreement import JudgeFigures
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.history.references import References
+    from agenteval_tui.history.store import Store
+
+_DIFFER = 5
+
+
+@click.command("judge-report")
+@click.argument("reference", metavar="[RUN/CRITERION]", required=False)
+@click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name, or its file.")
+@click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
+@click.option("--reask", type=click.IntRange(1, 100), metavar="N", help="Ask about RUN/CRITERION N times anew.")
+@click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
+@click.option("--trust", is_flag=True, help="With --reask: let programs and functions of the suite's folder run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    reference: str | None,
+    suites: tuple[str, ...],
+    execution: str | None,
+    reask: int | None,
+    judge: str | None,
+    trust: bool,
+    as_json: bool,
+) -> int:
+    """How far judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion, and for every
+    other criterion of labelled runs.
+
+    With RUN/CRITERION: what the judge was asked, its raw replies, and people's labels of that run. CRITERION is a
+    number (from 1), a name, or the beginning of one. --reask asks anew, to see how far the judge agrees with itself;
+    what it says then changes no stored result.
+    """
+    if reference is None:
+        if reask is not None or judge is not None:
+            raise click.UsageError("--reask and --judge need RUN/CRITERION")
+        return _agreement(invocation, suites, execution, as_json)
+    if suites or execution:
+        raise click.UsageError("RUN/CRITERION names the run already: leave --suite and --execution out")
+    if judge is not None and reask is None:
+        raise click.UsageError("--judge goes with --reask")
+    with invocation.store(to_look=True) as store:
+        row, _, result = find_criterion(invocation.references(store), reference)
+        if reask is not None:
+            return _reask(invocation, trust, store, row, result, reask, judge, as_json)
+        return _said(invocation.out, store, row, result, as_json)
+
+
+def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
+    """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
+    will do. Raises `AgentevalError`."""
+    from agenteval_tui.analysis.agreement import is_judged
+    from agenteval_tui.formats.exporters.explanation import explanation_of
+
+    row, wanted = references.address(reference)
+    found = explanation_of(row, references.store.results(row.id), None, wanted).criteria
+    if not wanted:
+        found = tuple(pair for pair in found if is_judged(pair[1]))
+    if len(found) != 1:
+        names = ", ".join(f"{number} ({result.criterion})" for number, result in found)
+        said = f"run {row.id} has {len(found) or 'no'} judged criteri{'on' if len(found) == 1 else 'a'}"
+        raise AgentevalError(said, mend=f"name one as RUN/NUMBER: {names}" if found else "")
+    return row, *found[0]
+
+
+def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
+    from pathlib import Path
+
+    from agenteval_tui.analysis.agreement import disagreements, judge_figures
+    from agenteval_tui.history.records import RunFilter
+
+    keys = {str(Path(one).resolve()) for one in suites}
+    names = {one.casefold() for one in suites}
+    with invocation.store(to_look=True) as store:
+        wanted = (
+            RunFilter(execution_id=invocation.references(store).execution(execution).id)
+            if execution
+            else RunFilter(projects=() if suites else invocation.projects)
+        )
+        stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
+        if suites and not any(key in keys or name.casefold() in names for key, name in stored):
+            raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))
+        rows = [
+            row
+            for row in store.run_rows(disagreements(store, store.run_ids(wanted)))
+            if not suites or row.suite_key in keys or row.suite_name.casefold() in names
+        ]
+        figures = judge_figures(store, rows, every=True)
+        elsewhere = "" if figures else invocation.elsewhere(store)
+    if as_json:
+        invocation.out.json({"version": 1, "criteria": [one.to_json() for one in figures]})
+        return 0
+    if not figures:
+        invocation.out.line("no stored run was judged, and none is labelled")
+        if elsewhere:
+            invocation.out.line((elsewhere, "dim"))
+    for one in figures:
+        _print_figures(invocation.out, one)
+    return 0
+
+
+def _print_figures(out: Output, one: JudgeFigures) -> None:
+    who = f"  {one_line(', '.join(one.judges), 60)}" if one.judges else ""
+    out.line((f"{one_line(one.suite, 40)}: {one_line(one.criterion, 60)}", "bold"), (who, "dim"))
+    errors = f", {one.errors} in error" if one.errors else ""
+    checked = "judged" if one.by_judge else "checked"
+    out.line(f"  {checked} {one.judged}: {one.passed} passed{errors}; labelled by people: {one.labelled}")
+    told = one.agreement
+    if told.accuracy is None:
+        out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
+        return
+    low, high = told.interval
+    kappa = "not defined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
+    out.line(
+        f"  accuracy {percent(told.accuracy)} of n = {told.n} (95 % interval {percent_range(low, high)}), "
+        f"Cohen's kappa {kappa}"
+    )
+    out.line(
+        f"  both yes {told.both_yes}, both no {told.both_no}, "
+        f"only the {'judge' if one.by_judge else 'criterion'} {told.only_judge}, "
+        f"only the person {told.only_person}"
+    )
+    if one.undecided:
+        out.line((f"  {plural(one.undecided, 'labelled run')} without a verdict left out", "dim"))
+    if one.differ:
+        more = f" and {len(one.differ) - _DIFFER} more" if len(one.differ) > _DIFFER else ""
+        out.line((f"  they differ on {', '.join(one.differ[:_DIFFER])}{more}", "warn"))
+
+
+def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
+    from agenteval_tui.runs.criteria import spec_from_dict
+
+    stored = store.criterion(result.criterion_hash) if result.criterion_hash else None
+    if stored is None:
+        raise AgentevalError(f"the criterion {result.criterion!r} is not stored with its configuration")
+    return spec_from_dict(stored)
+
+
+def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
+    from agenteval_tui.analysis.agreement import sole_of_results
+    from agenteval_tui.grading.compile import compile_criterion
+    from agenteval_tui.history.labels import label_of
+
+    checker = compile_criterion(_spec(store, result))
+    transcript = store.transcript(row.id)
+    stored = {one.request.hash: one for one in store.replies(row.id)}
+    replies = {key: one.reply for key, one in stored.items()}
+    own, known = [], dict[str, Any]()
+    for _ in range(3):  # what the criterion asks, question by question, as far as it was answered
+        for request in checker.requests(transcript, row.variables, known):
+            if request.hash in stored:
+                own.append(stored[request.hash])
+                known[request.hash] = replies[request.hash]
+    label = label_of(store.labels([row.id]), result.criterion, sole_of_results(store.results(row.id)))
+    if as_json:
+        out.json(
+            {
+                "version": 1,
+                "run": row.id,
+                "criterion": result.criterion,
+                "outcome": str(result.outcome),
+                "score": result.score,
+                "label": None
+                if label is None
+                else {
+                    "rating": label.rating,
+                    "passed": label.passed,
+                    "good": label.good,
+                    "comment": label.comment,
+                    "who": label.who,
+                    "at": label.at_ms,
+                },
+                "replies": [
+                    {
+                        "request": one.request.to_json(),
+                        "raw": one.reply.raw,
+                        "error": one.reply.error,
+                        "model": one.reply.model,
+                        "input_tokens": one.reply.input_tokens,
+                        "output_tokens": one.reply.output_tokens,
+                        "at": one.reply.at_ms,
+                    }
+                    for one in own
+                ],
+            }
+        )
+        return 0
+    score = "" if result.score is None else f", score {result.score:.2f}"
+    outcome = str(result.outcome)
+    out.line((f"{one_line(result.criterion)}: {outcome}{score}", STYLES.get(outcome, "bold")), (f"  {row.id}", "dim"))
+    for number, one in enumerate(own, 1):
+        used = f", {one.reply.input_tokens} + {one.reply.output_tokens} tokens" if one.reply.input_tokens else ""
+        out.line((f"question {number}", "bold"), (f"  {one.reply.model or one.request.target}{used}", "dim"))
+        for message in one.request.payload.get("messages", ()):
+            out.line((f"[{message['role']}]", "dim"))
+            out.line(message["content"])
+        for name in ("text", "value", "question"):
+            if name in one.request.payload:
+                out.line(str(one.request.payload[name]))
+        out.line((f"reply {number}", "bold"))
+        out.line((one.reply.error, "broken") if one.reply.error else one.reply.raw)
+    if not own:
+        out.line(("nothing that was asked is stored with this run", "dim"))
+    if label is not None:
+        comment = f": {one_line(label.comment)}" if label.comment else ""
+        who = f" ({one_line(label.who)})" if label.who else ""
+        said = "rated it" if label.passed is None else "says:"
+        out.line(f"a person{who} {said} {label.said}{comment}")
+    return 0
+
+
+def _reask(
+    invocation: Invocation,
+    trust: bool,
+    store: Store,
+    row: RunRow,
+    result: CriterionResult,
+    times: int,
+    judge: str | None,
+    as_json: bool,
+) -> int:
+    from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
+    from agenteval_tui.runs.event_loop import run_to_end
+    from agenteval_tui.runs.trust_check import check_asking
+
+    spec = _spec(store, result)
+    out = invocation.out
+    respondents = respondents_for([row.suite_key], judge)
+    permission = allowed(
+        invocation, lambda yes: check_asking(respondents, [(row.suite_key, spec)], trusted=trust or yes)
+    )
+    told = run_to_end(rejudge(store, row, spec, times, respondents, permission)).to_json()
+    if as_json:
+        out.json({"version": 1, "run": row.id, "criterion": result.criterion, "stored": str(result.outcome), **told})
+        return 0
+    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told["outcomes"].items())
+    out.line((f"{one_line(result.criterion)}, asked {times} times: {outcomes}", "bold"), (f"  {row.id}", "dim"))
+    if told["scores"]:
+        listed = ", ".join(f"{score:.2f}" for score in told["scores"])
+        out.line(f"  scores {listed}: median {told['median']:.2f}, spread {told['spread']:.2f}")
+    flips = told["flips"]
+    if flips:
+        out.line((f"  {plural(flips, 'verdict')} of {times} differ from what most of them say", "warn"))
+    for reason in dict.fromkeys(told["reasons"]):
+        if reason:
+            out.line((f"  {one_line(reason, 200)}", "dim"))
+    tokens = f", {told['input_tokens']} + {told['output_tokens'] or 0} tokens" if told["input_tokens"] else ""
+    out.line((f"  {plural(told['asked'], 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
+    return 0

@@ -1,0 +1,103 @@
+"""`agenteval label`: what a person thinks of a run, or of one criterion of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import STYLES, Output
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+_VERDICTS = {"passed": True, "failed": False}
+_SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
+
+
+@click.command("label")
+@click.argument("reference", metavar="RUN[/CRITERION]")
+@click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1)
+@click.option("--comment", "--note", default="", help="Why, in a few words.")
+@click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
+@click.option("--remove", is_flag=True, help="Take back your last label of it; --who: that of this person.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str, remove: bool) -> int:
+    """Say that RUN passed or failed, or rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or
+    a name) only what that one looks at.
+
+    RUN is the id of a run or a part of it, a test's id (its newest run), or `last`, the newest run.
+
+    `passed` is good, `failed` is not; without either, 4 and 5 are good. Criteria that wait for a person get their
+    verdict from it; judges and criteria are compared with it by `agenteval judge-report`. A label of the run as a whole
+    counts for a criterion only where no other criterion decides the run.
+    """
+    from agenteval_tui.analysis.agreement import sole_of_results
+    from agenteval_tui.analysis.labels import give_label
+    from agenteval_tui.formats.exporters.explanation import explanation_of
+    from agenteval_tui.history.current_user import current_user
+    from agenteval_tui.history.labels import Label
+
+    if remove and (says or comment):
+        raise click.UsageError("--remove takes a label back: give no verdict and no comment with it")
+    if not says and not remove:
+        raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove takes a label back")
+    verdicts = [_VERDICTS[one] for one in says if one in _VERDICTS]
+    ratings = [int(one) for one in says if one not in _VERDICTS]
+    if len(verdicts) > 1 or len(ratings) > 1:
+        raise click.UsageError("give one verdict (passed or failed), one rating (1 to 5), or one of each")
+    with invocation.store() as store:
+        row, wanted = invocation.references(store).address(reference)
+        results, criterion = store.results(row.id), ""
+        if wanted:
+            ((_, result),) = explanation_of(row, results, None, wanted).criteria
+            criterion = result.criterion
+        name = criterion or "the run"
+        if remove:
+            return _remove(invocation.out, store, row.id, criterion, name, who or current_user())
+        label = Label(
+            row.id,
+            ratings[0] if ratings else None,
+            criterion,
+            comment,
+            who or current_user(),
+            passed=verdicts[0] if verdicts else None,
+        )
+        status = give_label(store, label).status
+        invocation.out.line(
+            f"{one_line(name)}: {label.said}; the run stands as ",
+            (status, STYLES.get(status, "dim")),
+            (f"  {row.id}", "dim"),
+        )
+        if not criterion and results and not sole_of_results(results):
+            out_of = ", ".join(f"{row.id}/{number}" for number, _ in enumerate(results, 1))
+            invocation.out.line((f"it counts for no criterion of the run; to label one: {out_of}", "dim"))
+    return 0
+
+
+def _remove(out: Output, store: Store, run_id: str, criterion: str, name: str, who: str) -> int:
+    """Take back a person's last label of a run, or of the criterion with this name."""
+    from agenteval_tui.analysis.labels import LabelSaved, remove_label
+
+    labels = store.labels([run_id])
+    of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
+    own = [one for one in of_this if one.who == who]
+    if not own:
+        others = ", ".join(dict.fromkeys(one.who or "nobody named" for one in of_this))
+        raise AgentevalError(
+            f"{who} has no label of {name}",
+            where=f"run {run_id}",
+            mend=f"labelled by {others}: give --who" if others else "it has no label",
+        )
+    status = remove_label(store, LabelSaved(own[-1], own[-1].id, ""))
+    out.line(
+        f"{one_line(name)}: taken back: {own[-1].said}; the run stands as ",
+        (status, STYLES.get(status, "dim")),
+        (f"  {run_id}", "dim"),
+    )
+    return 0

@@ -1,0 +1,77 @@
+"""`agenteval open`: the app at one place: a run, a criterion of it, an execution, a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.history.records import ExecutionRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.history.store import Store
+
+
+@click.command("open")
+@click.argument("address", metavar="[ADDRESS]", default="")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, address: str) -> int:
+    """Open the app at ADDRESS; without one at the newest run that failed.
+
+    ADDRESS is a run or an execution (an id or a part of it, or `last`), a test's id (its newest run; FILE::ID where
+    several suites have it), or RUN/CRITERION as `y` copies it on the Inspect screen.
+    """
+    start = _found(invocation, address)
+    if not on_a_terminal():
+        raise AgentevalError(
+            "the app needs a terminal, and this is none", mend=f"`agenteval show {start.target}` prints it"
+        )
+    return invocation.launch_app(start)
+
+
+def _found(invocation: Invocation, address: str) -> AppStart:
+    """Where the app opens. Raises `AgentevalError` when there is no such run or execution."""
+    with invocation.store(to_look=True) as store:
+        references = invocation.references(store)
+        if not address:
+            return AppStart(db=invocation.db, screen="inspect", target=references.run(failure=True).id)
+        try:
+            found, wanted = references.either(address), ""
+        except AmbiguousError:
+            raise
+        except AgentevalError:
+            if "/" not in address:
+                raise
+            found, wanted = references.address(address)
+        if isinstance(found, ExecutionRow):
+            return AppStart(db=invocation.db, screen="history", target=found.id)
+        criterion = _criterion(store, found, wanted) if wanted else ""
+    return AppStart(db=invocation.db, screen="inspect", target=found.id, criterion=criterion)
+
+
+def _criterion(store: Store, run: RunRow, wanted: str) -> str:
+    """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
+    name; else of those that stand in the suite's file now, by name. Raises `AgentevalError` when there is none."""
+    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.formats.exporters.explanation import explanation_of
+
+    results = store.results(run.id)
+    refused: AgentevalError | None = None
+    for text in dict.fromkeys((wanted, unquote(wanted))):  # an address out of a browser or a report is escaped
+        try:
+            ((_, result),) = explanation_of(run, results, None, text).criteria
+        except AgentevalError as error:
+            refused = refused or error
+            if text in (names := [one.name for one in Workbench.open(store, run.id).criteria]):
+                return names[names.index(text)]
+        else:
+            return result.criterion
+    assert refused is not None
+    raise refused

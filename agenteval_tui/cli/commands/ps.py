@@ -1,0 +1,153 @@
+"""`agenteval ps`: the executions that run right now."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, dollars, duration, plural
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import ExecutionRow
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.live_view import ExecutionView
+
+_TITLE = 36
+_LOOKED_AT = 50  # executions, the newest
+_SHOWN_MS = 86_400_000  # so long one whose process died is listed
+
+
+@click.command("ps")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, as_json: bool) -> int:
+    """List the executions of yours that run right now, the oldest first: how far they are, and what they cost.
+
+    Those whose process died within the last day come behind them, with what resumes them.
+    """
+    from agenteval_tui.cli.attach_client import print_view
+    from agenteval_tui.core.ids import now_ms
+    from agenteval_tui.runs.client import live_executions
+
+    every = live_executions()
+    views = print_view(every)
+    now = now_ms()
+    dead = _died(invocation, {live.execution for live in every}, now)
+    if as_json:
+        rows = [_data(live, view) for live, view in zip(every, views, strict=True)]
+        invocation.out.json({"version": 1, "executions": [*rows, *map(_data_of_dead, dead)]})
+        return 0
+    if not every:
+        invocation.out.line("no execution is running")
+    for live, view in zip(every, views, strict=True):
+        _print(invocation.out, live, view, now)
+    if every:
+        invocation.out.line((f"{plural(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+    for row in dead:
+        invocation.out.line(
+            f"{row.id}  {one_line(row.title, _TITLE):<{_TITLE}}  ",
+            ("stopped unexpectedly: its process died", "bad"),
+            f"; {row.ended:,} of {plural(row.runs, 'run')} ended and {'is' if row.ended == 1 else 'are'} saved",
+            (f"  agenteval resume {row.id[:10]} runs the others", "dim"),
+        )
+    return 0
+
+
+def _died(invocation: Invocation, alive: Container[str], now: int) -> list[ExecutionRow]:
+    """Executions of the last day whose process died, and that nobody has resumed; the oldest first."""
+    path = directories.history_file(invocation.db)
+    if not path.is_file():
+        return []
+    try:
+        with invocation.store(to_look=True) as store:
+            rows = store.executions(limit=_LOOKED_AT)
+    except AgentevalError as error:
+        invocation.err.line(("note: ", "warn"), one_line(error.sentence, 300))
+        return []
+    dead = [row for row in rows if row.kind == "run" and row.status == "interrupted" and row.id not in alive]
+    return [row for row in reversed(dead) if now - row.started_ms < _SHOWN_MS]
+
+
+def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> None:
+    since = duration(max(now - live.started_ms, 0))
+    head = f"{live.execution}  {one_line(live.title, _TITLE):<{_TITLE}}  "
+    if view is None:
+        out.line(head, ("does not answer", "warn"), (f"  process {live.pid}, since {since}", "dim"))
+        return
+    said = [f"{view.done}/{view.total}"]
+    for key, word in (("running", "running"), ("failed", "failed"), ("error", "in error")):
+        if count := view.count(key):
+            said.append(f"{count} {word}")
+    if view.eta_s is not None and view.eta_s >= 1:
+        said.append(f"about {duration(1000 * view.eta_s)} left")
+    state = "ended" if view.ended else "paused" if view.paused else ""
+    bad = view.count("failed", "error")
+    cost = dollars(_cost(view))
+    out.line(
+        head,
+        (" · ".join(said), "bad" if bad else "good"),
+        (f"  since {since}" + (f"  {cost}" if cost else ""), "dim"),
+        (f"  {state}" if state else "", "warn"),
+    )
+
+
+def _cost(view: ExecutionView) -> float | None:
+    """Of agents and judges; None where nothing was measured."""
+    if view.progress is None:
+        return None
+    known = [one for one in (view.progress.cost, view.progress.judged_cost) if one is not None]
+    return sum(known) if known else None
+
+
+def _data_of_dead(row: ExecutionRow) -> dict[str, Any]:
+    from agenteval_tui.formats.timestamps import iso
+
+    return {
+        "execution": row.id,
+        "title": row.title,
+        "pid": None,
+        "started": iso(row.started_ms),
+        "answers": False,
+        "status": "died",
+        "runs": row.runs,
+        "ended": row.ended,
+        "running": 0,
+        "passed": row.passed,
+        "failed": row.failed,
+        "error": row.errors,
+        "eta_s": None,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost": row.cost,
+    }
+
+
+def _data(live: Live, view: ExecutionView | None) -> dict[str, Any]:
+    from agenteval_tui.formats.timestamps import iso
+
+    progress = view.progress if view is not None else None
+    return {
+        "execution": live.execution,
+        "title": live.title,
+        "pid": live.pid,
+        "started": iso(live.started_ms),
+        "answers": view is not None,
+        "status": "unknown" if view is None else "paused" if view.paused else "ended" if view.ended else "running",
+        "runs": view.total if view is not None else None,
+        "ended": view.done if view is not None else None,
+        "running": view.count("running", "grading") if view is not None else None,
+        "passed": view.count("passed") if view is not None else None,
+        "failed": view.count("failed") if view is not None else None,
+        "error": view.count("error") if view is not None else None,
+        "eta_s": view.eta_s if view is not None else None,
+        "input_tokens": progress.input_tokens if progress is not None else None,
+        "output_tokens": progress.output_tokens if progress is not None else None,
+        "cost": _cost(view) if view is not None else None,
+    }

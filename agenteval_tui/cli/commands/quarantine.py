@@ -1,0 +1,187 @@
+"""`agenteval quarantine`: tests and criteria that run and are shown, and do not gate, until a day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.param_types import Until
+from agenteval_tui.cli.quarantine_lines import day_of, name_of
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.quarantines import Quarantine
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.history.trends import TestName
+
+
+@click.group("quarantine", invoke_without_command=True)
+@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects()
+@common_options
+@click.pass_context
+def command(context: click.Context, everything: bool, as_json: bool) -> int:
+    """List the tests and criteria in quarantine: they run and are shown (`~`), and do not gate, until their day.
+
+    `agenteval run` leaves them out of `--fail-under` and of its exit code, and says so; so does an alert of
+    `agenteval trends`. `agenteval flaky` says which tests might need it.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    invocation = context.ensure_object(Invocation)
+    return _list(invocation, everything, as_json)
+
+
+@command.command("add")
+@click.argument("test")
+@click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
+@click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
+@click.option("--reason", "--note", default="", help="Why, in a few words.")
+@click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
+@common_options
+@pass_invocation
+def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
+    """Put TEST (ID, or FILE::ID) in quarantine. One that is in quarantine already gets the new day and reason."""
+    from agenteval_tui.history import quarantines
+    from agenteval_tui.history.current_user import current_user
+    from agenteval_tui.history.quarantines import Quarantine
+
+    with invocation.store() as store:
+        found = find_test(store, test)
+        _check_criterion(store, found, criterion)
+        one = Quarantine(
+            found.suite_key,
+            found.test_id,
+            until_ms if until_ms is not None else quarantines.default_until(),
+            criterion,
+            reason,
+            who or current_user(),
+            suite_name=found.suite,
+            test_name=found.test,
+        )
+        quarantines.put(store, one).result()
+    invocation.out.line(("~ ", "warn"), f"{name_of(one)} does not gate until {day_of(one.until_ms)}")
+    return 0
+
+
+@command.command("end")
+@click.argument("test")
+@click.option("--criterion", default="", metavar="NAME", help="That of this criterion of the test.")
+@common_options
+@pass_invocation
+def end(invocation: Invocation, test: str, criterion: str) -> int:
+    """End the quarantine of TEST (ID, or FILE::ID) now: it gates again."""
+    from agenteval_tui.history import quarantines
+
+    with invocation.store() as store:
+        found = find_test(store, test)
+        quarantines.end(store, found.suite_key, found.test_id, criterion).result()
+    what = f"{found.test_id} / {criterion}" if criterion else found.test_id
+    invocation.out.line(f"{one_line(what)} gates again")
+    return 0
+
+
+@command.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects()
+@common_options
+@pass_invocation
+def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
+    """List what is in quarantine, as `agenteval quarantine` does."""
+    return _list(invocation, everything, as_json)
+
+
+def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
+    from agenteval_tui.core.ids import now_ms
+    from agenteval_tui.history import quarantines
+    from agenteval_tui.history.references import ALL
+    from agenteval_tui.history.scope import in_scope
+    from agenteval_tui.suites.projects import project_of_keys
+
+    now = now_ms()
+    with invocation.store(to_look=True) as store:
+        listed = [one for one in quarantines.listed(store) if everything or one.holds(now)]
+    # Tests of no file (imported ones) are not known to be of another project.
+    belong = {one.suite_key: project_of_keys((one.suite_key,)) for one in listed}
+    projects = invocation.projects
+    found = [one for one in listed if not belong[one.suite_key] or in_scope(belong[one.suite_key], projects)]
+    if len(listed) > len(found):
+        left = f"{len(listed) - len(found)} of other projects not listed; {ALL} lists them too"
+        invocation.err.line(("note: ", "warn"), left)
+    if as_json:
+        invocation.out.json({"version": 1, "quarantines": [to_json(one, now) for one in found]})
+        return 0
+    if not found:
+        invocation.out.line("nothing is in quarantine")
+    for one in found:
+        over = "" if one.holds(now) else "  (over)"
+        told = ", ".join(one_line(part, 80) for part in (one.suite_name, one.reason, one.who) if part)
+        invocation.out.line(("~ ", "warn"), name_of(one), f"  until {day_of(one.until_ms)}{over}", (f"  {told}", "dim"))
+    return 0
+
+
+def to_json(one: Quarantine, now: int) -> dict[str, Any]:
+    """A quarantine as JSON data. Times are milliseconds since 1970."""
+    return {
+        "file": one.suite_key,
+        "suite": one.suite_name,
+        "test": one.test_id,
+        "criterion": one.criterion or None,
+        "reason": one.reason,
+        "who": one.who,
+        "at": one.at_ms,
+        "until": one.until_ms,
+        "holds": one.holds(now),
+    }
+
+
+def find_test(store: Store, reference: str) -> TestName:
+    """The test that ID or FILE::ID names: one that the history knows, else one of the file. Raises AgentevalError."""
+    from agenteval_tui.history.trends import TestName, tests_known
+
+    file, separator, test_id = reference.rpartition("::")
+    known = store.read(tests_known)
+    if not separator:
+        found = [one for one in known if one.test_id == reference]
+        if len(found) > 1:
+            listed = ", ".join(f"{one.suite_key}::{one.test_id}" for one in found[:5])
+            raise AgentevalError(f"several suites have a test {reference!r}: {listed}", mend="name it as FILE::ID")
+        if found:
+            return found[0]
+        from difflib import get_close_matches
+
+        near = get_close_matches(reference, [one.test_id for one in known], n=1)
+        raise AgentevalError(
+            f"the history knows no test {reference!r}",
+            mend=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
+        )
+    keys = {file, str(Path(file).resolve())}
+    for one in known:
+        if one.suite_key in keys and one.test_id == test_id:
+            return one
+    from agenteval_tui.suites.load import load_suite
+
+    loaded = load_suite(Path(file))
+    for test in loaded.suite.tests if loaded.suite is not None else ():
+        if test.id == test_id:
+            assert loaded.suite is not None
+            return TestName(0, loaded.key, loaded.suite.name or "", test.id, test.name or test.id)
+    raise AgentevalError(f"there is no test {test_id!r}", where=file, mend="agenteval validate FILE names its problems")
+
+
+def _check_criterion(store: Store, test: TestName, criterion: str) -> None:
+    """A name that is mistyped would hold for ever and do nothing."""
+    if not criterion or not test.row:
+        return
+    summary = store.test_summaries(test.suite_key).get(test.test_id)
+    names = list(summary.criteria) if summary is not None else []
+    if names and criterion not in names:
+        raise AgentevalError(
+            f"{test.test_id} has no criterion {criterion!r}", mend=f"it has {', '.join(map(repr, names))}"
+        )

@@ -1,0 +1,37 @@
+"""`agenteval report`: the reports of an execution that is in the history already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.report_files import ReportFiles, report_options
+from agenteval_tui.core.errors import AgentevalError
+
+
+@click.command("report")
+@click.argument("execution", required=False, default="last", metavar="[ID]")
+@report_options
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, /, execution: str, **given: Any) -> int:
+    """Write reports of execution ID (`last`, the default, is the newest), as `run` would have.
+
+    Without a file the Markdown report is printed.
+    """
+    reports = ReportFiles.taken(given)
+    reports.check(invocation)
+    with invocation.store(to_look=True) as store:
+        row = invocation.references(store).execution(execution)
+        if row.status == "running" and not row.ended:
+            raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
+        reports.write(invocation, store, row)
+        if not reports.files:
+            from agenteval_tui.formats.exporters.report_md import report_md
+
+            for line in report_md(store, row).splitlines():
+                invocation.out.line(line)
+    return 0

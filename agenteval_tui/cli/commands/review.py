@@ -1,0 +1,78 @@
+"""`agenteval review`: what waits for a person."""
+
+from __future__ import annotations
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import STYLES, plural
+from agenteval_tui.core.display import one_line
+
+_WHY = {"needs_review": "waits", "failure": "failed", "disagreement": "differs", "sample": "sample"}
+_SHOWN = 50
+
+
+@click.command("review")
+@click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
+@click.option("--failures", is_flag=True, help="Failures that nobody has labelled, too.")
+@click.option("--disagreements", is_flag=True, help="Results that differ from their label, too.")
+@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="N runs by chance that have no label, too.")
+@click.option("--seed", type=int, default=0, help="Another seed is another sample.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    execution: str | None,
+    failures: bool,
+    disagreements: bool,
+    sample: int | None,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """List what waits for a person: criteria that ask one, and what else is wanted.
+
+    `agenteval label` answers one; the app's review goes through them one after the other.
+    """
+    from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+
+    with invocation.store(to_look=True) as store:
+        only = invocation.references(store).execution(execution).id if execution else ""
+        items = queue(
+            store, ReviewFilter(failures, disagreements, sample or 0, seed, only, () if only else invocation.projects)
+        )
+        elsewhere = "" if items else invocation.elsewhere(store)
+    out = invocation.out
+    if as_json:
+        waiting = [
+            {
+                "run": one.run_id,
+                "suite": one.suite,
+                "test": one.test_id,
+                "outcome": one.status,
+                "criterion": one.criterion,
+                "address": one.address,
+                "why": one.why,
+                "question": one.question,
+            }
+            for one in items
+        ]
+        out.json({"version": 1, "waiting": waiting})
+        return 0
+    if not items:
+        out.line("nothing waits for a person")
+        if elsewhere:
+            out.line((elsewhere, "dim"))
+        return 0
+    for item in items[:_SHOWN]:
+        what = f"{item.test_id} / {item.criterion}" if item.criterion else item.test_id
+        out.line(
+            (f"{_WHY[item.why]:<8}", STYLES.get(item.status, "dim")),
+            f"{item.address}  {one_line(what, 60)}",
+            (f"  {one_line(item.question, 80)}" if item.question else "", "dim"),
+        )
+    if len(items) > _SHOWN:
+        out.line((f"and {plural(len(items) - _SHOWN, 'more')}".rstrip("s"), "dim"))
+    out.line((f"{plural(len(items), 'result')}: agenteval label RUN/NUMBER passed|failed|1..5, or the app", "dim"))
+    return 0

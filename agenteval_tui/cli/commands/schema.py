@@ -1,0 +1,39 @@
+"""`agenteval schema`: the JSON Schema of what is read and printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import json_text
+from agenteval_tui.core.errors import AgentevalError
+
+
+@click.command("schema")
+@click.argument("name", default="suite")
+@click.option("--list", "listed", is_flag=True, help="List the schemas.")
+@click.option("--all", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all as files there.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, name: str, listed: bool, folder: Path | None) -> int:
+    """Print the JSON Schema NAME: suite (the default), criteria, transcript, or of an output.
+
+    For an editor: write it to a file, and name that at the top of a suite: # yaml-language-server: $schema=FILE
+    """
+    from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
+
+    if listed:
+        for one, (about, _) in SCHEMAS.items():
+            invocation.out.line(f"{one:<16} ", (about, "dim"))
+        return 0
+    if folder is not None:
+        if not folder.is_dir():
+            raise AgentevalError("there is no such folder", where=str(folder), mend="make it first")
+        for one in SCHEMAS:
+            (folder / f"{one}.json").write_text(json_text(schema(one)) + "\n", "utf-8")
+        invocation.out.line(f"{len(SCHEMAS)} schemas written to {folder}")
+        return 0
+    invocation.out.json(schema(name))
+    return 0

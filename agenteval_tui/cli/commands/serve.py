@@ -1,0 +1,73 @@
+"""`agenteval serve`: the app in a browser."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.core.directories import own_command, own_environment
+from agenteval_tui.core.errors import AgentevalError
+
+PORT = 8777
+_NO_EXTRA = "pip install 'agenteval-tui[serve]'"
+
+
+@click.command("serve")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address to listen at; another: others get in."
+)
+@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: int) -> int:
+    """Serve the app (on the suites at PATHS) to a browser, until Ctrl-C. Needs the extra `serve`.
+
+    Each page that is opened is an app of its own. The address that is printed holds a secret, new with each start:
+    whoever has it controls the app with your rights, which means your files, your agents and programs. Pages of other
+    sites can't use it, and the page loads nothing from anywhere else.
+    """
+    for path in paths:
+        if not path.exists():
+            raise AgentevalError("no such file or folder", where=str(path))
+    try:
+        from agenteval_tui.cli.web_server import Serving, serve
+    except ModuleNotFoundError as missing:
+        raise AgentevalError("the app in a browser needs the extra `serve`", mend=_NO_EXTRA) from missing
+
+    def ready(address: str) -> None:
+        out = invocation.out
+        out.line("agenteval in a browser: ", (address, "bold"))
+        out.line("Whoever opens this address controls the app with your rights: files, agents, programs.")
+        if is_loopback(host):
+            out.line(("Only this machine reaches it. From another one: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim"))
+        else:
+            out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
+        out.line(("Ctrl-C ends it; executions go on by themselves.", "dim"))
+        out.flush()
+
+    serve(Serving(app_command(paths, invocation.db), host, port), ready)
+    return 0
+
+
+def app_command(paths: tuple[Path, ...], db: Path | None) -> str:
+    """The command of an app, for a shell: the paths that were given, and nothing that a shell would act on."""
+    words = own_command("agenteval_tui", *(["--db", str(db.absolute())] if db else []))
+    path = own_environment().get("PYTHONPATH", "")
+    if path != os.environ.get("PYTHONPATH", ""):
+        words = ["env", f"PYTHONPATH={path}", *words] if path else ["env", "-u", "PYTHONPATH", *words]
+    # The shell goes away: the app ends with the server.
+    return "exec " + shlex.join([*words, *(str(path.absolute()) for path in paths)])
+
+
+def is_loopback(host: str) -> bool:
+    """Does only this machine reach it?"""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,193 @@
+"""`agenteval triage`: decide once about a cause of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.param_types import Until
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import CauseGroup, Causes
+    from agenteval_tui.analysis.triage import TriageStatus
+    from agenteval_tui.history.references import References
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.history.triage import Decision
+
+_CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
+
+
+@click.command("triage")
+@click.argument("cause", required=False)
+@click.argument("decision", required=False, type=click.Choice(_CHOICES))
+@click.option("--note", default="", help="Why, in a few words.")
+@click.option("--until", "until_ms", type=Until(), help="Open again from then on: 14d, 2w, or a day (2026-12-24).")
+@click.option("--who", default="", help="Who decides; without it AGENTEVAL_WHO, else the account's name.")
+@click.option("--execution", metavar="REF", help="The execution that the cause is in (default: the last that has it).")
+@click.option("--passed", is_flag=True, help="With label: its runs were right, the criterion is not.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    cause: str | None,
+    decision: str | None,
+    note: str,
+    until_ms: int | None,
+    who: str,
+    execution: str | None,
+    passed: bool,
+    as_json: bool,
+) -> int:
+    """Decide about CAUSE, a short name that `agenteval causes` prints; without one, list what was decided.
+
+    \b
+    accept      what failed is the baseline of its tests from now on
+    fix         the criterion is wrong; says where to mend it
+    quarantine  its tests run and are shown, and do not gate (14 days, or --until)
+    label       its runs are labelled failed (with --passed: passed)
+    ignore      until something changes
+    reopen      take the decision back
+
+    A decision is open again when its date is over, when the criterion was changed, when the cause is in other tests
+    too, or when it grew by more than chance (accept and ignore). docs/triage.md says which of that counts for which.
+    """
+    if cause is None:
+        with invocation.store(to_look=True) as store:
+            return _list(invocation, store, execution, as_json)
+    if decision is None:
+        raise click.UsageError(f"say what is decided about {cause}: {', '.join(_CHOICES)}")
+    with invocation.store() as store:
+        return _decide(invocation, store, cause, decision, note, until_ms, who, execution, passed, as_json)
+
+
+def _decide(
+    invocation: Invocation,
+    store: Store,
+    cause: str,
+    decision: str,
+    note: str,
+    until_ms: int | None,
+    who: str,
+    execution: str | None,
+    passed: bool,
+    as_json: bool,
+) -> int:
+    from agenteval_tui.analysis import triage as deciding
+    from agenteval_tui.history import triage
+    from agenteval_tui.history.current_user import current_user
+
+    out = invocation.out
+    decided = triage.decisions_by_signature(store)
+    if decision == "reopen":
+        signature = triage.signature_of(list(decided), cause)
+        triage.reopen(store, signature)
+        if as_json:
+            out.json({"version": 1, "decisions": []})
+        else:
+            kept = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
+            out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
+        return 0
+    causes, group = _found(invocation.references(store), execution, cause)
+    done = deciding.decide(
+        store, group, decision, note=note, who=who or current_user(), until_ms=until_ms, passed=passed,
+        execution_id=causes.scope.execution_id,
+    )  # fmt: skip
+    if as_json:
+        out.json({"version": 1, "decisions": [{**_data(done.decision, group.title), "done": done.said}]})
+        return 0
+    out.line((f"{group.cause.id}  ", "dim"), (one_line(group.title, 200), "bold"))
+    out.line(f"{done.said}{f': {one_line(note, 200)}' if note else ''}")
+    if decision == "fix":
+        out.line((f"agenteval open {group.address()}", "dim"))
+    return 0
+
+
+def _list(invocation: Invocation, store: Store, execution: str | None, as_json: bool) -> int:
+    from agenteval_tui.analysis.triage import TriageStatus, statuses
+    from agenteval_tui.cli.cause_lines import print_standing
+    from agenteval_tui.history import triage
+
+    found = triage.decisions(store)
+    now: dict[str, TriageStatus] = statuses(store, _causes(invocation.references(store), execution)) if found else {}
+    shown = [now.get(one.signature) or TriageStatus(one, _over(one)) for one in found]
+    if as_json:
+        listed = [_data(one.decision, _title(one.decision.signature), one.open_again) for one in shown]
+        invocation.out.json({"version": 1, "decisions": listed})
+        return 0
+    if not shown:
+        invocation.out.line("nothing was decided yet: `agenteval causes` lists the causes of failures")
+    for one in shown:
+        gone = "" if one.decision.signature in now else "  not in the newest execution"
+        title = one_line(_title(one.decision.signature), 200)
+        invocation.out.line((f"{one.decision.id}  ", "dim"), (title, "bold"), (gone, "dim"))
+        print_standing(invocation.out, one)
+    return 0
+
+
+def _over(decision: Decision) -> str:
+    from agenteval_tui.core.ids import now_ms
+
+    return "its date is over" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
+
+
+def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
+    """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
+    newest runs of each test, else all runs."""
+    from agenteval_tui.analysis.causes import filter_scope, group_failures, newest_scope
+    from agenteval_tui.history import triage
+    from agenteval_tui.history.records import RunFilter
+
+    store = references.store
+    looked: list[Callable[[], Causes]] = [lambda: _causes(references, execution)]
+    if execution is None:
+        looked.append(lambda: group_failures(store, newest_scope(store, projects=references.projects)))
+        looked.append(lambda: group_failures(store, filter_scope(store, RunFilter())))
+    for place, look in enumerate(looked, 1):
+        causes = look()
+        try:
+            signature = triage.signature_of([one.cause.signature for one in causes.groups], cause)
+        except AmbiguousError:
+            raise  # several of that beginning: no reason to go on
+        except AgentevalError:
+            # One that is gone from the last execution is somewhere.
+            if place == len(looked):
+                raise
+            continue
+        return causes, next(one for one in causes.groups if one.cause.signature == signature)
+    raise AssertionError("the last look raises")
+
+
+def _causes(references: References, execution: str | None) -> Causes:
+    """Of the execution that is named (None: the newest; without one nothing)."""
+    from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, group_failures
+
+    try:
+        row = references.execution(execution or "")
+    except AgentevalError:
+        if execution is not None:
+            raise
+        return Causes(Scope(()))
+    return group_failures(references.store, execution_scope(references.store, row.id))
+
+
+def _title(signature: str) -> str:
+    from agenteval_tui.grading.causes import cause_from
+
+    try:
+        return cause_from(signature).title
+    except ValueError:
+        return signature
+
+
+def _data(decision: Decision, title: str, open_again: str = "") -> dict[str, Any]:
+    from agenteval_tui.formats.exporters.cause_json import cause_data, decision_data
+    from agenteval_tui.grading.causes import cause_from
+
+    return {**cause_data(cause_from(decision.signature)), "title": title, **decision_data(decision, open_again)}

@@ -1,0 +1,81 @@
+"""`agenteval trust`: which folders may run programs on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import plural
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.trust import Trust
+
+
+@click.command("trust")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option("--list", "listed", is_flag=True, help="List the folders that were trusted (also without any option).")
+@click.option("--forget", metavar="PATH", type=click.Path(path_type=Path), help="Trust this folder no longer.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, path: Path | None, listed: bool, forget: Path | None, as_json: bool) -> int:
+    """Trust the folder PATH with what is in it now: its programs, tools and Python functions may run.
+
+    Nothing of a suite's folder runs before. Every file counts, and so does every file that a command names elsewhere.
+    When one is changed, added or removed, the folder must be trusted again, and it is said which. `agenteval run
+    --trust` allows it once, for that run.
+    """
+    from agenteval_tui.runs.trust_check import files_of
+    from agenteval_tui.suites.trust import Trust
+
+    if sum((path is not None, listed, forget is not None)) > 1:
+        raise AgentevalError("give a folder, --list or --forget, one of them")
+    trust = Trust.load()
+    if path is not None:
+        folder = _folder(path)
+        made = trust.trust(folder, files_of(folder))
+        invocation.out.line(
+            ("trusted ", "good"), one_line(str(folder)), (f"  {plural(len(made.files), 'file')}", "dim")
+        )
+        return 0
+    if forget is not None:
+        if not trust.distrust(forget):
+            raise AgentevalError("this folder was not trusted", where=str(forget), mend="agenteval trust --list")
+        invocation.out.line("forgotten: ", one_line(str(forget)))
+        return 0
+    _list(invocation, trust, as_json)
+    return 0
+
+
+def _folder(path: Path) -> Path:
+    if not path.exists():
+        raise AgentevalError("there is no such folder", where=str(path), mend="check the path")
+    return path if path.is_dir() else path.resolve().parent
+
+
+def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
+    if trust.problem:
+        raise AgentevalError(trust.problem, mend="remove the file, and trust again what you know")
+    if as_json:
+        invocation.out.json({"version": 1, "folders": [_data(trust, one) for one in trust.listed()]})
+        return
+    for one in trust.listed():
+        why_not = trust.why_not(Path(one.folder))
+        invocation.out.line(
+            one_line(one.folder),
+            (f"  {one.when[:10]}, {plural(len(one.files), 'file')}", "dim"),
+            ("" if why_not else "  as it was", "good"),
+            (f"  {one_line(why_not)}" if why_not else "", "warn"),
+        )
+    if not trust.listed():
+        invocation.out.line("no folder is trusted: what suites name is not run")
+
+
+def _data(trust: Trust, one: Any) -> dict[str, Any]:
+    why_not = trust.why_not(Path(one.folder))
+    return {"folder": one.folder, "since": one.when, "files": len(one.files), "trusted": not why_not, "reason": why_not}

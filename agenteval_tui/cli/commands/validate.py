@@ -1,0 +1,98 @@
+"""`agenteval validate`: all that is wrong in suites, with places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.load import LoadedSuite
+
+_STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--json", "as_json", is_flag=True, help="Print the problems as one JSON list.")
+@click.option(
+    "--facts/--no-facts",
+    default=True,
+    show_default=True,
+    help="Also compare criteria with what was recorded of the agent, where there is a history.",
+)
+@common_options
+@pass_invocation
+def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, facts: bool) -> int:
+    """Check the suites at PATH (files or folders; `-`: a suite on standard input) without running them. Without PATH
+    those of the current folder.
+
+    All problems come at once, each with file, line and column as the file is on disk, also inside config_uxon.
+    Exit code 2 if any is an error. What the recordings say (tools, arguments and texts that were never seen) are
+    warnings and infos.
+    """
+    from agenteval_tui.cli.suites_given import suites_given
+
+    loaded, problems = suites_given(invocation, paths)
+    if facts:
+        problems = _with_facts(invocation, loaded, problems)
+    errors = sum(problem.severity == "error" for problem in problems)
+    if as_json:
+        invocation.out.json([problem.as_json() for problem in problems])
+        return WRONG_USE if errors else 0
+    for problem in problems:
+        print_problem(invocation.out, problem)
+    tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
+    criteria = sum(len(test.criteria) for one in loaded if one.suite is not None for test in one.suite.tests)
+    if not loaded and not problems:
+        invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
+        return WRONG_USE
+    checked = f"{criteria:,} criteri{'on' if criteria == 1 else 'a'}"
+    found = f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')}, {checked}"
+    warnings = sum(problem.severity == "warning" for problem in problems)
+    said = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}" if problems else "no problems"
+    if infos := len(problems) - errors - warnings:
+        said += f", {plural(infos, 'info')}"
+    invocation.out.line(f"{found}: {said}")
+    return WRONG_USE if errors else 0
+
+
+def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: list[Problem]) -> list[Problem]:
+    """The problems, and what does not fit the recordings, in the order of the files. No history: as they are."""
+    path = directories.history_file(invocation.db)
+    if not path.is_file() or not any(one.suite is not None for one in loaded):
+        return problems
+    from agenteval_tui.analysis.lint import user_agents
+    from agenteval_tui.analysis.lint_tool_names import facts_problems
+    from agenteval_tui.history.store import Store
+
+    found: list[Problem] = []
+    try:
+        # Read only: a check changes nothing, and is not kept waiting by a file that must be mended first.
+        with Store.open(path, read_only=True) as store:
+            agents = user_agents()
+            for one in loaded:
+                found += facts_problems(one, store, agents)
+    except AgentevalError as error:
+        invocation.err.line(("note: ", "warn"), f"not compared with the recordings: {error}")
+    order = {file: number for number, file in enumerate(dict.fromkeys(one.file for one in problems))}
+    for one in loaded:
+        order.setdefault(str(one.path), len(order))
+    return sorted([*problems, *found], key=lambda one: (order.get(one.file, len(order)), one.line, one.column))
+
+
+def print_problem(out: Output, problem: Problem) -> None:
+    """One line: place, severity, what is wrong, how to mend it."""
+    remedy = f" ({problem.fix})" if problem.fix else ""
+    out.line(
+        f"{problem.file}:{problem.line}:{problem.column}: ",
+        (problem.severity, _STYLES[problem.severity]),
+        f": {' '.join(problem.message.split())}",
+        (remedy, "dim"),
+    )

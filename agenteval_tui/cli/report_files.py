@@ -1,0 +1,206 @@
+"""The files that a run writes: which were asked for, whether they may be written, and writing them.
+
+A report is asked for before anything runs, so whatever could keep it from being written is said then. A file that is
+there already is overwritten only when that can't cost anybody anything: see `Reports.check`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agenteval_tui.cli.output import json_text
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.history.records import ExecutionRow
+    from agenteval_tui.history.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+STDOUT = "-"
+KINDS = ("json", "junit", "csv", "md", "html")
+_HEAD = 2_000  # bytes of a file that say whose it is
+
+
+def report_options(function: F) -> F:
+    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, in `Reports.of`."""
+    options = (
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."
+        ),
+        click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
+        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with a line a run."),
+        click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
+        click.option("--html", "html_file", metavar="FILE", help="Write the same as one HTML file that loads nothing."),
+        click.option("--force", is_flag=True, help="Overwrite files of reports, whatever they hold."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFiles:
+    """The reports that were asked for: (kind, file); `force`: files are overwritten without a question."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    force: bool = False
+
+    @classmethod
+    def taken(cls, options: dict[str, Any]) -> ReportFiles:
+        """Those among a command's options, which are taken out of them."""
+        files = tuple((kind, name) for kind in KINDS if (name := options.pop(f"{kind}_file")) is not None)
+        return cls(files, bool(options.pop("force")))
+
+    @property
+    def on_stdout(self) -> bool:
+        """Whether stdout gets one JSON document and nothing else."""
+        return ("json", STDOUT) in self.files
+
+    def check(self, invocation: Invocation) -> None:
+        """Raise `AgentevalError` now when a file can't be written later: a run may have cost money by then.
+
+        A file that exists is asked about on a terminal. Where nobody can be asked it may be overwritten when it is
+        empty, or an earlier report of the same kind (a job that runs again), or with `--force`.
+        """
+        seen: dict[Path, str] = {}
+        for kind, name in self.files:
+            if name == STDOUT:
+                if kind != "json":
+                    raise AgentevalError("only --json can go to stdout", mend=f"name a file for --{kind}")
+                continue
+            path = Path(name)
+            if path.is_dir():
+                raise AgentevalError("this is a folder, not a file for a report", where=name)
+            folder = path.resolve().parent
+            if not folder.is_dir():
+                raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
+            if not os.access(path if _is_special(path) else folder, os.W_OK):
+                raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
+            if (other := seen.setdefault(path.resolve(), kind)) and other != kind:
+                raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
+            self._may_overwrite(invocation, kind, path)
+
+    def _may_overwrite(self, invocation: Invocation, kind: str, path: Path) -> None:
+        if self.force or not path.exists() or _is_special(path):
+            return
+        from agenteval_tui.cli.prompts import can_ask, yes
+
+        if can_ask(invocation):
+            if not yes(invocation, f"{path} exists. Overwrite it?"):
+                raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
+        elif not _is_ours(kind, path):
+            raise AgentevalError(
+                f"this file exists and is no earlier --{kind} report",
+                where=str(path),
+                mend="name another file, or give --force",
+            )
+
+    def write(self, invocation: Invocation, store: Store, execution: ExecutionRow) -> None:
+        """Write them all. Raises `AgentevalError` for the first that can't be, after the others were written."""
+        failed: AgentevalError | None = None
+        for kind, name in self.files:
+            if name == STDOUT:
+                from agenteval_tui.formats.exporters.results_json import execution_document
+
+                invocation.out.json(execution_document(store, execution))
+                continue
+            try:
+                _write(name, _text(kind, store, execution))
+            except OSError as error:
+                failed = failed or AgentevalError(f"the report can't be written: {error.strerror}", where=name)
+        if failed is not None:
+            raise failed
+
+
+def _text(kind: str, store: Store, execution: ExecutionRow) -> str:
+    if kind == "json":
+        from agenteval_tui.formats.exporters.results_json import execution_document
+
+        return json_text(execution_document(store, execution)) + "\n"
+    if kind == "junit":
+        from agenteval_tui.formats.exporters.junit import junit_xml
+
+        return junit_xml(store, execution)
+    if kind == "csv":
+        from agenteval_tui.formats.exporters.results_csv import results_csv
+
+        return results_csv(store, execution)
+    if kind == "md":
+        from agenteval_tui.formats.exporters.report_md import report_md
+
+        return report_md(store, execution)
+    from agenteval_tui.formats.exporters.report_html import report_html
+
+    return report_html(store, execution)
+
+
+def _is_ours(kind: str, path: Path) -> bool:
+    """Whether a file is empty or begins like a report of this kind that was written here before."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return not head.strip() or all(mark in head for mark in _marks(kind))
+
+
+def _marks(kind: str) -> Iterator[str]:
+    if kind == "json":
+        yield from ('"version":', '"execution":', '"suite":')
+    elif kind == "csv":
+        from agenteval_tui.formats.exporters.results_csv import COLUMNS
+
+        yield ",".join(COLUMNS[:6])
+    elif kind == "junit":
+        from agenteval_tui.formats.exporters import junit
+
+        yield junit.MARK
+    elif kind == "md":
+        from agenteval_tui.formats.exporters import report_md
+
+        yield report_md.MARK
+    else:
+        from agenteval_tui.formats.exporters import report_html
+
+        yield report_html.MARK
+
+
+def _is_special(path: Path) -> bool:
+    """A device or a pipe (`/dev/stderr`, `>(gzip)`): written into, never replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _write(name: str, text: str) -> None:
+    """Whole or not at all: a report that is read while it is written would be half of one. Raises OSError."""
+    data = text.encode("utf-8", "backslashreplace")
+    path = Path(name)
+    if _is_special(path):
+        sys.stdout.flush()
+        with path.open("ab", buffering=0) as file:
+            file.write(data)
+        return
+    path = path.resolve()  # a link stays one
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

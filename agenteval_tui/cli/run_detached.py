@@ -1,0 +1,107 @@
+"""An execution in a process of its own, which this command watches: it outlives the terminal."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.run_finish import RunReport, finish
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.events import Event
+    from agenteval_tui.runs.live_registry import ExecutionRequest, Live
+
+
+def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> Live:
+    """Start it. Raises the `AgentevalError` that its process met.
+
+    Ctrl-C meanwhile must not leave behind what nobody wants: it is let start, cancelled, and then KeyboardInterrupt
+    is raised.
+    """
+    from agenteval_tui.runs import client
+
+    if not quiet:
+        invocation.out.status("starting …")
+    with _held_back() as pressed:
+        try:
+            live = client.start(request)
+        finally:
+            invocation.out.status("")
+    if pressed:
+        from agenteval_tui.cli.attach_client import cancel
+
+        cancel(live)
+        raise KeyboardInterrupt
+    return live
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """While this lasts, Ctrl-C is only noted in the list."""
+    pressed: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    except ValueError:  # not the main thread: whoever called us has the signals
+        yield pressed
+        return
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def print_detached(out: Output, live: Live, runs: int | None = None) -> None:
+    """Where it is now, and how to get back to it."""
+    short = live.execution
+    many = f", {plural(runs, 'run')}" if runs is not None else ""
+    out.line(
+        ("started ", "good"), one_line(live.title), many, " in the background: execution ", (live.execution, "bold")
+    )
+    out.line((f"  agenteval attach {short}   watch it", "dim"))
+    out.line((f"  agenteval cancel {short}   end it", "dim"))
+    out.line(("  agenteval ps" + " " * (len(short) + 9) + "list what is running", "dim"))
+
+
+def watch_to_end(
+    invocation: Invocation,
+    store: Store,
+    live: Live,
+    *,
+    quiet: bool = False,
+    leaves: bool = False,
+    also: Callable[[Event], None] | None = None,
+) -> RunReport | None:
+    """Show it until it has ended; None when it was left before that (it goes on).
+
+    Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
+    """
+    from agenteval_tui.cli.attach_client import AttachResult, watch
+    from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+
+    out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
+    progress = RunProgress(out, ProgressState.of(store))
+
+    def take(event: Event) -> None:
+        if also is not None:
+            also(event)
+        progress.apply(event)
+
+    try:
+        watched = watch(live, take, leaves=leaves, streams=also is not None)
+    except AgentevalError:
+        # It has ended in the moment between its start and our coming; the history knows how.
+        if store.execution(live.execution).finished_ms is None:
+            raise
+        watched = AttachResult(None)
+    if watched.left:
+        out.status("")
+        return None
+    progress.view.lose()
+    return finish(out, store, live.execution, progress, interrupted=watched.stops > 0)

@@ -1,0 +1,210 @@
+"""What comes when an execution has ended: the summary, the reports, what a builder wants to know, the exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
+from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.run_summary import counts_of, print_summary
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.regression_gate import BaselineResult
+    from agenteval_tui.cli.gate_options import BaselineOptions
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.cli.report_files import ReportFiles
+    from agenteval_tui.cli.run_progress import RunProgress
+    from agenteval_tui.history.records import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+
+TestLines = Mapping[tuple[str, str], tuple[str, int]]
+"""(suite's key, test's id) -> file and line where the test stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """An execution that has ended: its row, how many runs ended how, the mean pass rate; `interrupted`: from here.
+
+    Counts and rate are of the runs that gate: what is in quarantine is left out. `all_left_out`: no run gates.
+    """
+
+    execution: ExecutionRow
+    counts: dict[str, int]
+    pass_rate: float | None
+    interrupted: bool
+    all_left_out: bool = False
+    against: BaselineResult | None = None
+    """The comparison with the baseline; None: there is none."""
+    broke: str = ""
+    """Why it broke off, as it said itself, where the history could not take that (a full disk)."""
+
+    def code(self, gate: float | None = None, *, gated: bool = False) -> int:
+        """The exit code. `gated`: other gates decide what failed.
+
+        Raises `AgentevalError` when the execution broke off, or its process died.
+        """
+        row = self.execution
+        if self.interrupted:
+            return INTERRUPTED
+        if row.status == "failed" or self.broke:
+            why = self.broke or row.message or "no reason was given"
+            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=_resume(row))
+        if row.status in ("interrupted", "running"):
+            raise InfrastructureError(
+                f"the execution stopped unexpectedly: its process died; {_kept(row)}", mend=_resume(row)
+            )
+        # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
+        if gated and gate is None:
+            gate = 0.0
+        return exit_code(self.counts, self.pass_rate, None if self.all_left_out else gate, status=row.status)
+
+
+def _resume(row: ExecutionRow) -> str:
+    return f"agenteval resume {row.id[:10]} runs what is missing"
+
+
+def _kept(row: ExecutionRow) -> str:
+    """How much of it is in the history."""
+    ended = sum(counts_of(row).values()) - row.cancelled
+    return f"{ended:,} of {plural(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
+
+
+def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:
+    """Print the last lines of an execution that has ended, and say how it did."""
+    from agenteval_tui.analysis.summary import execution_stats
+    from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
+
+    progress.close()
+    try:
+        row = store.execution(execution)
+    except AgentevalError as error:
+        ended = progress.view.ended
+        how = ended.status if ended is not None else "its process died"
+        raise AgentevalError(
+            f"the execution has ended ({how}), and how its runs did is in another history file",
+            where=f"execution {execution}",
+            mend="name that file with --db",
+        ) from error
+    said = progress.view.ended
+    # The history may have been too full to take the end in, too.
+    broke = said.message if said is not None and said.status == "failed" and row.status != "failed" else ""
+    runs = store.runs_of_execution(row.id)
+    overall = execution_stats(runs)["overall"]
+    print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
+    gate = gating_of(store, runs)
+    if gate is not None:
+        print_left_out(out, gate.left_out)
+    against = _against(out, store, row)
+    if gate is None:
+        return RunReport(row, counts_of(row), overall["pass_rate"], interrupted, against=against, broke=broke)
+    return RunReport(row, gate.counts, gate.pass_rate, interrupted, not gate.runs, against, broke)
+
+
+def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:
+    """Compare it with the baseline by itself, and say what regressed."""
+    from agenteval_tui.analysis.regression_gate import compare_to_baseline
+    from agenteval_tui.cli.baseline_lines import print_against
+
+    found = compare_to_baseline(store, row)
+    if found is not None:
+        print_against(out, found)
+    return found
+
+
+def report(
+    invocation: Invocation,
+    store: Store,
+    done: RunReport,
+    reports: ReportFiles,
+    gate: float | None,
+    baseline: BaselineOptions | None = None,
+) -> int:
+    """Write the reports, tell GitHub if it is there, and measure it against the gates; gives the exit code.
+
+    The baseline is set last: whatever is written before is against the one that was.
+    """
+    from agenteval_tui.analysis.regression_gate import with_cached_comparison
+
+    with with_cached_comparison(done.execution.id, done.against):
+        reports.write(invocation, store, done.execution)
+        if os.environ.get("GITHUB_ACTIONS"):
+            write_github_annotations(invocation, store, done.execution, done.against)
+    if baseline is None or not baseline.first:
+        return done.code(gate)
+    # stdout may be one JSON document.
+    return measured(invocation.err if reports.on_stdout else invocation.out, store, done, gate, baseline)
+
+
+def measured(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:
+    """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
+    from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
+
+    if baseline.whole:
+        print_whole(out, store, done.against)
+    code = done.code(gate, gated=baseline.gated)
+    if baseline.gated and code != INTERRUPTED and not print_gates(out, done.against, baseline.gates):
+        code = FAILED
+    if baseline.set_it:
+        set_it(out, store, done.execution, success=code == 0)
+    return code
+
+
+def write_github_annotations(
+    invocation: Invocation, store: Store, execution: ExecutionRow, against: BaselineResult | None = None
+) -> None:
+    """Annotations at the tests that did not pass, and the report on the job's page.
+
+    They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
+    is said, and fails nothing.
+    """
+    from agenteval_tui.analysis.comparison_text import fraction
+    from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
+    from agenteval_tui.formats.exporters.quarantine_section import not_gating
+
+    lines = lines_of_tests(execution.suite_keys)
+    regressed = {
+        (one.suite_key, one.test): f"{fraction(one.was)}, now {fraction(one.now)}"
+        for one in (against.regressed if against is not None else ())
+    }
+
+    def place_of(run: RunRow) -> tuple[str, int] | None:
+        found = lines.get((run.suite_key, run.test_id))
+        return (_in_workspace(found[0]), found[1]) if found is not None else None
+
+    runs = store.runs_of_execution(execution.id)
+    for line in annotation_lines(runs, place_of, regressed, not_gating(store, runs)):
+        invocation.err.workflow_command(line)
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if page:
+        try:
+            with Path(page).open("a", encoding="utf-8", errors="replace") as file:
+                file.write(summary_md(store, execution) + "\n")
+        except (OSError, AgentevalError) as error:
+            invocation.err.line(("note: ", "warn"), f"the job's summary can't be written: {error}")
+
+
+def _in_workspace(file: str) -> str:
+    """A file as GitHub names it: from the top of the checkout, if it is in there."""
+    path = Path(file).resolve()
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
+    """Where the tests of these suites stand in their files, as these are now; nothing of files that can't be read."""
+    from agenteval_tui.suites.load import load_suite
+
+    found = {}
+    for key in suite_keys:
+        try:
+            one = load_suite(Path(key))
+        except AgentevalError:
+            continue
+        for test in one.suite.tests if one.suite is not None else ():
+            found[key, test.id] = (str(one.path), one.line_of(test.id))
+    return found

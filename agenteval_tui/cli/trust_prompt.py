@@ -1,0 +1,94 @@
+"""Asking whether programs of a suite's folder may run, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.permission import Need, NotTrustedError, Permission
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.runs.plan.model import Plan
+
+_LISTED = 12  # programs of one folder
+
+
+def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
+    """The plan with its permission, which somebody at the terminal may give.
+
+    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """
+    from agenteval_tui.agents.permission import NotTrustedError
+    from agenteval_tui.runs.trust_check import check_trust
+
+    try:
+        return replace(plan, permission=check_trust(plan))
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        plan = replace(plan, trust=True)
+        return replace(plan, permission=check_trust(plan))
+
+
+def permitted_text(plan: Plan) -> Plan:
+    """The plan of a suite on standard input, with its permission: no folder's trust speaks for what stands in no
+    folder, and nobody can be asked. Raises `NotTrustedError`."""
+    from agenteval_tui.agents.permission import NotTrustedError
+    from agenteval_tui.runs.trust_check import check_trust
+
+    try:
+        return replace(plan, permission=check_trust(plan, foreign=True))
+    except NotTrustedError as refused:
+        raise NotTrustedError(refused.needs, "a suite on standard input is in no folder that you trust") from None
+
+
+def allowed(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
+    """What `check(False)` gives, or `check(True)` where somebody at the terminal says so.
+
+    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """
+    from agenteval_tui.agents.permission import NotTrustedError
+
+    try:
+        return check(False)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        return check(True)
+
+
+def trust_answer(invocation: Invocation, refused: NotTrustedError) -> bool:
+    """Whether somebody at the terminal says that it may run; False where there is nobody to ask."""
+    from agenteval_tui.cli.prompts import can_ask
+
+    return can_ask(invocation) and _ask(invocation, refused.needs)
+
+
+def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
+    """Whether they may run; folders that are trusted from now on are remembered."""
+    from agenteval_tui.cli.prompts import choose
+    from agenteval_tui.suites.trust import Trust
+
+    err = invocation.err
+    trust = Trust.load()
+    for need in needs:
+        err.line(("This needs your trust, from ", "warn"), (str(need.folder), "bold"))
+        reason = trust.why_not(need.folder, need.files)
+        err.line((f"({one_line(reason)})", "dim"))
+        for what in need.what[:_LISTED]:
+            err.line("  ", one_line(what, 300))
+        if len(need.what) > _LISTED:
+            err.line(f"  and {len(need.what) - _LISTED} more")
+    many = "these folders" if len(needs) > 1 else "this folder"
+    answer = choose(
+        invocation,
+        f"Allow it once, trust {many} from now on (until a file in it changes), or no?",
+        ("once", "trust", "No"),
+    )
+    if answer == "trust":
+        for need in needs:
+            trust.trust(need.folder, need.files)
+    return answer in ("once", "trust")

@@ -1,0 +1,1 @@
+"""What everything may use: errors, ids, numbers, safe text, redaction, paths, time spans."""

@@ -1,0 +1,151 @@
+"""The one door through which foreign text reaches a screen or a terminal.
+
+Whatever an agent, a file or a server sent is data. What could move a cursor, write a clipboard, turn a line
+around or hide itself is replaced by something visible. Nothing else in the program may print foreign text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+_INVISIBLE = "·"  # stands for a zero-width or formatting character
+_BIDI = "↔"  # stands for a character that turns the direction of text
+_BROKEN = "\ufffd"  # stands for what is no character at all
+
+_BIDI_CONTROLS = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_DROPPED = {0xFE0E, 0xFE0F}  # variation selectors: terminals disagree about their width
+_MAX_MARKS = 4  # kept on one character: some scripts write a vowel sign, a tone and a point on one letter
+_MAX_STACKED = 2  # and of those that pile up above or below it
+
+
+@cache
+def _suspect() -> re.Pattern[str]:
+    """Finds everything that could need attention: what is hidden, and marks; beyond the first plane also letters of
+    rare scripts, since many ranges there make every other character slow."""
+    # Imported and compiled when it is needed: it takes as long as the rest of this module, and plain text never asks.
+    from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_BEYOND, MARKS
+
+    return re.compile(f"[{HIDDEN}{MARKS}{HIDDEN_BEYOND}\U00010000-\U0001f1ff]")
+
+
+@cache
+def _hidden() -> re.Pattern[str]:
+    from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEYOND
+
+    return re.compile(f"[{HIDDEN}{HIDDEN_ASTRAL}{HIDDEN_BEYOND}]")
+
+
+@cache
+def _marks() -> re.Pattern[str]:
+    from agenteval_tui.core.unicode_classes import MARKS, MARKS_ASTRAL
+
+    return re.compile(f"[{MARKS}{MARKS_ASTRAL}]")
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(char: str) -> bool:
+    return _marks().match(char) is not None and _hidden().match(char) is None
+
+
+@lru_cache(maxsize=4096)
+def stand_in(char: str) -> str:
+    """What `char` looks like on a screen: itself, or a visible stand-in of one cell, or nothing.
+
+    Decided by Unicode property: controls, formats, surrogates, unassigned code points, non-characters, the planes of
+    private use, what is ignorable by default (joiners, fillers, tags, variation selectors) and spaces of odd widths.
+    """
+    code = ord(char)
+    if code in (0x0A, 0x09) or _hidden().match(char) is None:
+        return char
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    if code < 0xA0:
+        return _BROKEN
+    if code in _BIDI_CONTROLS:
+        return _BIDI
+    if code in _DROPPED:
+        return ""
+    category = unicodedata.category(char)
+    if category == "Zs":
+        return " "
+    if category in ("Zl", "Zp"):
+        return "⏎"
+    if code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
+        return _BROKEN
+    # Unassigned, and yet to be ignored when it is assigned.
+    ignorable = code == 0x2065 or 0xFFF0 <= code <= 0xFFF8 or 0xE0000 <= code <= 0xE0FFF
+    return _BROKEN if category in ("Cs", "Cc", "Cn", "Co") and not ignorable else _INVISIBLE
+
+
+def displayable(text: str) -> str:
+    """`text` as it may be shown: controls as pictures, direction and zero-width characters visible.
+
+    Newlines and tabs stay; carriage returns before a newline go. A character keeps at most a few marks, and marks that
+    follow nothing stand on a dot. The result never holds a character that a terminal acts on, except newline and tab,
+    and none of zero width but marks. The length may differ: `displayable_map` tells which character is which.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if text.isascii() and text.isprintable():
+        return text
+    if _suspect().search(text) is None:
+        return text
+    return "".join([shown for _, shown in _pieces(text)])
+
+
+def displayable_map(text: str) -> tuple[str, list[int] | None]:
+    """`displayable(text)` and, for each offset 0..len(text), the offset in the result; None when they are equal."""
+    shown = displayable(text)
+    if shown == text:
+        return shown, None
+    offsets: list[int] = []
+    position = 0
+    for given, piece in _pieces(text):
+        offsets.extend(range(position, position + len(given)) if given == piece else [position] * len(given))
+        position += len(piece)
+    offsets.append(position)
+    return shown, offsets
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """The text in pieces, each with what is shown for it: runs that stay as they are, and single characters."""
+    marks = stacked = 0
+    before = ""
+    last = 0
+    for match in _suspect().finditer(text):
+        place, char = match.start(), match.group()
+        if place > last:
+            yield text[last:place], text[last:place]
+            before, marks, stacked = text[place - 1], 0, 0
+        last = place + 1
+        if char == "\r" and text[last : last + 1] == "\n":
+            yield char, ""
+        elif not _is_mark(char):
+            shown = stand_in(char)
+            if shown:  # what is left out parts no marks
+                before, marks, stacked = shown, 0, 0
+            yield char, shown
+        else:
+            marks += 1
+            stacked += unicodedata.combining(char) != 0 or unicodedata.category(char) == "Me"
+            keep = marks <= _MAX_MARKS and stacked <= _MAX_STACKED
+            # On nothing, or at a line's beginning, it would change what stands there on the screen.
+            alone = marks == 1 and (not before or before.isspace())
+            yield char, "" if not keep else f"{_INVISIBLE}{char}" if alone else char
+    if last < len(text):
+        yield text[last:], text[last:]
+
+
+def one_line(text: str, width: int | None = None) -> str:
+    """`text` displayable, on one line: runs of white space become one space; cut to `width` characters with `…`."""
+    if width is not None and len(text) > 4 * width + 64:
+        text = text[: 4 * width + 64] + "…"
+    line = " ".join(displayable(text).split())
+    if width is not None and len(line) > width:
+        line = line[: max(width - 1, 0)] + "…"
+    return line

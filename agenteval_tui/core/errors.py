@@ -1,0 +1,152 @@
+"""How a problem is said: what is wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from typing import Any, Literal
+
+from agenteval_tui.core.quick_dataclass import dataclass
+
+Severity = Literal["error", "warning", "info"]
+
+WRONG_USE = 2
+INFRASTRUCTURE = 3
+
+
+class AgentevalError(Exception):
+    """Anything that a person should read as one sentence, not as a traceback.
+
+    `what` says what is wrong, `where` the place (a file with line, a server, an id), `mend` what to do about it: a
+    few words, or a list, a line each. `exit_code` is what the command line ends with.
+    """
+
+    exit_code = WRONG_USE
+
+    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.mend = mend
+
+    @property
+    def remedies(self) -> list[str]:
+        """The lines of a remedy that is a list; empty for one of a few words, which the sentence holds."""
+        return self.mend.splitlines() if "\n" in self.mend else []
+
+    @property
+    def sentence(self) -> str:
+        """Where, what, and a remedy of a few words."""
+        place = f"{self.where}: " if self.where else ""
+        remedy = f" ({self.mend})" if self.mend and not self.remedies else ""
+        return f"{place}{self.what}{remedy}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *self.remedies])
+
+
+class AmbiguousError(AgentevalError):
+    """What was named fits several things."""
+
+
+class InfrastructureError(AgentevalError):
+    """An agent, a server or the machine did not do its part: exit code 3."""
+
+    exit_code = INFRASTRUCTURE
+
+
+def program_error(error: BaseException | None, log: object) -> str:
+    """What is said of an error in the program: its kind, and the file with its traceback (None: none was written)."""
+    kind = f" ({' '.join(f'{type(error).__name__}: {error}'.rstrip(': ').split())[:300]})" if error is not None else ""
+    kept = (
+        f"The traceback is in {log}, and shown with --debug; please report it"
+        if log is not None
+        else "run with --debug for the traceback"
+    )
+    return f"an error in the program{kind}. {kept}"
+
+
+def path_error(error: BaseException) -> AgentevalError | None:
+    """What the system says of a path that somebody gave (its name is too long, say); None for any other error."""
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
+        error = error.__context__  # how `Path.resolve` says that links lead in a circle
+    if not isinstance(error, OSError) or not isinstance(error.filename, str) or error.errno is None:
+        return None
+    mend = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
+    where = error.filename if len(error.filename) <= _LONGEST_PATH else f"{error.filename[:_LONGEST_PATH]}…"
+    kind = AgentevalError if error.errno in _OF_THE_NAME else InfrastructureError
+    return kind(f"this path can't be used: {error.strerror}", where=where, mend=mend)
+
+
+_LONGEST_PATH = 120  # characters of a path that are shown
+_OF_THE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace the characters `start`..`end` (0-based, end exclusive) of a text by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A remedy that the program can apply itself: a title in words, and the edits, in order, not overlapping."""
+
+    title: str
+    edits: tuple[TextEdit, ...]
+
+    def apply(self, text: str) -> str:
+        """`text` with the edits made."""
+        for edit in sorted(self.edits, key=lambda e: e.start, reverse=True):
+            text = text[: edit.start] + edit.text + text[edit.end :]
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at a place in a file. Lines and columns are 1-based; the end is exclusive.
+
+    Columns count characters of the file as it is on disk. `fix` is a remedy in words ("write [\"x\"]").
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    severity: Severity
+    code: str
+    message: str
+    fix: str | None = None
+
+    def __str__(self) -> str:
+        remedy = f" ({self.fix})" if self.fix else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{remedy}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape that `agenteval validate --json` prints."""
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "severity": self.severity,
+            "code": self.code,
+            "message": self.message,
+            "fix": self.fix,
+        }
+
+    def in_file(self, file: str) -> Problem:
+        """The same problem, said of another name of the file."""
+        return replace(self, file=file)
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """1-based line and column (characters) of `offset` in `text`; an offset behind the end counts as the end."""
+    offset = min(max(offset, 0), len(text))
+    line_start = text.rfind("\n", 0, offset) + 1
+    return text.count("\n", 0, offset) + 1, offset - line_start + 1

@@ -1,0 +1,73 @@
+"""Ids that sort by time, and hashes that say whether two things are the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from agenteval_tui.core.quick_json import encoder
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = tuple(one + other for one in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
+_SHIFTS = tuple(range(120, -1, -10))
+_canonical = encoder(ensure_ascii=False, sort_keys=True)
+_lock = threading.Lock()
+_last = 0
+
+
+def new_id() -> str:
+    """A ULID: 26 characters, 48 bits of milliseconds and 80 random ones; sorts by time of making.
+
+    Ids made by one process are strictly increasing, also within a millisecond and when the clock steps back.
+    """
+    global _last
+    with _lock:
+        value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
+        if value <= _last:
+            value = _last + 1
+        _last = value
+    return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text. NaN is written as Python does."""
+    return _canonical(value)
+
+
+def content_hash(value: Any) -> str:
+    """The first 128 bits of SHA-256 over `canonical_json(value)`, as 32 hexadecimal digits."""
+    data = canonical_json(value).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def criterion_names(names: Iterable[str]) -> tuple[str, ...]:
+    """What tells the criteria of one test apart: the name of each, made unique.
+
+    A criterion without a name is called by its position (`criterion 3`). Where two have one name, position decides:
+    the first keeps the name, the others are `NAME (2)`, `NAME (3)`. Unique names come back as they are, so names that
+    were made unique stay the same when this is called again.
+    """
+    given = [name if name.strip() else f"criterion {number}" for number, name in enumerate(names, 1)]
+    if len(set(given)) == len(given):
+        return tuple(given)
+    taken, seen = set(given), dict[str, int]()
+    made: list[str] = []
+    for name in given:
+        seen[name] = seen.get(name, 0) + 1
+        unique = name
+        if seen[name] > 1:
+            unique = f"{name} ({seen[name]})"
+            while unique in taken:
+                unique += "'"
+            taken.add(unique)
+        made.append(unique)
+    return tuple(made)

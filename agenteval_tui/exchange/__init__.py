@@ -1,1 +1,0 @@
-"""Other tools' formats: a module each."""

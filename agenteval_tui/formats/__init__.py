@@ -1,0 +1,1 @@
+"""Files of other tools, in and out, and what this program prints as data."""

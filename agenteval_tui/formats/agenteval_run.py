@@ -1,0 +1,176 @@
+"""What this program writes of a run into another tool's format, beside its messages, so that the run comes back whole.
+
+Every format that runs are exported to has a place for fields of others: an object of ours stands there under `KEY`.
+It holds what the format has no fields for: outcome, score, the criterion results with severity, weight, threshold and
+evidence, the dataset's row, times, the error. The messages and tool calls are the format's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.recording import Recording, Stated
+from agenteval_tui.formats.importers.usage_import import moment_ms, number
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.codec import VERSION, from_json, to_json
+from agenteval_tui.transcripts.model import Transcript, last_answer
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+
+KEY = "agenteval"
+RUN_FIELDS = ("name", "agent", "variables", "started")
+"""Of a run, as `exporting` names them: what the formats of tau have no place for."""
+_LONGEST_WHY = 20_000
+_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+
+
+def stated(row: RunRow) -> dict[str, Any]:
+    """How a run ended, and of which test, suite and row of a dataset it is."""
+    said: dict[str, Any] = {"version": VERSION, "outcome": row.status, "score": row.score}
+    given = {"why": row.why, "warnings": row.warnings, "row": row.row, "row_key": row.row_key, "test_id": row.test_id,
+             "suite": row.suite_name, "tags": list(row.tags)}  # fmt: skip
+    return said | {key: value for key, value in given.items() if value}
+
+
+def beside(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
+    """All that a run has beside its messages and tool calls, as JSON."""
+    rest = to_json(replace(transcript, messages=(), tool_calls=()))
+    del rest["messages"], rest["tool_calls"], rest["version"]
+    if transcript.final_output == last_answer(transcript.messages):
+        del rest["final_output"]
+    times = [[call.started_ms, call.duration_ms] for call in transcript.tool_calls]
+    if any(moment is not None for pair in times for moment in pair):
+        rest["tool_times"] = times
+    more = {"results": [result_to_json(one) for one in results]} if results else {}
+    return {**stated(row), "transcript": {key: value for key, value in rest.items() if value}, **more}
+
+
+def restored(recording: Recording, given: Any, *, events: bool = False) -> Recording:
+    """The recording of a foreign format with what `beside` wrote into it. As it is where `given` is nothing of ours.
+    `events`: its results stand elsewhere.
+
+    Raises `AgentevalError` where it is ours and can't be read.
+    """
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return recording
+    if not is_ours(given):
+        return recording
+    transcript = _transcript(recording.transcript, given.get("transcript"))
+    results = recording.results
+    if "results" in given:
+        results = results_of(given["results"], transcript)
+    elif not events:
+        results = ()
+    made = replace(
+        recording,
+        transcript=transcript,
+        results=results,
+        test_id=_told(given.get("test_id"), recording.test_id),
+        test_name=_told(given.get("name"), recording.test_name),
+        agent=_told(given.get("agent"), recording.agent),
+        variables=given["variables"] if isinstance(given.get("variables"), dict) else recording.variables,
+        started_ms=recording.started_ms if (began := moment_ms(given.get("started"))) is None else began,
+    )
+    return with_stated(made, given)
+
+
+def _told(given: Any, otherwise: str) -> str:
+    return given[:500] if isinstance(given, str) and given.strip() else otherwise
+
+
+def is_ours(given: Any) -> bool:
+    """Whether a value is what `beside` or `stated` makes."""
+    return isinstance(given, Mapping) and given.get("version") == VERSION and given.get("outcome") in _OUTCOMES
+
+
+def with_stated(recording: Recording, given: Any) -> Recording:
+    """The recording with what `stated` says of its end and its row. An outcome is taken over only where its results can
+    make it: anybody may have written the file."""
+    if not is_ours(given):
+        return recording
+    row = given.get("row")
+    tags = given.get("tags")
+    key, why, warnings = given.get("row_key"), given.get("why"), given.get("warnings")
+    made = replace(
+        recording,
+        row=row if isinstance(row, int) and not isinstance(row, bool) and 0 <= row < 2**31 else 0,
+        row_key=key[:500] if isinstance(key, str) else "",
+        suite=_told(given.get("suite"), ""),
+        tags=tuple(one[:200] for one in tags if isinstance(one, str)) if isinstance(tags, list) else (),
+    )
+    outcome = str(given["outcome"])
+    if outcome not in possible(made):
+        return made
+    found = None if isinstance(given.get("score"), str | bool) else number(given.get("score"))
+    return replace(
+        made,
+        stated=Stated(
+            outcome=outcome,
+            score=None if found is None else min(1.0, max(0.0, found)),
+            why=why[:_LONGEST_WHY] if isinstance(why, str) else "",
+            warnings=warnings if isinstance(warnings, int) and 0 <= warnings < 2**31 else 0,
+        ),
+    )
+
+
+def possible(recording: Recording) -> frozenset[str]:
+    """The outcomes that a run with these results can have: without a threshold of its test, or with any."""
+    if recording.transcript.error is not None:
+        return frozenset({"error", "cancelled", "skipped"})
+    if not recording.results:
+        return frozenset(_OUTCOMES)
+    made = (verdict_of(recording.results, threshold).outcome for threshold in (None, 0.0, 1.0))
+    return frozenset({*map(str, made), "cancelled"})
+
+
+def _transcript(messages: Transcript, given: Any) -> Transcript:
+    if not isinstance(given, Mapping):
+        return messages
+    rest = from_json({"version": VERSION, "tool_calls": [], **given, "messages": []})
+    calls = messages.tool_calls
+    times = given.get("tool_times")
+    if isinstance(times, list) and len(times) == len(calls):
+        calls = tuple(_timed(call, pair) for call, pair in zip(calls, times, strict=True))
+    final = given.get("final_output")
+    return replace(
+        rest,
+        messages=messages.messages,
+        tool_calls=calls,
+        final_output=final if isinstance(final, str) else last_answer(messages.messages),
+    )
+
+
+def _timed(call: Any, pair: Any) -> Any:
+    if not isinstance(pair, list) or len(pair) != 2:
+        return call
+    started, lasted = (None if isinstance(one, str | bool) else number(one) for one in pair)
+    return replace(call, started_ms=started, duration_ms=lasted)
+
+
+def come_back(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
+    """The recording with what we wrote beside it (`restored`; not `whole`: `with_stated`), or with a note where that
+    can't be read."""
+    if given is None:
+        return recording
+    try:
+        return restored(recording, given, events=events) if whole else with_stated(recording, given)
+    except AgentevalError as error:
+        note = f"what `{KEY}` says of this run can't be read: {error.what}"
+        return replace(recording, notes=(*recording.notes, note))
+
+
+def without(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
+    """An object without `own`, what we wrote into it, and without the `others` that say the same once more: these are
+    no texts that an import could lose."""
+    return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value

@@ -1,0 +1,121 @@
+"""What GitHub Actions shows of an execution: annotations at the lines of tests, and the page of the job's summary.
+
+Workflow commands and their escapes: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.formats.exporters.report_figures import BAD
+from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+
+if TYPE_CHECKING:
+    from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection
+    from agenteval_tui.history.store import Store
+
+MOST = 10
+"""GitHub shows so many errors of a step; more of them are dropped without a word."""
+SUMMARY_BYTES = 1_000_000
+"""A step's summary may have 1 MiB; one that is larger is not shown at all."""
+SUMMARY_FAILURES = 50
+
+Place = tuple[str, int]
+
+
+def annotation_lines(
+    runs: list[RunRow],
+    place_of: Callable[[RunRow], Place | None],
+    regressed: Mapping[tuple[str, str], str] | None = None,
+    held: QuarantineSection | None = None,
+) -> Iterator[str]:
+    """A workflow command for each test that did not pass, or passed without all of its checks, each a line; `place_of`
+    says file and line of a test.
+
+    Tests in `regressed` (by suite key and id: `5/5, now 2/5`) come first, and say so. The repetitions of a test are one
+    annotation. The last one says how many more there are. What `held` excuses is a notice, and no error.
+    """
+    excused = held.excused if held is not None else frozenset()
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.status in BAD and run.id not in excused:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    worse = regressed or {}
+    ordered = sorted(tests.items(), key=lambda one: one[0] not in worse)
+    for number, (key, alike) in enumerate(ordered):
+        left = len(tests) - number
+        if number == MOST - 1 and left > 1:
+            yield command("error", f"{left} more tests did not pass", title="agenteval")
+            break
+        first = alike[0]
+        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
+        why = (held.whys.get(first.id) if held is not None else "") or first.why or first.error_message or first.status
+        why = one_line(why, 1000)
+        since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
+        missing = f"; {said}" if (said := of_not_made_in_runs(checks_not_made(alike))) else ""
+        message = f"{since}{first.status}{many}: {why}{missing}\nagenteval why {first.id}"
+        yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
+    yield from _warnings(runs, place_of)
+    if held is not None:
+        yield from _notices(runs, place_of, held)
+
+
+def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
+    """The tests that passed although a check of theirs could not be made."""
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.status == "passed" and run.checks_not_made:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    for number, alike in enumerate(tests.values()):
+        left = len(tests) - number
+        if number == MOST - 1 and left > 1:
+            yield command("warning", f"checks of {left} more tests could not be made", title="agenteval")
+            break
+        first = alike[0]
+        # The reason of a run that passed is which of its checks could not be made; an imported one may have none.
+        why = one_line(first.why or of_not_made(first.checks_not_made), 1000)
+        whole = f" ({of_not_made_in_runs(checks_not_made(alike))})" if len(alike) > 1 else ""
+        message = f"passed, but {why}{whole}\nagenteval why {first.id}"
+        yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
+
+
+def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: QuarantineSection) -> Iterator[str]:
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.id in held.excused:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    for alike in list(tests.values())[:MOST]:
+        first = alike[0]
+        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
+        why = one_line(first.why or first.error_message or first.status, 1000)
+        message = f"{one_line(held.of_run(first), 300)}; {first.status}{many}: {why}\nagenteval why {first.id}"
+        yield command("notice", message, place=place_of(first), title=one_line(first.test_name, 200))
+
+
+def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:
+    """`::error file=...,line=...,title=...::message`, with everything escaped that has a meaning there."""
+    given = [("file", place[0]), ("line", str(place[1]))] if place is not None else []
+    given += [("title", title)] if title else []
+    properties = ",".join(f"{name}={_property(value)}" for name, value in given)
+    return f"::{kind}{' ' if properties else ''}{properties}::{_data(displayable(message))}"
+
+
+def summary_md(store: Store, execution: ExecutionRow) -> str:
+    """The report, as large as a step's summary may be."""
+    for most in (SUMMARY_FAILURES, 10, 1):
+        text = report_md(store, execution, most=most)
+        if len(text.encode("utf-8", "replace")) < SUMMARY_BYTES:
+            return text
+    return f"The report of execution {one_line(execution.id)} is too large for this page.\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(displayable(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,147 @@
+"""An execution as JUnit XML: a test suite each suite, a test case each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.analysis.comparison_text import said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, said_of_regression
+from agenteval_tui.core.display import displayable
+from agenteval_tui.formats.exporters.cause_json import cause_of_execution, properties_of
+from agenteval_tui.formats.exporters.explanation import as_text, missed_of
+from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
+from agenteval_tui.formats.exporters.report_figures import html_comment_escape
+from agenteval_tui.formats.labels import label_line, labels_by_run
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.store import Store
+
+MARK = "<!-- agenteval"
+"""Behind the XML declaration of every report: it says that the file is one of ours."""
+_OUTPUT = 20_000  # characters of an answer that a report keeps
+
+
+def junit_xml(store: Store, execution: ExecutionRow) -> str:
+    """The report as text. `failure` and `error` hold the same explanation as the screens show.
+
+    A failure in quarantine is `skipped`, with its explanation: whoever reads the file must not turn red where the exit
+    code does not. pytest writes its expected failures so.
+    """
+    suites: dict[str, list[RunRow]] = {}
+    for row in store.runs_of_execution(execution.id):
+        suites.setdefault(row.suite_name, []).append(row)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {html_comment_escape(execution.id)} -->"]
+    every = [row for rows in suites.values() for row in rows]
+    held = not_gating(store, every)
+    lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")
+    _, decided = cause_of_execution(store, execution.id)
+    against = compare_to_baseline(store, execution)
+    labels = labels_by_run(store, [row.id for row in every])
+    causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
+    for name, rows in suites.items():
+        stamp = iso(execution.started_ms) or ""
+        lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows, held)} timestamp={_attribute(stamp)}>")
+        lines += _properties(_of_baseline(against, {row.suite_key for row in rows}), indent=4)
+        for row in rows:
+            lines.extend(
+                _case(store, row, properties_of(causes.get(row.id, ()), decided), held, labels.get(row.id, ()))
+            )
+        lines.append("  </testsuite>")
+    lines.append("</testsuites>")
+    return "\n".join(lines) + "\n"
+
+
+def _case(
+    store: Store, row: RunRow, properties: list[tuple[str, str]], held: QuarantineSection, labels: Sequence[Label]
+) -> list[str]:
+    name = row.test_name + (f" [{row.variation}]" if row.variation else "")
+    name += f" row {row.row_label}" if row.row else ""
+    name += f" #{row.repetition}" if row.repetition > 1 else ""
+    attributes = {
+        "classname": f"{row.suite_name}.{row.test_id}",
+        "name": name,
+        "time": f"{(row.duration_ms or 0) / 1000:.3f}",
+    }
+    head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
+    if said := held.of_run(row):
+        properties = [("quarantine", said), *properties]
+    if row.checks_not_made and row.status in DECIDED:
+        properties = [*properties, ("checks_not_made", _not_made(store, row))]
+    properties = [*properties, *(("label", label_line(one)) for one in labels)]
+    if row.status == "passed":
+        return [head + ">", *_properties(properties), "    </testcase>"] if properties else [head + "/>"]
+    return [head + ">", *_properties(properties), *_ending(store, row, held, labels), "    </testcase>"]
+
+
+def _not_made(store: Store, row: RunRow) -> str:
+    """Which checks could not be made, with the reason of each."""
+    whys = [f"{one.criterion}: {one.reason}" for one in store.results(row.id) if one.outcome == "error"]
+    return f"{of_not_made(row.checks_not_made)}: {'; '.join(whys)}"
+
+
+def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple[str, str]]:
+    """What changed since the baseline, and how sure that is."""
+    if against is None:
+        return []
+    one = against.gating.overall
+    said = "; ".join(part for part in (said_of_rate(one), said_of_test(one), said_of_power(one)) if part)
+    found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", said)]
+    for name, listed in (("regression", against.regressed), ("within chance", against.by_chance)):
+        found += [(f"baseline.{name}", said_of_regression(each)) for each in listed if each.suite_key in suites]
+    return found
+
+
+def _properties(properties: Sequence[tuple[str, str]], indent: int = 6) -> list[str]:
+    """Properties of a suite, or of a case: the causes of a failure, and what was decided about them."""
+    if not properties:
+        return []
+    space = " " * indent
+    lines = [f"{space}  <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in properties]
+    return [f"{space}<properties>", *lines, f"{space}</properties>"]
+
+
+def _ending(store: Store, row: RunRow, held: QuarantineSection, labels: Sequence[Label]) -> list[str]:
+    why = held.whys.get(row.id) or row.why or row.error_message or row.status
+    if row.id in held.excused:
+        why = f"{held.of_run(row)}; {row.status}: {why}"
+    message = _attribute(why)
+    if row.status in ("failed", "error"):
+        transcript = store.transcript(row.id)
+        said = as_text(missed_of(row, store.results(row.id), transcript.error, labels, transcript))
+        tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
+        if row.id in held.excused:
+            tag, kind = "skipped", "quarantine"
+        output = transcript.final_output[:_OUTPUT]
+        return [
+            f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
+            f"      <system-out>{_text(output)}</system-out>",
+        ]
+    return [f"      <skipped message={message}/>"]
+
+
+def _counts(rows: Sequence[RunRow], held: QuarantineSection) -> str:
+    counted = [row.status for row in rows if row.id not in held.excused]
+    counts: Mapping[str, int | float] = {
+        "tests": len(rows),
+        "failures": counted.count("failed"),
+        "errors": counted.count("error"),
+        "skipped": len(rows) - sum(status in ("passed", "failed", "error") for status in counted),
+    }
+    seconds = sum(row.duration_ms or 0 for row in rows) / 1000
+    return "".join(f' {key}="{value}"' for key, value in counts.items()) + f' time="{seconds:.3f}"'
+
+
+# XML has no word for most control characters; `displayable` gives them their pictures.
+def _text(text: str) -> str:
+    return escape(displayable(text))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(displayable(text))

@@ -1,0 +1,190 @@
+"""A run as a trace of OpenTelemetry's GenAI spans (OTLP JSON)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.formats.agenteval_run import beside
+from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+
+_INTERNAL, _CLIENT, _ERROR = 1, 3, 2
+
+
+def otlp_of(
+    row: RunRow, transcript: Transcript, results: Sequence[CriterionResult], not_kept: Sequence[str] = ()
+) -> dict[str, Any]:
+    """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
+
+    `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from
+    the run's id, so that the same run gives the same trace.
+    """
+    trace = _hex(row.id, 32)
+    root = _hex(f"{row.id}:agent", 16)
+    begin = int((row.started_ms or 0) * 1_000_000)
+    total = transcript.timing.total_ms or row.duration_ms or 0.0
+    agent: dict[str, Any] = {
+        "traceId": trace,
+        "spanId": root,
+        "name": f"invoke_agent {row.agent}".strip(),
+        "kind": _INTERNAL,
+        "startTimeUnixNano": str(begin),
+        "endTimeUnixNano": str(begin + int(total * 1e6)),
+        "attributes": _pairs({**_about_run(row, transcript), "agenteval.not_kept": list(not_kept) or None}),
+        "events": [_evaluation(one, begin + int(total * 1e6)) for one in results],
+        "status": {},
+    }
+    if transcript.error is not None:
+        agent["status"] = {"code": _ERROR, "message": transcript.error.message}
+        agent["attributes"] += _pairs({"error.type": transcript.error.kind})
+    tools = [
+        _tool(call, index, trace, root, row.id, begin)
+        for index, call in enumerate(transcript.tool_calls)
+        if call.duration_ms is not None or call.result is not None
+    ]
+    names = {call.name for call in transcript.tool_calls}
+    models = [
+        _step(one, index, trace, root, row.id, begin, transcript.model)
+        for index, one in enumerate(transcript.timing.steps)
+        if one.name not in names
+    ]
+    spans = [agent, *models, *tools]
+    scope = {"scope": {"name": "agenteval"}, "spans": spans}
+    return {
+        "resourceSpans": [{"resource": {"attributes": _pairs({"service.name": "agenteval"})}, "scopeSpans": [scope]}]
+    }
+
+
+def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
+    usage = transcript.usage
+    said = [_message(transcript, one) for one in transcript.messages]
+    last = len(said) - 1 if said and said[-1]["role"] == "assistant" else len(said)
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": row.agent,
+        "gen_ai.response.model": transcript.model,
+        "gen_ai.response.finish_reasons": [transcript.finish_reason] if transcript.finish_reason else None,
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        "operation.cost": usage.cost,
+        "gen_ai.input.messages": _text(said[:last]),
+        "gen_ai.output.messages": _text(said[last:]) if said[last:] else None,
+        "agenteval.run": _text(replace_non_finite(beside(row, transcript, ()))),
+        "agenteval.run.id": row.id,
+        "agenteval.run.outcome": row.status,
+        "agenteval.run.repetition": row.repetition,
+        "agenteval.run.variation": row.variation or None,
+        "agenteval.test.id": row.test_id,
+        "agenteval.test.name": row.test_name,
+        "agenteval.test.variables": _text(replace_non_finite(dict(row.variables))) if row.variables else None,
+    }
+
+
+def _message(transcript: Transcript, message: Message) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = []
+    if message.reasoning:
+        parts.append({"type": "reasoning", "content": message.reasoning})
+    if message.role == "tool":
+        call = transcript.tool_calls[message.tool_call] if message.tool_call is not None else None
+        answer: dict[str, Any] = {"type": "tool_call_response", "response": message.content}
+        answer["id"] = call.id if call is not None else message.tool_call_id
+        if call is not None and call.status == "error":
+            answer["is_error"] = True
+        parts.append(answer)
+    elif message.content:
+        parts.append({"type": "text", "content": message.content})
+    for index in message.tool_calls:
+        made = transcript.tool_calls[index]
+        parts.append({"type": "tool_call", "id": made.id, "name": made.name, "arguments": made.arguments})
+    said: dict[str, Any] = {"role": message.role, "parts": parts}
+    return {**said, "name": message.name} if message.name is not None else said
+
+
+def _tool(call: ToolCall, index: int, trace: str, root: str, run: str, begin: int) -> dict[str, Any]:
+    start = begin + int((call.started_ms or 0.0) * 1e6)
+    arguments = call.arguments if isinstance(call.arguments, str) else _text(call.arguments)
+    return {
+        "traceId": trace,
+        "spanId": _hex(f"{run}:tool:{index}", 16),
+        "parentSpanId": root,
+        "name": f"execute_tool {call.name}",
+        "kind": _INTERNAL,
+        "startTimeUnixNano": str(start),
+        "endTimeUnixNano": str(start + int((call.duration_ms or 0.0) * 1e6)),
+        "attributes": _pairs({
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": call.name,
+            "gen_ai.tool.call.id": call.id,
+            "gen_ai.tool.call.arguments": arguments,
+            "gen_ai.tool.call.result": call.result,
+            "error.type": "tool_error" if call.status == "error" else None,
+        }),
+        "status": {"code": _ERROR} if call.status == "error" else {},
+    }  # fmt: skip
+
+
+def _step(step: Step, index: int, trace: str, root: str, run: str, begin: int, model: str) -> dict[str, Any]:
+    start = begin + int(step.started_ms * 1e6)
+    return {
+        "traceId": trace,
+        "spanId": _hex(f"{run}:step:{index}", 16),
+        "parentSpanId": root,
+        "name": step.name,
+        "kind": _CLIENT,
+        "startTimeUnixNano": str(start),
+        "endTimeUnixNano": str(start + int(step.duration_ms * 1e6)),
+        "attributes": _pairs({"gen_ai.operation.name": "chat", "gen_ai.response.model": model or None}),
+        "status": {},
+    }
+
+
+def _evaluation(one: CriterionResult, at: int) -> dict[str, Any]:
+    return {
+        "name": "gen_ai.evaluation.result",
+        "timeUnixNano": str(at),
+        "attributes": _pairs({
+            "gen_ai.evaluation.name": one.criterion,
+            "gen_ai.evaluation.score.value": one.score,
+            "gen_ai.evaluation.score.label": str(one.outcome),
+            "gen_ai.evaluation.explanation": one.reason or None,
+            "agenteval.evaluation.severity": one.severity,
+            "agenteval.evaluation.weight": one.weight,
+            "agenteval.evaluation.negate": one.negate,
+            "agenteval.evaluation.result": _text(replace_non_finite(result_to_json(one))),
+        }),
+    }  # fmt: skip
+
+
+def _pairs(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """OTLP's attributes; what is None is left out."""
+    return [{"key": key, "value": _any(value)} for key, value in values.items() if value is not None]
+
+
+def _any(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_any(one) for one in value]}}
+    return {"stringValue": str(value)}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _hex(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:length]

@@ -1,0 +1,89 @@
+"""The tests of a suite as Power UI's test cases: data sheets of AI_TEST_CASE and AI_TEST_CRITERION."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.export import POWER_UI
+from agenteval_tui.suites.model import Criterion, Suite, Test
+from agenteval_tui.suites.templates import is_template, render
+
+NAMESPACE = "axenox.GenAI"
+_PROTOTYPES = "axenox/genai/AI/TestCriteria"
+_CASE = ("UID", "NAME", "DESCRIPTION", "PROMPT", "CONTEXT", "AUTOMATABLE_FLAG", "LOCALE")
+_CRITERION = ("UID", "AI_TEST_CASE", "NAME", "DESCRIPTION", "EXPECTED_VALUE", "WEIGHT", "PROTOTYPE", "CONFIG_UXON")
+
+
+def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The two data sheets, and notes on what Power UI has no place for. `key` tells suites apart in the UIDs."""
+    notes: list[str] = []
+    cases, criteria = [], []
+    for test in suite.tests:
+        try:
+            prompt = _prompt(test)
+        except AgentevalError as error:
+            notes.append(f"{test.id}: left out, {error.what}")
+            continue
+        if prompt is None:
+            notes.append(f"{test.id}: left out, a conversation or a dataset has no prompt of its own")
+            continue
+        if lost := [one.said for one in POWER_UI if one.of(test)]:
+            notes.append(f"{test.id}: not kept: {', '.join(lost)}")
+        uid = _uid(f"{key}\0{test.id}")
+        cases.append({
+            "UID": uid, "NAME": test.name or test.id, "DESCRIPTION": test.description, "PROMPT": prompt,
+            "CONTEXT": test.context.as_dict() if test.context is not None else {}, "AUTOMATABLE_FLAG": 1, "LOCALE": "",
+        })  # fmt: skip
+        for index, one in enumerate(test.criteria):
+            criteria.append(_criterion(one, test, uid, f"{key}\0{test.id}\0{index}", notes))
+    return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
+
+
+def _prompt(test: Test) -> str | None:
+    """What is asked, its variables filled in: Power UI has none. None where that is more than one text."""
+    if test.dataset is not None:
+        return None
+    told = test.prompt
+    if told is None and test.messages and len(test.messages) == 1:
+        told = test.messages[0].content
+    if told is None and test.turns and len(test.turns) == 1:
+        told = test.turns[0]
+    return None if told is None else _filled(told, test.variables)
+
+
+def _filled(text: str, variables: Mapping[str, Any]) -> str:
+    return render(text, variables) if is_template(text) else text
+
+
+def _criterion(one: Criterion, test: Test, case: str, key: str, notes: list[str]) -> dict[str, Any]:
+    name = one.prototype_class.replace("\\", "/").rpartition("/")[2].removesuffix(".php")
+    name = name if name.endswith("TestCriterion") else f"{name}TestCriterion"
+    config: Any = one.config_uxon
+    if is_template(config if isinstance(config, str) else json.dumps(config)):
+        notes.append(f"{test.id}: the variables in the config of {one.name!r} stay as they are written")
+    if isinstance(config, str):
+        try:
+            config = json.loads(config)
+        except (ValueError, RecursionError):
+            pass  # with comments it is UXON, which Power UI reads as text
+    return {
+        "UID": _uid(key), "AI_TEST_CASE": case, "NAME": one.name, "DESCRIPTION": one.description,
+        "EXPECTED_VALUE": one.expected_value or "", "WEIGHT": one.weight, "PROTOTYPE": f"{_PROTOTYPES}/{name}.php",
+        "CONFIG_UXON": config,
+    }  # fmt: skip
+
+
+def _sheet(alias: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "object_alias": f"{NAMESPACE}.{alias}",
+        "columns": [{"name": one, "attribute_alias": one} for one in columns],
+        "rows": rows,
+    }
+
+
+def _uid(key: str) -> str:
+    return "0x" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]

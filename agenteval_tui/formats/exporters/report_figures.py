@@ -1,0 +1,382 @@
+"""What a report of an execution says, before it is Markdown or HTML: its head, its figures, its tests, its failures."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agenteval_tui.analysis.comparison_text import (
+    points,
+    said_of_counts,
+    said_of_criteria,
+    said_of_power,
+    said_of_rate,
+    said_of_test,
+)
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, said_of_regression
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.core import numbers
+from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
+from agenteval_tui.formats.labels import labels_by_run
+from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.store import Store
+
+BAD = ("error", "failed", "needs_review")
+"""The outcomes that a reader must see, worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestLine:
+    """A test of the report: how many of its runs passed, of how many that were decided, and what else is known."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    id: str
+    name: str
+    suite: str
+    passed: int
+    n: int
+    errors: int
+    interval: tuple[float, float]
+    p50_ms: float | None
+    flaky: bool
+    stopped_early: bool = False
+    quarantine: str = ""
+
+    @property
+    def note(self) -> str:
+        """What else a reader must know of it: `flaky, in quarantine until 2026-12-06`."""
+        errors = f"{self.errors} in error" if self.errors else ""
+        flaky, stopped = "flaky" * self.flaky, "stopped early" * self.stopped_early
+        return ", ".join(part for part in (flaky, stopped, errors, self.quarantine) if part)
+
+
+class Figure(NamedTuple):
+    """A figure of an execution as people read it; `value` is the number itself, where a change of it says something.
+
+    `unit`: "share" (0..1: changes are points), "count", or "amount" (changes are parts of what it was).
+    """
+
+    name: str
+    text: str
+    value: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFigures:
+    """A report. `metrics` are (name, value as people read it); texts are raw: whoever writes them makes them safe.
+
+    `against`: the comparison with the baseline, with `compared`, the same metrics as (name, baseline, now, change);
+    None and empty where there is no baseline.
+    """
+
+    execution: ExecutionRow
+    runs: tuple[RunRow, ...]
+    metrics: tuple[tuple[str, str], ...]
+    tests: tuple[TestLine, ...]
+    against: BaselineResult | None = None
+    compared: tuple[tuple[str, str, str, str], ...] = ()
+    held: QuarantineSection = field(default_factory=QuarantineSection)
+    """What of it is in quarantine, and does not gate."""
+    labels: tuple[tuple[RunRow, Label], ...] = ()
+    """What people said of its runs, each with its run, in the order of the runs."""
+
+    @property
+    def date(self) -> str:
+        """The day it was started, in UTC; of what was imported also the days it was made on."""
+        day = _day(self.execution.started_ms)
+        if self.execution.kind != "import":
+            return day
+        made = sorted({_day(run.started_ms) for run in self.runs if run.started_ms is not None})
+        days = made[0] if len(made) == 1 else f"{made[0]} to {made[-1]}" if made else ""
+        return f"{days} (imported {day})" if days else f"{day} (imported)"
+
+    @property
+    def dataset(self) -> str:
+        """The suites and how much was run of them."""
+        row = self.execution
+        return f"{row.suites or row.title} ({counted(len(self.tests), 'test')}, {counted(row.runs, 'run')})"
+
+    @property
+    def experiment(self) -> str:
+        """The execution, with the agents that took part."""
+        agents = f", agents {self.execution.agents}" if self.execution.agents else ""
+        return f"{self.execution.id}{agents}"
+
+    @property
+    def bad_runs(self) -> list[RunRow]:
+        """The runs that did not pass: errors first, then failures, then what waits for a person."""
+        return sorted((run for run in self.runs if run.status in BAD), key=lambda run: BAD.index(run.status))
+
+    @property
+    def failures(self) -> list[list[RunRow]]:
+        """The same, with repetitions of a test together that did not pass for the same reason."""
+        alike: dict[tuple[object, ...], list[RunRow]] = {}
+        for run in self.bad_runs:
+            key = (
+                run.status,
+                run.suite_key,
+                run.test_id,
+                run.variation,
+                run.row,
+                run.row_key,
+                run.why,
+                run.error_message,
+            )
+            alike.setdefault(key, []).append(run)
+        return list(alike.values())
+
+    def excuse(self, run: RunRow) -> str:
+        """Why the failure of this run does not gate; "": it does."""
+        return self.held.of_run(run) if run.id in self.held.excused else ""
+
+    @property
+    def conclusion(self) -> str:
+        """What the numbers say, and no more."""
+        row, tests = self.execution, self.tests
+        decided = [test for test in tests if test.n]
+        whole = [test for test in decided if test.passed == test.n and not test.errors]
+        said = []
+        if not decided:
+            graded = row.kind != "import" or row.skipped < row.runs
+            said.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
+        elif len(whole) == len(tests):
+            said.append(f"All {counted(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
+        else:
+            said.append(f"{len(whole)} of {counted(len(tests), 'test')} passed in every run.")
+        if never := sum(test.passed == 0 for test in decided):
+            said.append(f"{counted(never, 'test')} never passed.")
+        if flaky := sum(test.flaky for test in tests):
+            said.append(f"{counted(flaky, 'test')} passed in some runs and not in others.")
+        if row.errors:
+            said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
+        if missing := checks_not_made(self.runs):
+            said.append(f"{of_not_made_in_runs(missing)}.")
+        if self.held:
+            said.append(self.held.said)
+        if self.against is not None:
+            said.append(_said_of_baseline(self.against))
+        if row.status not in ("finished", "running"):
+            said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
+        return " ".join(said)
+
+
+def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
+    """Everything that a report says of an execution."""
+    runs = tuple(store.runs_of_execution(execution.id))
+    stats = execution_stats(runs, steps=store.steps_of_execution(execution.id), imported=execution.kind == "import")
+    replies, judged = store.judge_usage(execution.id)
+    judges: list[Figure] = []
+    if replies:
+        judges.append(Figure("Judges: replies", f"{replies:,}"))
+        if judged.total_tokens is not None:
+            judges.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
+        if judged.cost is not None:
+            judges.append(Figure("Judges: cost", dollars(judged.cost)))
+    held = not_gating(store, runs)
+    notes = {(run.suite_name, run.test_id): held.of_run(run) for run in runs} if held else {}
+    found = [*_metrics(execution, stats["overall"], stats["tests"], held), *judges]
+    if missing := checks_not_made(runs):
+        found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
+    against = compare_to_baseline(store, execution)
+    labels = labels_by_run(store, [run.id for run in runs])
+    return ReportFigures(
+        execution=execution,
+        runs=runs,
+        metrics=tuple((one.name, one.text) for one in found),
+        tests=tuple(_test(one, notes) for one in stats["tests"]),
+        against=against,
+        compared=_compared(store, execution, against, found) if against is not None else (),
+        held=held,
+        labels=tuple((run, label) for run in runs for label in labels.get(run.id, ())),
+    )
+
+
+def _compared(
+    store: Store, execution: ExecutionRow, against: BaselineResult, now: Sequence[Figure]
+) -> tuple[tuple[str, str, str, str], ...]:
+    """The figures beside those of the baseline's runs, in the same words."""
+    rows = store.run_rows([run.rowid for run in against.shown.a.runs])
+    stats = execution_stats(rows, steps=_steps(store, against))
+    was_held = not_gating(store, rows)
+    before = _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"], was_held)
+    known = {one.name: one for one in before}
+    found = []
+    for one in now:
+        was = known.get(one.name)
+        found.append((one.name, was.text if was is not None else "–", one.text, _change(was, one)))
+    return tuple(found)
+
+
+def _steps(store: Store, against: BaselineResult) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for execution in against.shown.a.executions:
+        found |= store.steps_of_execution(execution)
+    return found
+
+
+def _as_execution(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionRow:
+    """The totals of a baseline's runs, in the shape of an execution."""
+    counts = Counter(row.status for row in rows)
+    costs = [row.cost for row in rows if row.cost is not None]
+    return replace(
+        execution,
+        runs=len(rows),
+        passed=counts["passed"],
+        failed=counts["failed"],
+        errors=counts["error"],
+        skipped=counts["skipped"],
+        cancelled=counts["cancelled"],
+        needs_review=counts["needs_review"],
+        input_tokens=sum(row.input_tokens or 0 for row in rows),
+        output_tokens=sum(row.output_tokens or 0 for row in rows),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def _change(was: Figure | None, now: Figure) -> str:
+    if was is None or was.value is None or now.value is None:
+        return ""
+    difference = now.value - was.value
+    if now.unit == "share":
+        return f"{points(difference)} points"
+    if now.unit == "count":
+        return f"{difference:+,.0f}" if difference else "0"
+    if not was.value:
+        return "" if difference else "0 %"
+    percent = round(100 * difference / was.value)
+    return f"{percent:+d} %" if percent else "0 %"
+
+
+def _said_of_baseline(against: BaselineResult) -> str:
+    """What the numbers say against the baseline: what regressed, the difference, and how sure that is."""
+    one = against.gating.overall
+    regressed = [said_of_regression(each) for each in against.regressed]
+    said = [f"Against the baseline: {said_of_counts(against.shown)}."]
+    if regressed:
+        more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
+        said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
+    if other := said_of_criteria(against.shown.not_comparable):
+        said.append(f"{other[:1].upper()}{other[1:]}.")
+    said.append(f"Pass rate {said_of_rate(one)}.")
+    said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
+    if against.without_baseline:
+        said.append(f"{counted(against.without_baseline, 'test')} without a baseline.")
+    return " ".join(said)
+
+
+def _metrics(
+    row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]], held: QuarantineSection
+) -> list[Figure]:
+    low, high = overall["interval"]
+    rate = overall["pass_rate"]
+    known = f"{share(rate)} (95 % interval {share_range(low, high)})"
+    found = [
+        Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
+        Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
+    ]
+    if held and held.pass_rate is not None:
+        found.insert(1, Figure("Pass rate without quarantine", share(held.pass_rate), held.pass_rate, "share"))
+    # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
+    decided = sum(test["n"] > 0 for test in tests)
+    k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
+    if k != "1":
+        for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
+            lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
+            found.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
+    for name, count in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
+        if count:
+            found.append(Figure(name, f"{count:,}", count, "count"))
+    if row.skipped:
+        # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
+        name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
+        found.append(Figure(name, counted(row.skipped, "run")))
+    if flaky := sum(test["flaky"] for test in tests):
+        found.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
+    latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
+    if latency["p50"] is not None:
+        for percent in ("p50", "p95"):
+            found.append(Figure(f"Latency ({percent})", seconds(latency[percent]), latency[percent], "amount"))
+    if tokens["p50"] is not None:
+        found.append(Figure("Tokens/run (p50)", f"{tokens['p50']:,.0f}", tokens["p50"], "amount"))
+        found.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
+    if cost["p50"] is not None:
+        found.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
+    if row.cost is not None:
+        found.append(Figure("Cost, all runs", dollars(row.cost), row.cost, "amount"))
+    if steps["p50"] is not None:
+        found.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
+    return found
+
+
+def _test(one: dict[str, Any], notes: Mapping[tuple[str, str], str]) -> TestLine:
+    low, high = one["interval"]
+    return TestLine(
+        one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], (low, high),
+        one["latency_ms"]["p50"], one["flaky"], one["stopped_early"], notes.get((one["suite"], one["test"]), ""),
+    )  # fmt: skip
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def counted(number: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def share(value: float | None) -> str:
+    """`87 %`, and `87.5 %` where that says more; `–` for None."""
+    if value is None:
+        return "–"
+    return numbers.percent(value, 1)
+
+
+def share_range(low: float, high: float) -> str:
+    """`12 % to 40.5 %`: both ends of an interval of shares."""
+    return " to ".join(f"{end} %" for end in numbers.percent_interval(low, high, 1))
+
+
+def seconds(milliseconds: float | None) -> str:
+    """`340 ms`, `1.5 s`; `–` for None."""
+    if milliseconds is None:
+        return "–"
+    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
+
+
+def dollars(cost: float | None) -> str:
+    """`$0.0180`, `$12.34`: cents of small sums matter; `–` for None."""
+    if cost is None:
+        return "–"
+    if 0 < cost < 0.0001:
+        return "< $0.0001"
+    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+
+
+def repetitions(alike: Sequence[RunRow]) -> str:
+    """`3 runs: repetitions 1, 2, 4`; "" for one run."""
+    return f"{len(alike)} runs: repetitions {', '.join(str(run.repetition) for run in alike)}" if len(alike) > 1 else ""
+
+
+def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
+    """How many runs are behind the first `most` failures; "" for none."""
+    left = sum(len(alike) for alike in failures[most:])
+    return f"{counted(left, 'more run')} that did not pass: not listed here." if left else ""
+
+
+def html_comment_escape(id: str) -> str:
+    """An id for a comment or a line of code: letters, digits, `.`, `_` and single dashes, as all ids of ours are.
+
+    A history that somebody else made may say anything is one.
+    """
+    return re.sub("-(?=-)|[^0-9A-Za-z._-]", "_", id)

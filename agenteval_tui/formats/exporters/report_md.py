@@ -1,0 +1,157 @@
+"""An execution as a Markdown report: head, table of figures, tests, failures with their reasons, conclusion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.formats.exporters.cause_json import cause_of_execution, causes_md
+from agenteval_tui.formats.exporters.explanation import as_markdown, missed_of
+from agenteval_tui.formats.exporters.report_figures import (
+    ReportFigures,
+    html_comment_escape,
+    left_out,
+    repetitions,
+    report_figures,
+    seconds,
+    share_range,
+)
+from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
+from agenteval_tui.grading.explain import escape_markdown
+from agenteval_tui.history.records import ExecutionRow, RunRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+MARK = "<!-- agenteval report"
+"""With this a report begins: it says that the file is one of ours."""
+MOST_FAILURES = 100
+LONGEST_FAILURE = 6_000  # characters
+LONGEST_NAME = 500
+LONGEST_CONCLUSION = 3_000
+MOST_ATTRIBUTED = 20  # tests of which it is found out who changed them: transcripts are read for that
+
+
+def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
+    """The report as text. Of failures the first `most` are explained, the others counted.
+
+    Nothing that an agent, a suite or a server said can act in it: no markup, link, mention, image or control character.
+    """
+    figures = report_figures(store, execution)
+    lines = [
+        f"{MARK}: execution {html_comment_escape(execution.id)} -->",
+        f"## Evaluation report: {_text(execution.title)}",
+        "",
+        f"**Date:** {figures.date}  ",
+        f"**Dataset:** {_text(figures.dataset)}  ",
+        f"**Experiment:** {_text(figures.experiment)}",
+        "",
+        "### Results",
+        "",
+        *_results(figures),
+        "",
+        *_changes(store, figures),
+        *_tests(figures),
+        *causes_md(*cause_of_execution(store, execution.id)),
+        *_labels(figures),
+        *_failures(store, figures, most),
+        "### Conclusion",
+        "",
+        escape_markdown(one_line(figures.conclusion, LONGEST_CONCLUSION)),
+        "",
+        f"`agenteval show {html_comment_escape(execution.id[:10])}` shows every run.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _results(figures: ReportFigures) -> list[str]:
+    """The figures; with a baseline as metric | baseline | now | change."""
+    if not figures.compared:
+        return [
+            "| Metric | Value |",
+            "|--------|-------|",
+            *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
+        ]
+    rows = (" | ".join(map(_cell, row)) for row in figures.compared)
+    return ["| Metric | Baseline | Now | Change |", "|---|---|---|---|", *(f"| {row} |" for row in rows)]
+
+
+def _changes(store: Store, figures: ReportFigures) -> list[str]:
+    """The tests that changed since the baseline, and who changed them."""
+    if figures.against is None:
+        return []
+    from agenteval_tui.analysis.attribution import attribute
+    from agenteval_tui.analysis.comparison_text import section
+    from agenteval_tui.formats.exporters.comparison_md import tests_table
+
+    lines: list[str] = []
+    for state in ("worse", "better"):
+        listed = figures.against.shown.in_state(state)
+        if listed:
+            attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
+            lines += [f"### {_text(section(state, len(listed)))}", "", *tests_table(listed, attributed), ""]
+    return lines
+
+
+def _tests(figures: ReportFigures) -> list[str]:
+    if not figures.tests:
+        return []
+    lines = ["### Tests", "", "| Test | Passed | 95 % interval | Latency (p50) | Note |", "|---|---|---|---|---|"]
+    for test in figures.tests:
+        low, high = test.interval
+        interval = share_range(low, high) if test.n else "–"
+        lines.append(
+            f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(test.note)} |"
+        )
+    return [*lines, ""]
+
+
+def _labels(figures: ReportFigures) -> list[str]:
+    """What people said of the runs."""
+    if not figures.labels:
+        return []
+    rows = (" | ".join(map(_cell, label_cells(*one))) for one in figures.labels)
+    lines = ["### Labels", "", f"| {' | '.join(LABEL_HEADS)} |", "|---" * len(LABEL_HEADS) + "|"]
+    return [*lines, *(f"| {row} |" for row in rows), ""]
+
+
+def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
+    failures = figures.failures
+    if not failures:
+        return []
+    lines = ["### Failures", ""]
+    for alike in failures[:most]:
+        about = ". ".join(part for part in (repetitions(alike), _text(figures.excuse(alike[0]))) if part)
+        lines += [_failure(store, alike[0], about), ""]
+    if left := left_out(failures, most):
+        lines += [left, ""]
+    return lines
+
+
+def _failure(store: Store, row: RunRow, many: str) -> str:
+    # One heading level below "Failures"; a bug report of one run begins a level higher.
+    transcript = store.transcript(row.id)
+    whole = (
+        "#"
+        + as_markdown(
+            missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
+        ).rstrip()
+    )
+    if many:
+        whole = whole.replace("\n", f"\n\n{many}\n", 1)
+    if len(whole) <= LONGEST_FAILURE:
+        return whole
+    # Cut at a line: half a code span would let what follows be markup.
+    end = whole.rfind("\n", 0, LONGEST_FAILURE)
+    kept = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {_text(row.status)}"
+    return f"{kept}\n- …\n\n`agenteval why {html_comment_escape(row.id)}`"
+
+
+def _text(text: str) -> str:
+    return escape_markdown(one_line(text, LONGEST_NAME))
+
+
+def _cell(text: str) -> str:
+    # `escape_markdown` takes care of the bar that ends a cell.
+    return _text(text)

@@ -1,0 +1,73 @@
+"""An execution as CSV: a line each run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.core.display import displayable
+from agenteval_tui.formats.exporters.cause_json import cause_of_execution, properties_of
+from agenteval_tui.formats.exporters.quarantine_section import not_gating
+from agenteval_tui.formats.labels import label_line, labels_by_run
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.records import ExecutionRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+COLUMNS = (
+    "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
+    "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
+    "quarantine", "causes", "triage", "row_key", "labels",
+)  # fmt: skip
+# What makes a cell a formula; the wide ones do it where such letters are written.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def results_csv(store: Store, execution: ExecutionRow) -> str:
+    """The table as text, lines ended as RFC 4180 has them.
+
+    A text that a spreadsheet would take for a formula gets a leading apostrophe: an agent's answer is data. Controls
+    are shown as pictures, as on a screen: files are printed in terminals, too. (JSON has every text as it came.)
+    A run with several causes has them all in one cell, beside what was decided about them.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    rows = store.runs_of_execution(execution.id)
+    held = not_gating(store, rows)
+    _, decided = cause_of_execution(store, execution.id)
+    causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
+    labels = labels_by_run(store, [row.id for row in rows])
+    for row in rows:
+        said = properties_of(causes.get(row.id, ()), decided)
+        answer = store.transcript(row.id).final_output
+        texts = [row.suite_name, row.test_id, row.test_name, row.variation]
+        writer.writerow(
+            [
+                _cell(execution.id), _cell(row.id), *map(_cell, texts), row.row, row.repetition, _cell(row.agent),
+                _cell(row.status),
+                _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
+                _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
+                _cell(held.of_run(row)), *(_joined(said, name) for name in ("cause", "triage")),
+                _cell(row.row_key), _cell("; ".join(label_line(one) for one in labels.get(row.id, ()))),
+            ]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    text = displayable(text)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _joined(said: Sequence[tuple[str, str]], wanted: str) -> str:
+    """What has this name, one after the other."""
+    return "; ".join(_cell(text) for name, text in said if name == wanted)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,99 @@
+"""A folder of foreign files: which of them may be imported, and what is passed over, by reason."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.tau2_bench import RESULTS, SIMULATIONS, is_folder, parts
+from agenteval_tui.formats.stream.source import Source
+
+ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
+"""How files end that may be in a known format; packed ones have `.gz` behind that."""
+MOST_FILES = 10_000  # of a folder
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of a folder that may be in a known format, in order; `passed_over`: (reason, how many, the first)."""
+
+    files: tuple[Path, ...]
+    passed_over: tuple[tuple[str, int, str], ...] = ()
+
+    def said(self) -> Iterator[str]:
+        """What was passed over, a line each: `2 with the ending .txt: notes.txt and others`."""
+        for reason, count, first in self.passed_over:
+            yield f"{count:,} {reason}: {first}" + (" and others" if count > 1 else "")
+
+
+def folder_of(folder: Path) -> Folder:
+    """What is in a folder, and in those in it; links to folders are not followed.
+
+    Raises `AgentevalError` when nothing in it may be in a known format, or there is more than anybody means.
+    """
+    files: list[Path] = []
+    reasons: Counter[str] = Counter()
+    firsts: dict[str, str] = {}
+
+    def pass_over(path: Path, reason: str) -> None:
+        reasons[reason] += 1
+        firsts.setdefault(reason, str(path.relative_to(folder)))
+
+    def unreadable(error: OSError) -> None:
+        pass_over(Path(error.filename or folder), f"unreadable ({error.strerror or 'no reason was given'})")
+
+    for inner, folders, names in os.walk(folder, onerror=unreadable):
+        here = Path(inner)
+        for name in sorted(folders):
+            if name.startswith("."):
+                pass_over(here / name, "hidden")
+            elif (here / name).is_symlink():
+                pass_over(here / name, "link to a folder, not followed")
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and not (here / one).is_symlink())
+        if SIMULATIONS in folders and is_folder(here) and _has_parts(here / RESULTS):
+            folders.remove(SIMULATIONS)  # they come in with the results
+        for name in sorted(names):
+            reason = _passed_over(here / name)
+            if reason:
+                pass_over(here / name, reason)
+                continue
+            files.append(here / name)
+            if len(files) > MOST_FILES:
+                raise AgentevalError(
+                    f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), mend="name parts"
+                )
+    found = Folder(tuple(files), tuple((one, count, firsts[one]) for one, count in sorted(reasons.items())))
+    if not files:
+        rest = "; ".join(found.said())
+        raise AgentevalError(
+            f"no file in this folder ends with {', '.join(ENDINGS)}" + (f" (passed over: {rest})" if rest else ""),
+            where=str(folder),
+        )
+    return found
+
+
+def _has_parts(index: Path) -> bool:
+    try:
+        with Source(index) as source:
+            return bool(parts(source))
+    except (OSError, AgentevalError):
+        return False
+
+
+def _passed_over(path: Path) -> str:
+    """Why a file of a folder is passed over; "" when it may be in a known format."""
+    if path.name.startswith("."):
+        return "hidden"
+    if path.is_symlink() and not path.exists():
+        return "link to nothing"
+    if not path.is_file():
+        return "pipe or device"
+    lower = path.name.lower()
+    if lower.removesuffix(".gz").endswith(ENDINGS):
+        return "" if os.access(path, os.R_OK) else "unreadable (no permission)"
+    ending = "".join(Path(lower).suffixes[-2:]) if lower.endswith(".gz") else Path(lower).suffix
+    return f"with the ending {ending}" if ending else "without an ending"

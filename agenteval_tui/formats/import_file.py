@@ -1,0 +1,375 @@
+"""A foreign file becomes an execution in the history: once, as a stream, with a word on what was left out."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import is_
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.formats.detect import Format, detect, format_named
+from agenteval_tui.formats.importers.derived_criteria import Deriving
+from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
+from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.formats.stream.json_stream import NOT_UTF8
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.unread_texts import Unread
+from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.write_operations import AlreadyImportedError
+from agenteval_tui.runs.criteria import spec_to_dict
+from agenteval_tui.suites.projects import project_here
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+MOST_NOTES = 40
+NO_VERDICT = "skipped"
+"""The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
+
+
+_YEAR_9999 = 253_402_300_800_000  # in milliseconds: no calendar goes further
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did.
+
+    `read` counts the runs found in the file, `added` those that are in the history now; `skipped` says why some are
+    not, `places` where in the file the first of each such reason stands, `notes` what else is to be known of the file.
+    `cut_off`: the file ends too early. `already`: the same file was imported before as `execution_id`, and nothing was
+    added.
+    """
+
+    execution_id: str
+    format: str
+    read: int
+    added: int
+    skipped: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    cut_off: bool = False
+    already: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def left_out(self) -> Iterator[str]:
+        """What was left out, a line each: `2, the first in line 7: not valid JSON`."""
+        yield from _left_out(self.skipped, self.places)
+
+
+def _left_out(skipped: Iterable[tuple[str, int]], places: Mapping[str, str]) -> Iterator[str]:
+    for reason, count in skipped:
+        place = places.get(reason, "")
+        place = f", {place}" if place and count == 1 else f", the first: {place}" if place else ""
+        yield f"{count:,}{place}: {reason}"
+
+
+def import_file(
+    path: Path | str,
+    store: Store,
+    *,
+    format: str | None = None,
+    dry_run: bool = False,
+    derive: bool = True,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Read a recorded file into the history as one execution of kind "import".
+
+    `format`: a name of `detect.FORMATS`; None: told by the file. `dry_run`: everything is read, nothing is stored.
+    `derive`: grade each run by what the file says was expected of it (`derived`), beside the foreign verdict.
+    `on_progress` is called now and then with the bytes read so far and the size of the file. A file that was imported
+    before adds nothing; what a killed import of it left is replaced. Raises `AgentevalError`: the file can't be read,
+    or nothing in it can be imported (then nothing is added).
+    """
+    path = Path(path)
+    if is_folder(path):
+        path = path / RESULTS
+    known = format_named(format) if format else None
+    with open_source(path) as source:
+        known = known or detect(source)
+        if known.recordings is None:
+            raise AgentevalError(
+                f"there are tests in this file ({known.name}) and no runs",
+                where=str(path),
+                mend="write them into a suite: --to NAME.suite.yaml",
+            )
+        digest = _digest(source, known.parts(source) if known.parts is not None else ())
+        before = store.imported(_key(known.name, digest))
+        if before is not None:
+            return _already(store, before, known.name)
+        return _import(source, digest, store, known, on_progress, dry_run, derive)
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """The file at `path`, for reading. Raises `AgentevalError` for what the file system has against it."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        if not stat.S_ISREG(path.stat().st_mode):
+            # It is read more than once: to tell its format, to know it again, and for what it holds.
+            raise AgentevalError(
+                "this is a pipe or a device, and no file", where=str(path), mend="write it into a file first"
+            )
+        with Source(path) as source:
+            yield source
+    except AgentevalError as error:
+        if error.where or type(error) is not AgentevalError:
+            raise
+        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None  # a reader knows no file
+    except FileNotFoundError:
+        raise AgentevalError("there is no such file", where=str(path), mend="check the path") from None
+    except IsADirectoryError:
+        raise AgentevalError("this is a folder", where=str(path), mend="name a file in it") from None
+    except PermissionError:
+        raise AgentevalError("no permission to read this file", where=str(path)) from None
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror or error}", where=str(path)) from None
+
+
+def _import(
+    source: Source,
+    digest: str,
+    store: Store,
+    known: Format,
+    on_progress: Callable[[int, int], None] | None,
+    dry_run: bool,
+    derive: bool,
+) -> ImportReport:
+    path = source.path
+    assert known.recordings is not None
+    tally = _Tally()
+    key = f"import:{known.name}:{path.name}"
+    record = ExecutionRecord(
+        id=new_id(),
+        title=f"{path.name} ({known.name})",
+        kind="import",
+        source=str(path.resolve()),
+        suite_keys=(key,),
+        started_ms=now_ms(),
+        options={"format": known.name, "digest": digest},
+        project=project_here(),
+    )
+    found = known.recordings(source)
+    if source.cut_off:
+        cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
+        found = chain([cut], found)
+    runs = _runs(
+        tally.over(chain(found, _replaced_in(source))), record, key, path.stem, known.name, derive and not dry_run
+    )
+    first = next(runs, None)
+    if first is None:
+        said = tally.words() or "; ".join(tally.notes)
+        raise AgentevalError(
+            "nothing in this file can be imported" + (f": {said}" if said else ""),
+            where=str(path),
+            mend=f"a file in the format {known.name} is {known.looks_like}",
+        )
+
+    def progress(_: int) -> None:
+        if on_progress is not None:
+            on_progress(source.done, source.size)
+
+    if dry_run:
+        added = 0
+        read = 1 + sum(1 for _ in runs)
+    else:
+        for unfinished in store.unfinished_imports(digest):
+            # Its process was killed half-way: what it left is of no use beside the whole.
+            store.delete_execution(unfinished).result()
+        try:
+            read = added = store.import_runs(
+                record,
+                chain([first], runs),
+                digest=_key(known.name, digest),
+                path=str(path),
+                notes=tally.lines,
+                on_progress=progress,
+            )
+        except AlreadyImportedError as quicker:
+            return _already(store, quicker.execution_id, known.name)
+    return ImportReport(
+        execution_id="" if dry_run else record.id,
+        format=known.name,
+        read=read + sum(tally.skipped.values()),
+        added=added,
+        skipped=tuple(tally.skipped.most_common()),
+        notes=tally.notes,
+        cut_off=tally.cut_off,
+        places=tally.places,
+    )
+
+
+def _replaced_in(source: Source) -> Iterator[Skipped]:
+    """What is to be said when all was read: of the bytes that are no text."""
+    if source.replaced:
+        yield Skipped(NOT_UTF8, counts=False)
+
+
+def _runs(
+    recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str, derive: bool
+) -> Iterator[tuple[PlannedRun, RunEnded]]:
+    taken: dict[tuple[str, str, str, int], set[int]] = {}
+    deriving = Deriving()
+    for position, one in enumerate(map(_kept, recordings)):
+        specs: tuple[CriterionSpec, ...] = ()
+        if derive and one.expected and one.stated is None and one.transcript.error is None:
+            one = replace(one, results=(*one.results, *deriving.results(one.expected, one.transcript, one.variables)))
+            specs = deriving.specs(one.expected)
+        repetitions = taken.setdefault((one.suite, one.test_id, one.variation, one.row), set())
+        repetition = one.repetition
+        if repetition is None or repetition in repetitions:
+            repetition = max(repetitions, default=0) + 1
+        repetitions.add(repetition)
+        planned = PlannedRun(
+            id=new_id(),
+            execution_id=record.id,
+            position=position,
+            suite_key=key,
+            suite_name=one.suite or suite,
+            test_id=one.test_id,
+            test_name=one.test_name or one.test_id,
+            variation=one.variation,
+            row=one.row,
+            row_key=one.row_key,
+            repetition=repetition,
+            agent=one.agent or f"recorded ({source})",
+            prompt=one.prompt,
+            variables=one.variables,
+            tags=one.tags,
+            criteria=tuple(spec.hash for spec in specs),
+            specs=tuple(spec_to_dict(spec) for spec in specs),
+        )
+        yield planned, _ended(planned.id, one)
+
+
+def _kept(one: Recording) -> Recording:
+    """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes. What could not be
+    read of it stands behind its log, where every screen shows it."""
+    transcript = one.transcript
+    calls = []
+    for call in transcript.tool_calls:
+        arguments = replace_non_finite(call.arguments)
+        calls.append(call if arguments is call.arguments else replace(call, arguments=arguments))
+    log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in one.notes)) if line)
+    variables = replace_non_finite(one.variables)
+    if log == transcript.log and variables is one.variables and all(map(is_, calls, transcript.tool_calls)):
+        return one
+    return replace(one, variables=variables, transcript=replace(transcript, tool_calls=tuple(calls), log=log))
+
+
+def _ended(run_id: str, one: Recording) -> RunEnded:
+    error = one.transcript.error
+    status, score, why, warnings = NO_VERDICT, None, "not graded yet", 0
+    if one.stated is not None:
+        status, score, why, warnings = one.stated.outcome, one.stated.score, one.stated.why, one.stated.warnings
+    elif error is not None:
+        status, why = "error", error.message
+    elif counted := [result for result in one.results if not result.derived]:
+        verdict = verdict_of(counted)
+        status, score, why = str(verdict.outcome), verdict.score, verdict.reason
+        warnings = verdict.warnings
+    return RunEnded(
+        run_id=run_id,
+        status=status,
+        score=score,
+        started_ms=None if one.started_ms is None or not 0 < one.started_ms < _YEAR_9999 else round(one.started_ms),
+        duration_ms=one.transcript.timing.total_ms,
+        attempts=1,
+        transcript=one.transcript,
+        results=one.results,
+        warnings=warnings,
+        why=why,
+    )
+
+
+class _Tally:
+    """Counts what an importer leaves out while its recordings pass by."""
+
+    def __init__(self) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.places: dict[str, str] = {}
+        self.cut_off = False
+        self._noted: Counter[str] = Counter()
+        self._noted_at: dict[str, str] = {}
+        self._unread = Unread()
+
+    def over(self, found: Iterable[Recording | Skipped]) -> Iterator[Recording]:
+        number = 0
+        for one in found:
+            if isinstance(one, Recording):
+                number += 1
+                for note in one.notes:
+                    self._note(note, f"run {number} ({one.test_name or one.test_id})")
+                self._unread.look(one)
+                yield one
+                continue
+            if one.fields:
+                self._unread.passed_over(one.fields)
+                continue
+            self.cut_off = self.cut_off or one.cut_off
+            place = one.place or (f"line {one.line}" if one.line else "")
+            if one.counts:
+                self.skipped[one.reason] += 1
+                self.places.setdefault(one.reason, place)
+            else:
+                self._note(one.reason, place)
+
+    def _note(self, note: str, place: str) -> None:
+        self._noted[note] += 1
+        self._noted_at.setdefault(note, place)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the file, each reason once, with its first place; then the fields that nobody read."""
+        found = []
+        for note, count in self._noted.items():
+            place = self._noted_at[note]
+            said = f"{place}: {note}" if place else note
+            found.append(f"{said} (and {count - 1:,} more like it)" if count > 1 else said)
+        if len(found) > MOST_NOTES:
+            found[MOST_NOTES:] = [f"and {len(found) - MOST_NOTES:,} more notes like these"]
+        return (*found, *self._unread.notes())
+
+    def lines(self) -> tuple[str, ...]:
+        """What was left out, and the notes, as they are kept with the execution."""
+        left_out = _left_out(self.skipped.most_common(), self.places)
+        return (*(f"left out {one}" for one in left_out), *self.notes)
+
+    def words(self) -> str:
+        return "; ".join(
+            f"{count:,} x {reason}" if count > 1 else reason for reason, count in self.skipped.most_common(3)
+        )
+
+
+def _digest(source: Source, parts: Sequence[Path]) -> str:
+    """Of the file, and of those that belong to it."""
+    found = hashlib.sha256()
+    with source.open() as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    for part in parts:
+        found.update(b"\0part\0")
+        with part.open("rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+    return found.hexdigest()
+
+
+def _key(format_name: str, digest: str) -> str:
+    """The same file read as another format is another import."""
+    return f"{format_name}:{digest}"
+
+
+def _already(store: Store, execution_id: str, format_name: str) -> ImportReport:
+    row = store.execution(execution_id)
+    return ImportReport(execution_id, format_name, read=row.runs, added=0, already=True)

@@ -1,0 +1,1 @@
+"""A file a format: recordings of other tools as runs."""

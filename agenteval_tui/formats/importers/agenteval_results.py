@@ -1,0 +1,75 @@
+"""Verdicts that stand beside a transcript of ours in a file: read with care, because anybody may have written it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.grading.codec import result_from_json
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
+from agenteval_tui.transcripts.model import Transcript
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+def results_of(given: Any, transcript: Transcript) -> tuple[CriterionResult, ...]:
+    """The criterion results of a run, as `grading.codec` writes them; () for None.
+
+    Places that are not in `transcript` are left out. Raises `AgentevalError` when these are no results.
+    """
+    if given is None:
+        return ()
+    try:
+        if not isinstance(given, list):
+            raise TypeError
+        return tuple(_result(result_from_json(replace_non_finite(one)), transcript) for one in given)
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
+        raise AgentevalError("its `results` are none of this program's", mend="see docs/schemas/grade.json") from None
+
+
+def _result(one: CriterionResult, transcript: Transcript) -> CriterionResult:
+    return replace(
+        one,
+        score=_score(one.score),
+        weight=_weight(one.weight),
+        severity=one.severity if one.severity in _SEVERITIES else "error",
+        value=one.value if isinstance(one.value, str) else None,
+        value_spans=_places(one.value_spans, transcript),
+        metrics=tuple(_metric(metric, transcript) for metric in one.metrics),
+    )
+
+
+def _metric(one: MetricResult, transcript: Transcript) -> MetricResult:
+    evidence = tuple(_evidence(part, transcript) for part in one.evidence)
+    return replace(one, score=_score(one.score), weight=_weight(one.weight), evidence=evidence)
+
+
+def _evidence(one: Evidence, transcript: Transcript) -> Evidence:
+    passed = one.passed if isinstance(one.passed, bool) else None
+    return replace(one, passed=passed, spans=_places(one.spans, transcript), near=_places(one.near, transcript))
+
+
+def _score(given: Any) -> float | None:
+    found = None if isinstance(given, str) else number(given)
+    return None if found is None else min(1.0, max(0.0, found))
+
+
+def _weight(given: Any) -> float:
+    found = None if isinstance(given, str) else number(given)
+    return 1.0 if found is None or found < 0 else found
+
+
+def _places(spans: tuple[Span, ...], transcript: Transcript) -> tuple[Span, ...]:
+    return tuple(one for one in spans if _is_there(one, transcript))
+
+
+def _is_there(one: Span, transcript: Transcript) -> bool:
+    if one.kind == "message":
+        texts = transcript.messages
+        return 0 <= one.index < len(texts) and 0 <= one.start <= one.end <= len(texts[one.index].content)
+    if one.kind in ("arguments", "tool"):
+        return 0 <= one.index < len(transcript.tool_calls)
+    return one.kind == "value" and 0 <= one.start <= one.end

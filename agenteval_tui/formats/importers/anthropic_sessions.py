@@ -1,0 +1,161 @@
+"""Logs of Anthropic's managed agents: lines of `["client.beta.sessions.events.stream", {event}]`.
+
+As LangSmith's client records them: a session's creation, what was sent, and the stream of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.usage_import import added, moment_ms, usage_from
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Usage
+
+NAME = "anthropic-sessions"
+LOOKS_LIKE = 'logs of Anthropic\'s managed agents: lines of `["client.beta.sessions...", {...}]`'
+
+_CALLS = "client.beta.sessions."
+_CREATED, _STREAMED = f"{_CALLS}create", f"{_CALLS}events.stream"
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is the name of a call to the sessions' interface."""
+    return isinstance(value, str) and value.startswith(_CALLS)
+
+
+@dataclass(slots=True)
+class _Session:
+    """What was seen of a session."""
+
+    id: str = ""
+    agent: str = ""
+    model: str = ""
+    system: Any = None
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str = ""
+    error: str = ""
+    began: float | None = None
+    ended: float | None = None
+    turns: dict[str, float] = field(default_factory=dict)  # when a model's turn that has not ended began, by its id
+    steps: list[Step] = field(default_factory=list)
+    used: dict[str, list[float]] = field(default_factory=dict)  # when a tool was called, and when it answered
+    source: list[tuple[str, Any]] = field(default_factory=list)
+
+
+def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+    """A run for each session of the file."""
+    session = _Session()
+    name: Any = None
+    for one in found:
+        if isinstance(one, BrokenElement):
+            yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+        elif isinstance(one.value, str):
+            name = one.value
+        elif isinstance(one.value, Mapping):
+            if name == _CREATED:
+                yield from _run(session)
+                session = _created(one.value)
+                session.source.append(("create", one.value))
+            else:
+                if name == _STREAMED:
+                    _take(session, one.value)
+                session.source.append((name.removeprefix(_CALLS) if isinstance(name, str) else "", one.value))
+    yield from _run(session)
+
+
+def _created(given: Mapping[str, Any]) -> _Session:
+    agent = given["agent"] if isinstance(given.get("agent"), Mapping) else {}
+    model = agent.get("model")
+    named = model.get("id") if isinstance(model, Mapping) else model
+    return _Session(plain_text(given.get("id")), plain_text(agent.get("name")), plain_text(named), agent.get("system"))
+
+
+def _take(session: _Session, event: Mapping[str, Any]) -> None:
+    who, _, what = plain_text(event.get("type")).partition(".")
+    content = event.get("content")
+    moment = moment_ms(event.get("processed_at"))
+    if moment is not None:
+        session.began = moment if session.began is None else min(session.began, moment)
+        session.ended = moment if session.ended is None else max(session.ended, moment)
+        _time(session, plain_text(event.get("id")), what, event, moment)
+    if what == "message" and who in ("user", "agent"):
+        role = "user" if who == "user" else "assistant"
+        session.messages.append({"role": role, "content": content_text(content)})
+    elif who == "agent" and what == "thinking" and content:
+        session.messages.append({"type": "reasoning", "summary": content})
+    elif who == "agent" and what.endswith("tool_use"):
+        call = {"call_id": event.get("id"), "name": event.get("name"), "arguments": event.get("input")}
+        session.messages.append({"type": "function_call", **call})
+    elif what.endswith("tool_result"):
+        answer = {"role": "tool", "tool_call_id": _answered(event), "content": content_text(content)}
+        session.messages.append({**answer, "is_error": bool(event.get("is_error"))})
+    elif what == "model_request_end":
+        session.usage = added(session.usage, usage_from(event.get("model_usage"), input_excludes_cache=True))
+    elif what == "error":
+        error = event.get("error")
+        session.error = plain_text(error.get("message") if isinstance(error, Mapping) else error) or "an error"
+    elif what == "status_idle" and isinstance(event.get("stop_reason"), Mapping):
+        session.finish_reason = plain_text(event["stop_reason"].get("type"))
+
+
+def _time(session: _Session, event_id: str, what: str, event: Mapping[str, Any], moment: float) -> None:
+    """Times of the model's turns and of tools, out of the events that they begin and end with."""
+    if what == "model_request_start":
+        session.turns[event_id] = moment
+    elif what == "model_request_end":
+        started = session.turns.pop(plain_text(event.get("model_request_start_id")), None)
+        if started is not None and session.began is not None:
+            session.steps.append(Step(session.model or "model", started - session.began, max(0.0, moment - started)))
+    elif what.endswith("tool_use"):
+        session.used[event_id] = [moment]
+    elif what.endswith("tool_result"):
+        session.used.get(_answered(event), []).append(moment)
+
+
+def _answered(event: Mapping[str, Any]) -> str:
+    """The id of the call that a tool's result answers."""
+    keys = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
+    return plain_text(next((event[key] for key in keys if event.get(key)), None))
+
+
+def _timed(call: ToolCall, session: _Session) -> ToolCall:
+    times = session.used.get(call.id)
+    if not times or session.began is None:
+        return call
+    duration = max(0.0, times[1] - times[0]) if len(times) > 1 else None
+    return replace(call, started_ms=times[0] - session.began, duration_ms=duration)
+
+
+def _run(session: _Session) -> Iterator[Recording | Skipped]:
+    if not session.id and not session.messages:
+        return
+    if not any(one.get("role") == "assistant" or "call_id" in one for one in session.messages) and not session.error:
+        yield Skipped("the agent says nothing in this session", place=session.id)
+        return
+    transcript = transcript_of(session.messages, system=session.system)
+    total = None if session.began is None or session.ended is None else session.ended - session.began
+    transcript = replace(
+        transcript,
+        tool_calls=tuple(_timed(call, session) for call in transcript.tool_calls),
+        timing=Timing(total_ms=total, steps=tuple(session.steps)),
+        usage=session.usage,
+        model=session.model,
+        finish_reason=session.finish_reason,
+        error=RunError.told("anthropic", session.error) if session.error else None,
+    )
+    name = session.id or "session"
+    yield Recording(
+        test_id=as_id(name),
+        test_name=f"{session.agent} {name}".strip(),
+        transcript=transcript,
+        prompt=first_user_text(transcript),
+        agent=session.agent or session.model,
+        started_ms=session.began,
+        source=tuple(session.source),
+    )

@@ -1,0 +1,184 @@
+"""Criteria made at an import of what a foreign file says was expected.
+
+They say in which way a foreign run is wrong, which its verdict does not; they are marked as derived and decide nothing.
+Each compares only what the other tool's own evaluation compares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.formats.importers.suite_import import checked
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Transcript
+
+MOST = 50
+"""Criteria of a run."""
+OF_RUN = "of_run"
+"""The key of a criterion that was made of what this one run did, too."""
+_LONGEST = 20_000  # characters of what was expected
+# Tools that change nothing, by the verb in their names: those of tau-bench and tau2-bench, and what is usual elsewhere.
+_READS = re.compile(
+    r"(get|list|find|search|calculate|think|check|view|look|lookup|show|read|query|fetch|verify|count|is|has|can|"
+    r"respond|transfer_to_human\w*|run_speed_test|grep|kb_search)(_|$|[A-Z])"
+)
+# What needs somebody's answer, or a thing that no file holds.
+_ASKS = frozenset({"Judge", "Human", "Similarity", "Python", "Groundedness", "Faithfulness", "Relevance", "Safety"})
+
+
+class Deriving:
+    """Grades recordings by what was expected of them. Criteria that are equal are compiled once."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, CriterionSpec] = {}
+
+    def results(
+        self, expected: Iterable[Mapping[str, Any]], transcript: Transcript, variables: Mapping[str, Any]
+    ) -> tuple[CriterionResult, ...]:
+        """What the derived criteria say of a run: each of weight 0 and for information.
+
+        One that was made for this run alone has no hash: a criterion of a test is the same in all its runs.
+        """
+        found = []
+        for one in list(expected)[:MOST]:
+            result = compile_criterion(self._spec(one)).check(transcript, variables)
+            content_hash = "" if one.get(OF_RUN) else result.criterion_hash
+            found.append(replace(result, derived=True, severity="info", weight=0.0, criterion_hash=content_hash))
+        return tuple(found)
+
+    def specs(self, expected: Iterable[Mapping[str, Any]]) -> tuple[CriterionSpec, ...]:
+        """Those of the criteria that are the test's."""
+        return tuple(self._spec(one) for one in list(expected)[:MOST] if not one.get(OF_RUN))
+
+    def _spec(self, one: Mapping[str, Any]) -> CriterionSpec:
+        key = json.dumps(one, sort_keys=True, default=str)
+        if key not in self._specs:
+            if len(self._specs) > 10_000:
+                self._specs.clear()
+            self._specs[key] = CriterionSpec(
+                name=one["name"],
+                prototype_class=one["prototype_class"],
+                config=one["config_uxon"],
+                description=str(one.get("description", "")),
+                expected_value=one.get("expected_value"),
+                weight=0.0,
+                severity="info",
+                negate=bool(one.get("negate", False)),
+                pass_threshold=one.get("pass_threshold"),
+            )
+        return self._specs[key]
+
+
+def writes(name: str, kinds: Mapping[str, str] | None = None) -> bool:
+    """Whether a tool changes something: by its kind where the file says that (`kinds`), else by its name's verb."""
+    kind = (kinds or {}).get(name)
+    return kind == "write" if kind in ("read", "write", "think", "generic") else _READS.match(name) is None
+
+
+def of_actions(
+    actions: Any, transcript: Transcript, *, tool: str, kinds: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], ...]:
+    """Of the right actions of a task of tau-bench or tau2-bench: `[{name, kwargs or arguments, compare_args}]`.
+
+    Both compare the state of the database, so that only calls which write count: each expected one must be made, and
+    no others. A call that gave an error has written nothing. Which calls write is told by their names.
+    """
+    if not isinstance(actions, list):
+        return ()
+    calls: list[dict[str, Any]] = []
+    overrides: dict[str, list[str]] = {}
+    for one in actions:
+        if not isinstance(one, Mapping) or not isinstance(one.get("name"), str) or not one["name"]:
+            continue
+        if one.get("requestor") == "user" or not writes(one["name"], kinds):
+            continue
+        given = one.get("kwargs", one.get("arguments"))
+        arguments = {"arguments": _literal(given)} if isinstance(given, Mapping) else {}
+        calls.append({"name": one["name"], **arguments})
+        if isinstance(one.get("compare_args"), list):
+            overrides[one["name"]] = [str(key) for key in one["compare_args"]]
+    about = f"{tool} compares the database, which only calls that write change; which do is told by their names"
+    found = []
+    if calls:
+        metric: dict[str, Any] = {"type": "Trajectory", "mode": "superset", "calls": calls}
+        if overrides:
+            metric["overrides"] = overrides
+        found.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
+    most = Counter(one["name"] for one in calls)
+    most.update(call.name for call in transcript.tool_calls if call.status == "error" and call.name in most)
+    made = {call.name for call in transcript.tool_calls if call.status != "error" and writes(call.name, kinds)}
+    only: dict[str, Any] = {"type": "ToolCheck"}
+    if most:
+        only["tools"] = [{"name": name, "required": False, "max_calls": count} for name, count in most.items()]
+    if others := sorted(made - most.keys()):
+        only["forbidden_tools"] = others
+    if len(only) > 1:
+        of_run = {"description": about, OF_RUN: True}
+        found.append(checked("No other writing calls", only, prototype="ToolResponse", **of_run))
+    return tuple(found)
+
+
+def _literal(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments none of which is taken for a matcher."""
+    return {key: one for key, one in arguments.items() if not _is_matcher(one)}
+
+
+def _is_matcher(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(str(key).startswith("$") or _is_matcher(one) for key, one in value.items())
+    return isinstance(value, list) and any(map(_is_matcher, value))
+
+
+def of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
+    """Of the names, or calls (`{name, input_parameters}`), of tools that were expected."""
+    calls = []
+    for one in tools if isinstance(tools, list) else ():
+        name = one.get("name") if isinstance(one, Mapping) else one
+        if not isinstance(name, str) or not name:
+            continue
+        given = one.get("input_parameters", one.get("inputParameters")) if isinstance(one, Mapping) else None
+        calls.append({"name": name, **({"arguments": _literal(given)} if isinstance(given, Mapping) and given else {})})
+    if not calls:
+        return ()
+    metric = {"type": "Trajectory", "mode": "superset", "calls": calls}
+    return (checked("Expected tools", metric, prototype="ToolResponse"),)
+
+
+def of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
+    """Of the right answer: with choices the letter behind `ANSWER:`, else a text that the answer contains in any case,
+    one of several, or a JSON value that it is equal to."""
+    name = "Expected answer"
+    if isinstance(target, Mapping) and len(target) == 1 and isinstance(next(iter(target.values())), str):
+        target = next(iter(target.values()))
+    if isinstance(target, Mapping) or (isinstance(target, list) and not all(isinstance(one, str) for one in target)):
+        if len(json.dumps(target, default=str)) > _LONGEST:
+            return ()
+        return (checked(name, {"type": "Json", "equals": target}),)
+    texts = [target] if not isinstance(target, list) else target
+    texts = [str(one).strip() for one in texts if isinstance(one, str | int | float) and not isinstance(one, bool)]
+    texts = [one for one in texts if one]
+    if not texts or sum(map(len, texts)) > _LONGEST:
+        return ()
+    if isinstance(choices, list) and choices and all(re.fullmatch(r"[A-Z]", one) for one in texts):
+        labels = [chr(ord("A") + index) for index in range(min(len(choices), 26))]
+        made = checked(name, {"type": "Classification", "labels": labels, "label": texts[0]})
+        made["config_uxon"]["extract_by_regex"] = r"/ANSWER\s*:\s*\(?([A-Z])\b/i"
+        return (made,) if len(texts) == 1 and texts[0] in labels else ()
+    if any("{{" in one or "{%" in one for one in texts):
+        return ()
+    if len(texts) == 1:
+        return (checked(name, {"type": "TextMatch", "contains_ignore_case": texts[0]}),)
+    pattern = f"(?:{'|'.join(map(re.escape, texts))})"
+    return (checked(name, {"type": "Regex", "pattern": pattern, "flags": "i"}),)
+
+
+def that_ask_nobody(criteria: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Those of the criteria that can be checked without asking a person, a model or a program."""
+    return tuple(one for one in criteria if not _ASKS & {metric["type"] for metric in one["config_uxon"]["metrics"]})

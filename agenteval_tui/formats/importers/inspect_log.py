@@ -1,0 +1,636 @@
+"""Inspect's logs, `.eval` and `.json`: samples are tests, epochs are repetitions, scores are criterion results."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO, Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
+
+SOURCE = "inspect"
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_PLACEHOLDER = "88F74D2C"  # what Inspect calls the only score of a log from before scores had names
+_PARTS = 1_000
+_REASON = 20_000
+
+
+def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
+    """A sample's `scores` (or its `score`, as old logs have it), one result each; of an object one for each key."""
+    if not isinstance(scores, Mapping):
+        scores = {_PLACEHOLDER: legacy} if isinstance(legacy, Mapping) else {}
+    found: list[CriterionResult] = []
+    for name, score in scores.items():
+        called = _only_scorer(header) if name == _PLACEHOLDER else str(name)
+        given = score if isinstance(score, Mapping) else {"value": score}
+        found += list(_results(f"{SOURCE} {called}", given.get("value"), _inspect_scores_said(given)))
+    return tuple(found)
+
+
+def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
+    if isinstance(value, Mapping | list):
+        parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, one in list(parts)[:_PARTS]:
+            if not isinstance(one, Mapping | list):
+                yield from _results(f"{name}/{key}", one, said)
+            elif one:
+                inner = foreign_result(
+                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
+                )
+                yield replace(inner, severity="info")  # what it says of right and wrong nobody knows
+        return
+    score, problem = _score(value)
+    if score is None:
+        yield foreign_result(name, source=SOURCE, reason=f"{problem}; {said}" if said else problem)
+        return
+    shown = f"Inspect gave {plain_text(value)!r}" if isinstance(value, str) else f"Inspect gave {value:g}"
+    yield foreign_result(name, score=score, source=SOURCE, reason=f"{shown}: {said}" if said else shown)
+
+
+def _score(value: Any) -> tuple[float | None, str]:
+    """(0..1, "") of a value, as Inspect itself counts it; (None, why) when that says nothing on right or wrong."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text in _GRADES or text.lower() in _GRADES:
+            return _GRADES.get(text, _GRADES.get(text.lower())), ""
+        try:
+            value = float(text)
+        except ValueError:
+            return None, f"Inspect gave {text[:_REASON]!r}, which is neither right nor wrong"
+    if isinstance(value, bool):
+        return float(value), ""
+    if not isinstance(value, int | float):
+        return None, "Inspect gave no value"
+    try:
+        value = float(value)
+    except OverflowError:
+        value = math.inf
+    if math.isnan(value):
+        return None, "Inspect left it unscored"
+    if not 0 <= value <= 1:
+        return None, f"Inspect gave {value:g}, and what is enough is not in the log"
+    return value, ""
+
+
+def _inspect_scores_said(score: Mapping[str, Any]) -> str:
+    answer, explanation = plain_text(score.get("answer")), plain_text(score.get("explanation"))
+    parts = [f"answer {answer!r}" if answer and answer != explanation else "", explanation]
+    return "; ".join(part for part in parts if part)[:_REASON]
+
+
+def _only_scorer(header: Mapping[str, Any]) -> str:
+    scorers = header.get("scorers")
+    names = [one.get("name") for one in scorers if isinstance(one, Mapping)] if isinstance(scorers, list) else []
+    name = names[0] if len(names) == 1 else None
+    return name.rpartition("/")[2] if isinstance(name, str) and name else "score"
+
+
+ATTACHED = 32_000_000
+"""Characters of attachments that are kept when they stand before the messages that use them."""
+
+_LARGEST_METADATA = 20_000
+_LONGEST_ERROR = 20_000
+_LARGEST_FIELD = 16_000_000
+_OF_EVENTS = frozenset({
+    "event", "timestamp", "completed", "working_time", "error", "failed", "function", "model", "id",
+})  # fmt: skip
+_WHOLE = frozenset({
+    "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
+    "started_at", "completed_at", "model_usage", "metadata",
+})  # fmt: skip
+_PREFIXES = ("attachment://", "tc://")
+_MEDIA = frozenset({"image", "audio", "video", "document", "data"})
+
+
+@dataclass(slots=True)
+class _Event:
+    """What is kept of a model's turn or a tool's call."""
+
+    name: str
+    call_id: str | None
+    started: float | None
+    duration: float | None
+    failed: bool
+
+
+@dataclass(slots=True)
+class _Sample:
+    """What is kept of a sample."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    messages: list[Any] = field(default_factory=list)
+    events: list[_Event] = field(default_factory=list)
+    attachments: dict[str, str] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+    moments: tuple[float, float] | None = None  # of the first and the last event, milliseconds since 1970
+    seen_messages: bool = False
+    kinds: Counter[str] = field(default_factory=Counter)  # of events: how many there are
+    media: Counter[str] = field(default_factory=Counter)  # images and the like, which are left out
+    unused: int = 0  # attachments that no message has
+
+
+def sample_identity(reader: JsonReader) -> tuple[str, int]:
+    """(id, epoch) of the sample that begins here; everything else of it is skipped."""
+    identity: dict[str, Any] = {}
+    for key in reader.members():
+        if key in ("id", "epoch"):
+            identity[key] = reader.bounded(_LARGEST_FIELD)
+    return plain_text(identity.get("id")), as_repetition(identity.get("epoch")) or 1
+
+
+def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recording, tuple[str, ...]]:
+    """The sample that begins here, and what of it is not kept by its nature. `header`: the log's `eval`.
+
+    Raises `Unreadable` (the text can't be read) and `AgentevalError` (it is no sample).
+    """
+    sample = _Sample()
+    for key in reader.members():
+        if key in _WHOLE:
+            sample.fields[key] = reader.bounded(_LARGEST_FIELD)
+        elif key == "messages":
+            sample.seen_messages = True
+            for _ in reader.elements():
+                sample.messages.append(_without_media(reader.bounded(), sample.media))
+        elif key == "output":
+            _read_output(reader, sample)
+        elif key == "events":
+            _read_events(reader, sample)
+        elif key == "attachments":
+            _read_attachments(reader, sample)
+        elif key == "transcript":  # before 2025: events and attachments stood in it
+            for inner in reader.members():
+                if inner == "events":
+                    _read_events(reader, sample)
+                elif inner == "content":
+                    _read_attachments(reader, sample)
+    found = _recording(sample, header)
+    return found, tuple(_not_kept(sample))
+
+
+def _not_kept(sample: _Sample) -> Iterator[str]:
+    if sample.kinds:
+        and_theirs = ", and of `attachments` only those of messages" if sample.unused else ""
+        yield f"of `events` only names, times and failures are kept{and_theirs}"
+    for kind in sorted(sample.media):
+        yield f"content of the kind {kind} is not kept: [{kind}] stands in its place"
+    if sample.unused and not sample.kinds:
+        yield "`attachments` that no message uses are not kept"
+
+
+def _read_output(reader: JsonReader, sample: _Sample) -> None:
+    for key in reader.members():
+        if key in ("model", "choices", "completion", "error"):
+            sample.output[key] = reader.bounded(_LARGEST_FIELD)
+
+
+def _read_events(reader: JsonReader, sample: _Sample) -> None:
+    for _ in reader.elements():
+        event = reader.picked(_OF_EVENTS)
+        if not isinstance(event, Mapping):
+            continue
+        kind = event.get("event")
+        sample.kinds[plain_text(kind)[:40] or "without a kind"] += 1
+        started = moment_ms(event.get("timestamp"))
+        ended = moment_ms(event.get("completed"))
+        for moment in (started, ended):
+            if moment is not None:
+                first, last = sample.moments or (moment, moment)
+                sample.moments = min(first, moment), max(last, moment)
+        if kind not in ("tool", "model"):
+            continue
+        working = number(event.get("working_time"))
+        duration = ended - started if started is not None and ended is not None else None
+        if duration is None and working is not None:
+            duration = working * 1000
+        failed = bool(event.get("error")) or bool(event.get("failed"))
+        called = event.get("function") if kind == "tool" else event.get("model")
+        call_id = event.get("id") if kind == "tool" and isinstance(event.get("id"), str) else None
+        sample.events.append(_Event(plain_text(called) or str(kind), call_id, started, duration, failed))
+
+
+def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
+    wanted = _references([sample.fields, sample.messages, sample.output])
+    room = ATTACHED
+    for key in reader.members():
+        if key in wanted or not sample.seen_messages:
+            value = reader.bounded(ATTACHED)
+            if isinstance(value, str) and (key in wanted or len(value) <= room):
+                sample.attachments[key] = value
+                room -= 0 if key in wanted else len(value)
+                continue
+        else:
+            reader.skip()
+        sample.unused += 1
+
+
+def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
+    fields = sample.fields
+    sample_id = plain_text(fields.get("id"))
+    if not sample_id.strip() or (not sample.messages and not sample.output and "input" not in fields):
+        raise AgentevalError("no sample: it has neither an id nor messages")
+    if sample.attachments:
+        fields = _resolved(fields, sample.attachments)
+        sample.messages = _resolved(sample.messages, sample.attachments)
+        sample.output = _resolved(sample.output, sample.attachments)
+    transcript = _transcript(sample, fields, header)
+    prompt = fields.get("input")
+    return Recording(
+        test_id=as_id(sample_id),
+        test_name=sample_id,
+        transcript=transcript,
+        repetition=as_repetition(fields.get("epoch")),
+        prompt=prompt if isinstance(prompt, str) else first_user_text(transcript),
+        agent=plain_text(header.get("model")),
+        variables=_variables(fields),
+        results=results_of(fields.get("scores"), fields.get("score"), header),
+        expected=of_target(fields.get("target"), fields.get("choices")),
+        started_ms=_beginning(sample, fields) or moment_ms(header.get("created")),
+        source=(("samples[]", {**fields, "messages": sample.messages, "output": sample.output}),),
+    )
+
+
+def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str, Any]) -> Transcript:
+    choices = sample.output.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    messages = sample.messages
+    if not messages:  # the conversation was not kept: what was asked and what was answered is all there is
+        given = fields.get("input")
+        messages = list(given) if isinstance(given, list) else [{"role": "user", "content": plain_text(given)}]
+        messages += [choice["message"]] if isinstance(choice.get("message"), Mapping) else []
+    transcript = from_openai_messages([_as_openai(one) for one in messages])
+    calls = list(transcript.tool_calls)
+    parse_errors = [error for one in messages for error in _parse_errors(one)]
+    if len(parse_errors) == len(calls):
+        for index, said in enumerate(parse_errors):
+            if said:
+                calls[index] = replace(calls[index], arguments=said, malformed=True)
+    base = _beginning(sample, fields)
+    by_id = {one.call_id: one for one in sample.events if one.call_id}
+    for index, call in enumerate(calls):
+        event = by_id.get(call.id)
+        if event is not None:
+            started = None if event.started is None or base is None else max(0.0, event.started - base)
+            status: CallStatus = "error" if event.failed else call.status
+            calls[index] = replace(call, started_ms=started, duration_ms=event.duration, status=status)
+    completion = sample.output.get("completion")
+    error, limit = fields.get("error"), fields.get("limit")
+    finish = plain_text(choice.get("stop_reason"))
+    if isinstance(limit, Mapping) and limit.get("type"):
+        finish = f"limit: {plain_text(limit['type'])}"
+    return replace(
+        transcript,
+        tool_calls=tuple(calls),
+        timing=_timing(sample, fields, base),
+        usage=_usage(fields.get("model_usage")),
+        model=plain_text(sample.output.get("model") or header.get("model")),
+        finish_reason=finish,
+        final_output=completion if isinstance(completion, str) and completion else transcript.final_output,
+        error=None if not error else RunError.told("inspect", _error_text(error)),
+    )
+
+
+def _as_openai(one: Any) -> dict[str, Any]:
+    """One of Inspect's messages as an OpenAI chat message."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("role"), str):
+        raise AgentevalError("a message of it has no role")
+    content, thoughts = one.get("content"), []
+    if isinstance(content, list):
+        thoughts = [_thought(part) for part in content if _kind(part) == "reasoning"]
+        content = [part for part in content if _kind(part) != "reasoning"]
+    made: dict[str, Any] = {"role": one["role"], "content": content}
+    if isinstance(one.get("reasoning"), str):  # as it was before 2025
+        thoughts.append(one["reasoning"])
+    if any(thoughts):
+        made["reasoning"] = "\n\n".join(text for text in thoughts if text)
+    if isinstance(one.get("tool_calls"), list):
+        made["tool_calls"] = [
+            {"id": call.get("id"), "function": {"name": call.get("function"), "arguments": call.get("arguments")}}
+            for call in one["tool_calls"]
+            if isinstance(call, Mapping) and isinstance(call.get("function"), str)
+        ]
+    if one["role"] == "tool":
+        error = one.get("error", one.get("tool_error"))
+        said = error.get("message") if isinstance(error, Mapping) else error
+        made["content"] = content_text(content) or plain_text(said)
+        made |= {"tool_call_id": one.get("tool_call_id"), "is_error": bool(error)}
+        if isinstance(one.get("function"), str):
+            made["name"] = one["function"]
+    return made
+
+
+def _parse_errors(one: Any) -> list[str]:
+    calls = one.get("tool_calls") if isinstance(one, Mapping) else None
+    listed = calls if isinstance(calls, list) else ()
+    found = [call for call in listed if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
+    return [plain_text(call.get("parse_error")) for call in found]
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    if part.get("redacted"):
+        return plain_text(part.get("summary")) or "[redacted]"
+    return plain_text(part.get("reasoning") or part.get("summary"))
+
+
+def _beginning(sample: _Sample, fields: Mapping[str, Any]) -> float | None:
+    moments = [moment_ms(fields.get("started_at")), *(sample.moments or ())]
+    return min((one for one in moments if one is not None), default=None)
+
+
+def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> Timing:
+    total = number(fields.get("total_time"))
+    if total is None and base is not None:  # logs before 2025 do not say it
+        ended = moment_ms(fields.get("completed_at")) or (sample.moments or (base, base))[1]
+        total = (ended - base) / 1000 if ended > base else None
+    steps = tuple(
+        Step(event.name, max(0.0, event.started - base), event.duration)
+        for event in sample.events
+        if event.started is not None and base is not None and event.duration is not None
+    )
+    return Timing(total_ms=None if total is None else total * 1000, steps=steps)
+
+
+def _usage(models: Any) -> Usage:
+    usage = Usage()
+    for one in models.values() if isinstance(models, Mapping) else ():
+        usage = added(usage, usage_from(one, input_excludes_cache=True))
+    return usage
+
+
+def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the sample knows beside its input: the target as `expected_value`, choices, small metadata."""
+    target = fields.get("target")
+    if isinstance(target, list) and len(target) == 1:
+        target = target[0]
+    given = {"expected_value": target, "choices": fields.get("choices")}
+    metadata = fields.get("metadata")
+    if isinstance(metadata, Mapping) and metadata and len(json.dumps(metadata, default=str)) <= _LARGEST_METADATA:
+        given["metadata"] = metadata
+    return {key: value for key, value in given.items() if value not in (None, "", [])}
+
+
+def _error_text(error: Any) -> str:
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return (plain_text(said).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
+
+
+def _kind(part: Any) -> str:
+    return plain_text(part.get("type")) if isinstance(part, Mapping) else ""
+
+
+def _without_media(message: Any, left_out: Counter[str]) -> Any:
+    """The message with `[image]` for an image: nothing here shows it, and it may have megabytes."""
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, list):
+        return message
+    left_out.update(_kind(one) for one in content if _kind(one) in _MEDIA)
+    kept = [{"type": "text", "text": f"[{_kind(one)}]"} if _kind(one) in _MEDIA else one for one in content]
+    return {**message, "content": kept}
+
+
+def _references(value: Any) -> set[str]:
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if one.startswith(_PREFIXES):
+                found.add(one.partition("://")[2])
+        elif isinstance(one, Mapping):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return found
+
+
+def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return attachments.get(value.partition("://")[2], value) if value.startswith(_PREFIXES) else value
+    if isinstance(value, Mapping):
+        return {key: _resolved(one, attachments) for key, one in value.items()}
+    return [_resolved(one, attachments) for one in value] if isinstance(value, list) else value
+
+
+NAME = "inspect"
+LOOKS_LIKE = "an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`"
+KNOWN = 3
+"""The newest version of the format that is known. A newer one is read all the same, and said."""
+
+LARGEST_HEADER = 16_000_000
+_SAMPLES = "samples/"
+_HEADER_READ = ("eval.model", "eval.created", "eval.dataset.sample_ids[]")
+_READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is an Inspect log."""
+    evaluation = value.get("eval") if isinstance(value, Mapping) else None
+    return isinstance(evaluation, Mapping) and ("version" in value or "status" in value)
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The samples of a log; before them notes on the log as a whole."""
+    with source.open() as file:
+        packed = file.read(2) == b"PK"
+        yield from _packed(file) if packed else _plain(source)
+
+
+# JSON
+
+
+def _plain(source: Source) -> Iterator[Recording | Skipped]:
+    header, last = _outline(source)
+    yield from _said(header)
+    if not last and header.get("eval"):
+        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
+        return
+    reader = source.reader()
+    index = -1
+    try:
+        for key in reader.members():
+            if key != "samples":
+                continue
+            for index in reader.elements():
+                yield from _sample_at(reader, header, index, last)
+    except UnreadableFile as error:
+        yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
+    for key in ("version", "status", "eval", "error"):  # read before
+        reader.passed_over.pop(key, None)
+    yield from said_of(reader)
+
+
+def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
+    """The log's header, and the indices of its samples, of those with the same id and epoch only the last."""
+    header: dict[str, Any] = {}
+    last: dict[tuple[str, int], int] = {}
+    reader = source.reader()
+    try:
+        for key in reader.members():
+            if key == "samples":
+                for index in reader.elements():
+                    last[sample_identity(reader)] = index
+            elif key in ("version", "status", "eval", "error"):
+                header[key] = reader.bounded(LARGEST_HEADER)
+    except UnreadableFile:
+        last[("", -1)] = -1  # said when it is read again
+    return header, set(last.values())
+
+
+def _sample_at(
+    reader: JsonReader, header: Mapping[str, Any], index: int, last: set[int]
+) -> Iterator[Recording | Skipped]:
+    line = reader.line
+    if index not in last and -1 not in last:
+        yield Skipped("a later entry of the same sample and epoch is used", line)
+        reader.skip()
+        return
+    try:
+        found, remarks = read_sample(reader, _evaluation(header))
+    except AgentevalError as error:
+        yield Skipped(error.what, line)
+        return
+    yield found
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=f"line {line}")
+
+
+# ZIP
+
+
+def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
+    try:
+        archive = open_archive(file)
+    except DamagedMember as error:
+        yield Skipped(error.reason, cut_off=error.cut_off, place="the file")
+        return
+    samples = [one for name, one in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    header, problem, passed_over = _header(archive)
+    if not samples and "eval" not in header:
+        raise AgentevalError(
+            "this ZIP archive is no Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
+        )
+    if archive.cut_off:
+        yield Skipped("the archive is cut off", cut_off=True, counts=False, place="the log")
+    elif problem:
+        yield Skipped(problem, counts=False, place="the log")
+    if archive.replaced:
+        yield Skipped(
+            f"{archive.replaced} entries were written again later; the last ones are used", counts=False,
+            place="the log",
+        )  # fmt: skip
+    yield from _said(header)
+    yield from passed_over
+    if not samples:
+        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
+    for member in sorted(samples, key=_order(header)):
+        yield from _member_sample(member, header)
+    others = [name for name in archive.members if not name.startswith(_READ) and not name.endswith("/")]
+    if others:
+        yield Skipped("", counts=False, fields=dict.fromkeys(others, 1))
+
+
+def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]:
+    """The log's header, and what is to be said when it had none: Inspect writes it when the evaluation ends. Then what
+    of it was passed over."""
+    for name in ("header.json", "_journal/start.json"):
+        member = archive.members.get(name)
+        if member is None:
+            continue
+        found: dict[str, Any] = {}
+        try:
+            with member.open() as stream:
+                reader = JsonReader(stream)
+                for key in reader.members():
+                    if key in ("version", "status", "eval", "error"):
+                        found[key] = reader.bounded(LARGEST_HEADER)
+        except (UnreadableFile, DamagedMember):
+            continue
+        if "eval" in found:
+            ended = name == "header.json"
+            said = "" if ended else "the log has no header: the evaluation did not come to its end"
+            return found, said, tuple(said_of(reader, place=name))
+    return {}, "nothing says which evaluation this was: its header can't be read", ()
+
+
+def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Recording | Skipped]:
+    try:
+        with member.open() as stream:
+            reader = JsonReader(stream)
+            if reader.kind() != "object":
+                yield Skipped("no sample: it is no JSON object", place=member.name)
+                return
+            found, remarks = read_sample(reader, _evaluation(header))
+    except UnreadableFile as error:
+        yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
+    except DamagedMember as error:
+        yield Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
+    except AgentevalError as error:
+        yield Skipped(error.what, place=member.name)
+        return
+    yield found
+    if reader.replaced:
+        yield Skipped(NOT_UTF8, counts=False, place=member.name)
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=member.name)
+    yield from said_of(reader, "samples[].", member.name)
+
+
+def _order(header: Mapping[str, Any]) -> Any:
+    """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
+    dataset = _evaluation(header).get("dataset")
+    ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
+    place = {plain_text(one): number for number, one in enumerate(ids)} if isinstance(ids, list) else {}
+
+    def order(member: Member) -> tuple[int, int]:
+        name, _, epoch = member.name[len(_SAMPLES) : -len(".json")].rpartition("_epoch_")
+        return place.get(name, len(place)), int(epoch) if epoch.isdecimal() and len(epoch) < 10 else 0
+
+    return order
+
+
+# Both
+
+
+def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = header.get("eval")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
+    """Notes on the log as a whole: its version, and how the evaluation ended."""
+    note = replace(Skipped("", place="the log"), counts=False)
+    version = header.get("version")
+    if isinstance(version, int) and version > KNOWN:
+        yield replace(note, reason=f"it is of version {version}, newer than what this program knows ({KNOWN})")
+    status = header.get("status")
+    error = header.get("error")
+    if status == "error" and isinstance(error, Mapping):
+        said = plain_text(error.get("message")).strip()[:300]
+        yield replace(note, reason=f"the evaluation ended with an error: {said}")
+    elif status in ("started", "cancelled"):
+        yield replace(note, reason=f"the evaluation was {'cancelled' if status == 'cancelled' else 'not finished'}")
+    yield from _told(header)
+
+
+def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
+    """What the header says of the evaluation: its model and scorers are in the runs, the rest is not."""
+    fields = Counter(field for field, _ in texts_of(_evaluation(header), "eval") if field not in _HEADER_READ)
+    if fields:
+        yield Skipped("", counts=False, fields=fields)

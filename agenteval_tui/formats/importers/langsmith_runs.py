@@ -1,0 +1,259 @@
+"""LangSmith's runs: batches as its clients send them (`{"post": [...], "patch": [...]}`), and exports of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.stream.json_stream import BrokenElement
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.stream.spool import Spool
+from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
+
+NAME = "langsmith"
+LOOKS_LIKE = 'LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`'
+
+_KEPT = (
+    "id", "name", "run_type", "inputs", "outputs", "error", "start_time", "end_time", "parent_run_id",
+    "reference_example_id", "feedback_stats", "prompt_tokens", "completion_tokens", "total_cost",
+)  # fmt: skip
+_TEXTS = ("input", "question", "prompt", "query", "output", "answer", "response", "result", "text", "content")
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is a batch of runs, or a run."""
+    if not isinstance(value, Mapping):
+        return False
+    batch = isinstance(value.get("post"), list) or isinstance(value.get("patch"), list)
+    return (batch and value.keys() <= {"post", "patch"}) or ("run_type" in value and "inputs" in value)
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """A run for each trace: the conversation of its model's calls, else what went in and what came out."""
+    with Spool() as spool:
+        for one in source.values():
+            if isinstance(one, BrokenElement):
+                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+                continue
+            if not isinstance(one.value, Mapping):
+                yield Skipped("no run: it is no object", one.line)
+                continue
+            value = one.value
+            batch = "run_type" not in value and ("post" in value or "patch" in value)
+            listed = [*_list(value.get("post")), *_list(value.get("patch"))] if batch else [value]
+            for run in listed:
+                if isinstance(run, Mapping) and run.get("id"):
+                    kept = {key: run[key] for key in _KEPT if run.get(key) is not None}
+                    kept["usage"] = _usage_of(run)
+                    kept["about"] = {key: one for key, one in run.items() if key not in _KEPT}
+                    spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
+        for trace, parts in spool.groups():
+            yield _recording(trace, _merged(parts), parts)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _usage_of(run: Mapping[str, Any]) -> Any:
+    for place in (run.get("outputs"), run.get("extra")):
+        if isinstance(place, Mapping):
+            about = place.get("metadata")
+            found = place.get("usage_metadata") or (about.get("usage_metadata") if isinstance(about, Mapping) else None)
+            if found or place.get("usage"):
+                return found or place["usage"]
+    return run if "prompt_tokens" in run else None
+
+
+def _merged(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Runs by id: a patch completes what was posted. An empty value never replaces one that is there."""
+    runs: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        run = runs.setdefault(plain_text(part["id"]), {})
+        about = {**run.get("about", {}), **part.get("about", {})}
+        run.update({key: value for key, value in part.items() if value or key not in run})
+        run["about"] = about
+    return list(runs.values())
+
+
+def _recording(
+    trace: str, runs: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]
+) -> Recording | Skipped:
+    ids = {plain_text(run["id"]) for run in runs}
+    root = next((run for run in runs if plain_text(run.get("parent_run_id")) not in ids), runs[0])
+    notes: list[str] = []
+    try:
+        transcript = _transcript(root, runs, notes)
+    except AgentevalError as error:
+        return Skipped(error.what, place=f"trace {trace[:36]}")
+    if transcript is None:
+        return Skipped("nothing went in or came out of this run", place=f"trace {trace[:36]}")
+    named = plain_text(root.get("reference_example_id"))
+    name = plain_text(root.get("name")) or "run"
+    reference = _reference(root.get("about", {}))
+    return Recording(
+        test_id=as_id(named or trace),
+        test_name=f"{name} {named or trace[:8]}",
+        transcript=transcript,
+        prompt=first_user_text(transcript),
+        agent=transcript.model or name,
+        results=_feedback(root.get("feedback_stats")),
+        expected=of_target(reference),
+        variables={} if reference is None else {"expected_value": reference},
+        started_ms=moment_ms(root.get("start_time")),
+        notes=tuple(notes),
+        source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in parts),
+    )
+
+
+def _reference(about: Mapping[str, Any]) -> Any:
+    """The reference outputs of the example that was run, where an export of an experiment has them."""
+    example = about.get("reference_example")
+    inside = example.get("outputs") if isinstance(example, Mapping) else None
+    return next((one for one in (about.get("reference_outputs"), about.get("reference_output"), inside) if one), None)
+
+
+def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], notes: list[str]) -> Transcript | None:
+    models = [run for run in runs if run.get("run_type") == "llm"]
+    best: list[Any] = []
+    for run in models or [root]:
+        said = [*_asked(run.get("inputs")), *_answered(run.get("outputs"))]
+        if len(said) >= len(best):
+            best = said
+    if not best:
+        asked, answered = _text(root.get("inputs")), _text(root.get("outputs"))
+        best = [{"role": "user", "content": asked}] if asked else []
+        best += [{"role": "assistant", "content": answered}] if answered else []
+    if not best and not root.get("error"):
+        return None
+    transcript = transcript_of(best, notes=notes)
+    transcript = _timed(transcript, root, runs)
+    usage = Usage()
+    for run in models or [root]:
+        usage = added(usage, usage_from(run.get("usage")))
+    started, ended = moment_ms(root.get("start_time")), moment_ms(root.get("end_time"))
+    error = plain_text(root.get("error"))
+    return replace(
+        transcript,
+        usage=transcript.usage if usage == Usage() else usage,
+        model=transcript.model or next((model for run in reversed(models) if (model := _model(run))), ""),
+        finish_reason=transcript.finish_reason or _finish((models or [root])[-1].get("outputs")),
+        timing=replace(
+            transcript.timing,
+            total_ms=None if started is None or ended is None else max(0.0, ended - started),
+        ),
+        error=RunError.told(NAME, error[:20_000]) if error else None,
+    )
+
+
+def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:
+    """With the times of models' turns and tools' calls; a tool's run is told by the id of the call, else by its name,
+    in their order. A tool that broke has failed."""
+    base = moment_ms(root.get("start_time"))
+    if base is None:
+        return transcript
+    steps, tools = [], []
+    for run in runs:
+        started, ended = moment_ms(run.get("start_time")), moment_ms(run.get("end_time"))
+        if run.get("run_type") not in ("llm", "tool") or started is None or ended is None:
+            continue
+        took = max(0.0, ended - started)
+        steps.append(Step(plain_text(run.get("name")) or plain_text(run["run_type"]), max(0.0, started - base), took))
+        if run["run_type"] == "tool":
+            tools.append((_call_of(run), steps[-1], bool(run.get("error"))))
+    calls = []
+    for call in transcript.tool_calls:
+        found = next((one for one in tools if one[0] == call.id), None)
+        found = found or next((one for one in tools if not one[0] and one[1].name == call.name), None)
+        if found is not None:
+            tools.remove(found)
+            status: CallStatus = "error" if found[2] else call.status
+            call = replace(call, started_ms=found[1].started_ms, duration_ms=found[1].duration_ms, status=status)
+        calls.append(call)
+    ordered = sorted(steps, key=lambda step: step.started_ms)
+    return replace(transcript, tool_calls=tuple(calls), timing=Timing(steps=tuple(ordered)))
+
+
+def _call_of(run: Mapping[str, Any]) -> str:
+    """The id of the call that a tool's run is, where it is said."""
+    outputs = run["outputs"] if isinstance(run.get("outputs"), Mapping) else {}
+    inner = outputs["output"] if isinstance(outputs.get("output"), Mapping) else outputs
+    return plain_text(inner.get("tool_call_id"))
+
+
+def _asked(inputs: Any) -> list[Any]:
+    messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
+    if isinstance(messages, list) and messages and isinstance(messages[0], list):
+        messages = messages[0]  # LangChain's batches of one
+    found = messages if isinstance(messages, list) else []
+    return [*_system(inputs), *found] if all(is_message(one) for one in found) and found else []
+
+
+def _system(inputs: Any) -> list[dict[str, Any]]:
+    told = inputs.get("system") if isinstance(inputs, Mapping) else None
+    return [{"role": "system", "content": told}] if isinstance(told, str | list) and told else []
+
+
+def _answered(outputs: Any) -> list[Any]:
+    if not isinstance(outputs, Mapping):
+        return []
+    choices, generations = outputs.get("choices"), outputs.get("generations")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        return [message] if is_message(message) else []
+    while isinstance(generations, list) and generations:
+        generations = generations[0]
+    if isinstance(generations, Mapping):
+        message = generations.get("message")
+        return [message] if is_message(message) else [{"role": "assistant", "content": _text(generations)}]
+    if isinstance(outputs.get("messages"), list):
+        return [one for one in outputs["messages"] if is_message(one)]
+    for candidate in (outputs.get("message"), outputs.get("output"), outputs):
+        if is_message(candidate):
+            return [candidate]
+    return []
+
+
+def _text(value: Any) -> str:
+    """What an object says: its only value, or that of a telling name; else all of it as JSON."""
+    if isinstance(value, Mapping):
+        for key in _TEXTS:
+            if isinstance(value.get(key), str):
+                return str(value[key])
+        if len(value) == 1:
+            return plain_text(next(iter(value.values())))
+        if not value:
+            return ""
+    return plain_text(value)
+
+
+def _model(run: Mapping[str, Any]) -> str:
+    for place in (run.get("outputs"), run.get("inputs")):
+        if isinstance(place, Mapping) and isinstance(place.get("model"), str):
+            return str(place["model"])
+    return ""
+
+
+def _finish(outputs: Any) -> str:
+    choices = outputs.get("choices") if isinstance(outputs, Mapping) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return plain_text(first.get("finish_reason")) if isinstance(first, Mapping) else ""
+
+
+def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
+    """What people or evaluators gave: the mean of each key. Only 0..1 says what is enough."""
+    found = []
+    for key, one in stats.items() if isinstance(stats, Mapping) else ():
+        mean = number(one.get("avg")) if isinstance(one, Mapping) else None
+        said = "LangSmith gave no figure" if mean is None else f"LangSmith gave {mean:g}"
+        score = mean if mean is not None and 0 <= mean <= 1 else None
+        found.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=said))
+    return tuple(found)

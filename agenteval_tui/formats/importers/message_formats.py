@@ -1,0 +1,552 @@
+"""Conversations in the dialects of several libraries, as OpenAI chat messages.
+
+Told apart message by message: OpenAI chat messages and Responses items (OpenAI Agents), Anthropic's content blocks,
+LangChain's messages (`dumpd`, `messages_to_dict`), pydantic-ai's requests and responses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.usage_import import added, usage_from
+from agenteval_tui.formats.unread_texts import says_something
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import Transcript, Usage
+
+PART_CALLS = frozenset({"tool_call", "tool-call", "server_tool_call", "function_call", "functionCall"})
+ANSWERS = frozenset({
+    "tool_call_response", "tool-result", "tool-error", "tool-output-denied", "server_tool_call_response",
+    "function_response", "functionResponse",
+})  # fmt: skip
+_MESSAGE_PARTS_THOUGHTS = frozenset({"reasoning", "thinking"})
+_STEPS = frozenset({"step-start", "step-finish"})
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+
+
+def has_parts(message: Mapping[str, Any]) -> bool:
+    """Whether a message with a role is made of such parts, in `parts` or in its content."""
+    if isinstance(message.get("parts"), list) or isinstance(message.get("toolInvocations"), list):
+        return True
+    content = message.get("content")
+    return isinstance(content, list) and any(
+        _message_parts_kind(one) in PART_CALLS | ANSWERS or _is_ui_call(one) for one in content
+    )
+
+
+def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages that one of parts is: what tools answered are messages of their own, where they stand."""
+    role = str(message.get("role") or "user")
+    found = _Parts(_ROLES.get(role, role))
+    parts = message.get("parts")
+    content = message.get("content")
+    if not isinstance(parts, list) or not parts:
+        parts = content if isinstance(content, list) else [content] if content else []
+    for part in parts:
+        found.take(part)
+    invocations = message.get("toolInvocations")
+    for one in invocations if isinstance(invocations, list) else ():
+        if isinstance(one, Mapping) and one.get("toolCallId") not in found.called:
+            found.take({"type": "tool-invocation", "toolInvocation": one})
+    said = found.ended()
+    if isinstance(message.get("name"), str):
+        said = [{"name": message["name"], **one} for one in said]
+    return said
+
+
+class _Parts:
+    """What the parts of a message say, so far."""
+
+    def __init__(self, role: str) -> None:
+        self._role = role
+        self._messages: list[dict[str, Any]] = []
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._answers: list[dict[str, Any]] = []
+        self.called: set[Any] = set()
+
+    def take(self, part: Any) -> None:
+        if isinstance(part, str):
+            self._say(part)
+            return
+        if not isinstance(part, Mapping):
+            return
+        kind = _message_parts_kind(part)
+        if kind in PART_CALLS:
+            given = part.get(kind)
+            about = {**part, **given} if isinstance(given, Mapping) else part
+            self._call(about)
+        elif kind in ANSWERS:
+            given = part.get(kind)
+            about = {**part, **given} if isinstance(given, Mapping) else part
+            self._answer(about, failed=kind in ("tool-error", "tool-output-denied"))
+        elif _is_ui_call(part):
+            self._ui_call(part, kind)
+        elif kind in _STEPS:
+            self._flush()
+        elif kind in _MESSAGE_PARTS_THOUGHTS or part.get("thought") is True:
+            self._thoughts.append(_text(part) or "")
+        else:
+            said = _text(part)
+            self._say(f"[{kind or 'part'}]" if said is None else said)
+
+    def _say(self, text: str) -> None:
+        if self._answers:
+            self._flush()  # said after the tools answered
+        self._texts.append(text)
+
+    def _call(self, part: Mapping[str, Any]) -> None:
+        if self._answers:
+            self._flush()
+        call_id = _first(part, "id", "toolCallId", "tool_call_id")
+        arguments = _first(part, "arguments", "input", "args", "parameters")
+        name = _first(part, "name", "toolName", "tool_name")
+        self.called.add(call_id)
+        self._calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
+
+    def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:
+        given = _first(part, "response", "result", "output", "error", "errorText", "content")
+        if isinstance(given, Mapping) and isinstance(given.get("type"), str) and "value" in given:
+            failed = failed or given["type"].startswith(("error", "execution-denied"))
+            given = given["value"]
+        if part.get("isError") is True or part.get("is_error") is True:
+            failed = True
+        made = {"role": "tool", "content": content_text(given), "is_error": failed}
+        call_id, name = _first(part, "id", "toolCallId", "tool_call_id"), _first(part, "name", "toolName", "tool_name")
+        if call_id is not None:
+            made["tool_call_id"] = call_id
+        if isinstance(name, str):
+            made["name"] = name
+        self._answers.append(made)
+
+    def _ui_call(self, part: Mapping[str, Any], kind: str) -> None:
+        """A call of Vercel's UIMessage: with its result, or why there is none."""
+        inner = part.get("toolInvocation")
+        about = inner if isinstance(inner, Mapping) else part
+        name = about.get("toolName") or kind.removeprefix("tool-")
+        self._call({**about, "name": name, "id": about.get("toolCallId")})
+        state = about.get("state")
+        if about.get("errorText") is not None or state in ("output-error", "output-denied"):
+            said = about.get("errorText") or about.get("approval") or state
+            self._answer({"id": about.get("toolCallId"), "name": name, "result": said}, failed=True)
+        elif "output" in about or "result" in about:
+            result = about["output"] if "output" in about else about["result"]
+            self._answers.append({
+                "role": "tool", "tool_call_id": about.get("toolCallId"), "name": str(name),
+                "content": content_text(result), "is_error": about.get("isError") is True,
+            })  # fmt: skip
+
+    def _flush(self) -> None:
+        if self._texts or self._thoughts or self._calls:
+            made: dict[str, Any] = {"role": self._role, "content": "".join(self._texts)}
+            if self._thoughts:
+                made["reasoning"] = "\n\n".join(filter(None, self._thoughts))
+            if self._calls:
+                made["tool_calls"] = list(self._calls)
+            # What a user's message brings of tools stands before what the user says to it.
+            self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
+                *self._answers, made]  # fmt: skip
+        else:
+            self._messages += self._answers
+        self._texts, self._thoughts, self._calls, self._answers = [], [], [], []
+
+    def ended(self) -> list[dict[str, Any]]:
+        self._flush()
+        return self._messages or [{"role": self._role, "content": ""}]
+
+
+def _is_ui_call(part: Any) -> bool:
+    kind = _message_parts_kind(part)
+    if kind in PART_CALLS | ANSWERS:
+        return False
+    if kind in ("tool-invocation", "dynamic-tool"):
+        return True
+    return kind.startswith("tool-") and isinstance(part, Mapping) and ("toolCallId" in part or "state" in part)
+
+
+def _message_parts_kind(part: Any) -> str:
+    """The kind of a part; Gemini's are called by the key that they have."""
+    if not isinstance(part, (dict, Mapping)):  # a dict is known sooner than a mapping
+        return ""
+    told = part.get("type")
+    if isinstance(told, str):
+        return told
+    return next((key for key in part if key in PART_CALLS | ANSWERS), "")
+
+
+def _text(part: Mapping[str, Any]) -> str | None:
+    """What a part of text says; None when it is none."""
+    for key in ("text", "content", "reasoning", "thinking", "refusal"):
+        if isinstance(part.get(key), str):
+            return str(part[key])
+    for key, inner in (("executableCode", "code"), ("codeExecutionResult", "output")):
+        about = part.get(key)
+        if isinstance(about, Mapping) and isinstance(about.get(inner), str):
+            return str(about[inner])
+    return None
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _first(part: Mapping[str, Any], *keys: str) -> Any:
+    return next((part[key] for key in keys if part.get(key) is not None), None)
+
+
+LANGCHAIN_ROLES = {
+    "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
+    "tool": "tool", "function": "tool",
+}  # fmt: skip
+ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking"})
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message (or an item of a conversation) in one of the dialects."""
+    return dialect_of(value) != ""
+
+
+def dialect_of(value: Any) -> str:
+    """ "openai", "anthropic", "parts" (`message_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
+    if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping
+        return ""
+    if isinstance(value.get("role"), str):
+        if has_parts(value):
+            return "parts"
+        if isinstance(value.get("content"), str):
+            return "openai"
+        return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
+    kind = _kind(value)
+    if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
+        return "responses"
+    if _langchain_fields(value) is not None:
+        return "langchain"
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+        return "pydantic-ai"
+    return ""
+
+
+def transcript_of(messages: Iterable[Any], *, system: Any = None, notes: list[str] | None = None) -> Transcript:
+    """The transcript of a list of messages in any dialect; `system`: a system prompt that stands beside them.
+
+    What could not be read of them is added to `notes`, and stands in its place in the transcript. Raises
+    `AgentevalError` when an item is no message.
+    """
+    listed = list(messages)
+    found = _Conversation([] if notes is None else notes)
+    if system:
+        found.say("system", content_text(system))
+    dialects = [dialect_of(one) for one in listed]
+    for number, (one, dialect) in enumerate(zip(listed, dialects, strict=True)):
+        # Of two texts in a message Anthropic's belong together; OpenAI's are parts of their own.
+        found.take(one, "anthropic" if dialect == "openai" and "anthropic" in dialects else dialect, number)
+    transcript = from_openai_messages(found.messages)
+    return replace(transcript, usage=found.usage, model=found.model, finish_reason=found.finish_reason)
+
+
+class _Conversation:
+    """The OpenAI chat messages so far, and what was said of usage and model."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.messages: list[dict[str, Any]] = []
+        self.usage = Usage()
+        self.model = ""
+        self.finish_reason = ""
+        self._thoughts = ""
+        self._instructed = ""
+
+    def say(self, role: str, content: Any = "", **more: Any) -> dict[str, Any]:
+        message = {"role": role, "content": content, **more}
+        if role == "assistant" and self._thoughts:
+            message["reasoning"] = _joined(self._thoughts, message.get("reasoning", ""))
+            self._thoughts = ""
+        self.messages.append(message)
+        return message
+
+    def take(self, one: Any, dialect: str, number: int) -> None:
+        before = len(self.messages)
+        self._take(one, dialect, number)
+        made = self.messages[before:]
+        if dialect in ("openai", "anthropic", "parts", "langchain") and not any(map(_says, made)):
+            # An empty message is one whose content is empty, and that says nothing elsewhere.
+            rest = {key: value for key, value in one.items() if key not in _BESIDE}
+            nowhere = not one.keys() & {"content", "parts"} and dialect != "langchain"
+            if says_something(rest) or nowhere:
+                del self.messages[before:]
+                keys = ", ".join(f"`{str(key)[:40]}`" for key in list(one)[:20])
+                self.notes.append(f"message {number + 1} has nothing that can be read (its keys: {keys})")
+                self.say(str(one.get("role") or "user"), f"[nothing readable; keys: {keys.replace('`', '')}]")
+
+    def _take(self, one: Any, dialect: str, number: int) -> None:
+        if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
+            # As servers answer, and logs of them keep it: what a turn took stands in the message.
+            usage = one.get("usage")
+            if usage is not None:
+                self.usage = added(self.usage, usage_from(usage, input_excludes_cache=dialect == "anthropic"))
+            self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
+        if dialect == "openai":
+            self._openai(one)
+        elif dialect == "anthropic":
+            self._anthropic(one)
+        elif dialect == "parts":
+            for made in messages_of(one):
+                self.say(**made)
+        elif dialect == "responses":
+            self._item(one, number)
+        elif dialect == "langchain":
+            self._langchain(one)
+        elif dialect == "pydantic-ai":
+            self._pydantic_ai(one)
+        else:
+            raise AgentevalError(
+                f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
+            )
+
+    def _openai(self, one: Mapping[str, Any]) -> None:
+        thoughts = [_thought(block) for block in _maps(one.get("content")) if _kind(block) in _THOUGHTS]
+        if thoughts:
+            rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
+            one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
+        if not one.get("content"):
+            said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
+            heard = one.get("audio")
+            if (
+                said is None
+                and heard is not None
+                and isinstance(heard, Mapping)
+                and isinstance(heard.get("transcript"), str)
+            ):
+                said = heard["transcript"]
+            one = {**one, "content": said} if said else one
+        if isinstance(one.get("tool_calls"), list):
+            one = {**one, "tool_calls": [self._readable(call) for call in one["tool_calls"]]}
+        if one["role"] == "assistant" and self._thoughts:
+            one = {**one, "reasoning": _joined(self._thoughts, str(one.get("reasoning") or ""))}
+            self._thoughts = ""
+        self.messages.append(dict(one))
+
+    def _readable(self, call: Any) -> Any:
+        """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
+        if isinstance(call, (dict, Mapping)):
+            custom = call.get("custom")
+            if custom is not None and isinstance(custom, Mapping) and isinstance(custom.get("name"), str):
+                return _function(call.get("id"), custom["name"], custom.get("input"))
+            if isinstance(call.get("function"), str):  # as Inspect writes them
+                return _function(call.get("id"), call["function"], call.get("arguments"))
+            function = call.get("function")
+            if not isinstance(function, (dict, Mapping)):
+                function = call
+            if isinstance(function.get("name"), str):
+                if "arguments" not in function and "input" in function:
+                    return _function(call.get("id"), function["name"], function["input"])
+                return call
+            for key in ("toolName", "tool_name"):
+                if isinstance(call.get(key), str):
+                    made = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
+                    return made[0]["tool_calls"][0]
+        self.notes.append(f"a tool call has no name: {plain_text(call)[:200]}")
+        return _function(None, "[unreadable]", call)
+
+    def _item(self, one: Mapping[str, Any], number: int) -> None:
+        kind = one["type"]
+        if kind == "reasoning":
+            parts = one.get("summary") or one.get("content") or ()
+            self._thoughts = _joined(self._thoughts, content_text(parts))
+        elif kind.endswith("_output"):
+            self.say("tool", content_text(one.get("output")), tool_call_id=one.get("call_id"))
+        else:
+            given = one.get("arguments", one.get("input"))
+            self._call(one.get("call_id") or f"call_{number}", one.get("name"), given)
+
+    def _call(self, call_id: Any, name: Any, arguments: Any) -> None:
+        if not self.messages or self.messages[-1]["role"] != "assistant":
+            self.say("assistant")
+        self.messages[-1].setdefault("tool_calls", []).append(_function(call_id, name, arguments))
+
+    def _anthropic(self, one: Mapping[str, Any]) -> None:
+        role = one["role"]
+        texts: list[str] = []
+        thoughts: list[str] = []
+        calls: list[dict[str, Any]] = []
+
+        def flush() -> None:
+            if texts or thoughts or calls:
+                more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
+                self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
+            texts.clear()
+            thoughts.clear()
+            calls.clear()
+
+        for block in _blocks(one.get("content")):
+            kind = _kind(block)
+            if kind in CALLS:
+                calls.append(_function(block.get("id"), block.get("name"), block.get("input")))
+            elif kind.endswith("tool_result"):
+                flush()
+                result = block.get("content")
+                self.say(
+                    "tool",
+                    content_text(result),
+                    tool_call_id=block.get("tool_use_id"),
+                    is_error=bool(block.get("is_error")),
+                )
+            elif kind in _THOUGHTS:
+                thoughts.append(_thought(block))
+            elif isinstance(block.get("text"), str):
+                texts.append(block["text"])
+            else:
+                texts.append(f"[{kind or 'part'}]")
+        flush()
+
+    def _langchain(self, one: Mapping[str, Any]) -> None:
+        fields = _langchain_fields(one)
+        assert fields is not None
+        role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
+        content = fields.get("content")
+        if isinstance(content, list):
+            thoughts = _joined(*(_thought(block) for block in _blocks(content) if _kind(block) in _THOUGHTS))
+            content = [block for block in content if not _typed(block, CALLS | _THOUGHTS)]
+        else:
+            thoughts = ""
+        calls = [
+            _function(call.get("id"), call.get("name"), call.get("args"))
+            for key in ("tool_calls", "invalid_tool_calls")
+            for call in _maps(fields.get(key))
+        ]
+        more: dict[str, Any] = {}
+        if calls:
+            more["tool_calls"] = calls
+        if thoughts:
+            more["reasoning"] = thoughts
+        if role == "tool":
+            more |= {"tool_call_id": fields.get("tool_call_id"), "is_error": fields.get("status") == "error"}
+        if isinstance(fields.get("name"), str):
+            more["name"] = fields["name"]
+        self.say(role, content_text(content), **more)
+        if role == "assistant":
+            about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
+            self.usage = added(self.usage, usage_from(fields.get("usage_metadata") or about.get("token_usage")))
+            self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
+
+    def _pydantic_ai(self, one: Mapping[str, Any]) -> None:
+        instructions = one.get("instructions")
+        if isinstance(instructions, str) and instructions and instructions != self._instructed:
+            self._instructed = instructions
+            self.say("system", instructions)
+        if one["kind"] == "response":
+            self.usage = added(self.usage, usage_from(one.get("usage")))
+            self._of_model(one.get("model_name"), one.get("finish_reason"))
+            self._pydantic_response(_maps(one["parts"]))
+            return
+        for part in _maps(one["parts"]):
+            kind, content = part.get("part_kind"), content_text(part.get("content"))
+            if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
+                failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied", "error")
+                self.say("tool", content, tool_call_id=part.get("tool_call_id"), is_error=failed)
+            else:
+                self.say("system" if kind == "system-prompt" else "user", content)
+
+    def _pydantic_response(self, parts: list[Mapping[str, Any]]) -> None:
+        message = self.say("assistant")
+        texts: list[str] = []
+        for part in parts:
+            kind = str(part.get("part_kind"))
+            if kind == "text":
+                texts.append(str(part.get("content") or ""))
+            elif kind == "thinking":
+                message["reasoning"] = _joined(message.get("reasoning", ""), str(part.get("content") or ""))
+            elif kind.endswith("tool-call"):
+                call = _function(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
+                message.setdefault("tool_calls", []).append(call)
+            elif kind.endswith("tool-return"):
+                self.say("tool", content_text(part.get("content")), tool_call_id=part.get("tool_call_id"))
+        message["content"] = "".join(texts)
+
+    def _of_model(self, model: Any, finish_reason: Any) -> None:
+        self.model = model if isinstance(model, str) and model else self.model
+        self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
+
+
+_BESIDE = frozenset({
+    "role", "type", "id", "name", "usage", "model", "status", "timestamp", "metadata", "finish_reason", "stop_reason",
+    "cost", "turn_idx", "source", "annotations", "createdAt", "index", "raw_data", "provider_data", "logprobs",
+    "response_metadata", "additional_kwargs", "generation_time_seconds", "requestor", "tool_call_id",
+})  # fmt: skip
+
+
+def _says(message: Mapping[str, Any]) -> bool:
+    """Whether there is anything in a message."""
+    if content_text(message.get("content")):
+        return True
+    return any(message.get(key) for key in ("reasoning", "reasoning_content", "tool_calls", "function_call"))
+
+
+def _function(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    return {
+        "id": call_id if isinstance(call_id, str) else None,
+        "function": {"name": name if isinstance(name, str) else "", "arguments": arguments},
+    }
+
+
+def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if value.get("lc") is not None and isinstance(value.get("kwargs"), Mapping):
+        fields: Mapping[str, Any] = value["kwargs"]
+        if "type" not in fields and isinstance(value.get("id"), list) and value["id"]:
+            name = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
+            fields = {**fields, "type": name}
+        return fields if "content" in fields else None
+    if _kind(value) not in LANGCHAIN_ROLES:
+        return None
+    if isinstance(value.get("data"), Mapping):
+        return {"type": value["type"], **value["data"]}
+    return value if "content" in value and "role" not in value else None
+
+
+def _is_anthropic(block: Mapping[str, Any]) -> bool:
+    kind = _kind(block)
+    return kind in CALLS or kind.endswith("tool_result") or kind == "thinking"
+
+
+def _thought(block: Mapping[str, Any]) -> str:
+    for key in ("thinking", "reasoning", "summary", "text"):
+        found = block.get(key)
+        if found:
+            return found if isinstance(found, str) else content_text(found)
+    return ""
+
+
+def _typed(block: Any, kinds: frozenset[str]) -> bool:
+    return isinstance(block, (dict, Mapping)) and _kind(block) in kinds
+
+
+def _kind(block: Mapping[str, Any]) -> str:
+    found = block.get("type")
+    return found if isinstance(found, str) else ""
+
+
+def _blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return _maps(content)
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, (dict, Mapping))] if isinstance(value, list) else []
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def plain_text(value: Any) -> str:
+    """A value as text: a text as it is, everything else as JSON; "" for nothing."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

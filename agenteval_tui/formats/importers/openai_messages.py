@@ -1,0 +1,201 @@
+"""Chat messages: one conversation, a list of them, or one a line; also this project's own transcripts.
+
+OpenAI's and those of other libraries (`message_dialects`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.agenteval_error import coded_error
+from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
+from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
+from agenteval_tui.formats.importers.openai_responses import answered
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.transcripts.codec import content_text, from_json
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+
+NAME = "openai"
+LOOKS_LIKE = (
+    "chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, an object with "
+    "`messages`, or a list or lines of those"
+)
+
+_IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
+
+
+def fits(value: Any) -> bool:
+    """Whether a value of the file is a message, a list of messages, or an object with `messages`."""
+    if isinstance(value, list):
+        return bool(value) and is_message(value[0])
+    if is_message(value):
+        return True
+    if not isinstance(value, Mapping):
+        return False
+    contents = value.get("contents")
+    told = isinstance(contents, list) and bool(contents) and is_message(contents[0])
+    return told or isinstance(value.get("messages"), list) or answered(value) is not None
+
+
+def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+    """The conversations of the file. One without a name of its own is called by its number.
+
+    A top-level list of messages is one conversation, and so are messages that stand a line each; if one of its messages
+    can't be read, all of it is left out, because a conversation with a hole would be judged for what it does not say.
+    """
+    number = 0
+    lists = _MessageList()
+    for one in found:
+        if lists.begun and one.container != lists.container and not (isinstance(one, BrokenElement) and one.note):
+            number += 1
+            yield lists.conversation(number)
+        if isinstance(one, JsonElement) and is_message(one.value):
+            lists.add(one.container, one.value, one.line)
+        elif isinstance(one, BrokenElement):
+            skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            if (one.note and not one.cut_off) or not lists.broke(one.container, skipped):
+                yield skipped
+        else:
+            number += 1
+            yield _conversation(one.value, number, one.line)
+    if lists.begun:
+        yield lists.conversation(number + 1)
+
+
+_NO_LIST = -1
+
+
+class _MessageList:
+    """The messages of the top-level list (None: of the lines) that is being read, if it is one of messages."""
+
+    def __init__(self) -> None:
+        self.container: int | None = None
+        self._messages: list[Any] = []
+        self._line = 0
+        self._hole: Skipped | None = None
+        self._broken_list: int | None = _NO_LIST
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._messages)
+
+    def add(self, container: int | None, message: Any, line: int) -> None:
+        if not self._messages:
+            self.container, self._line = container, line
+            if self._broken_list == container:
+                self._hole = Skipped("its first message can't be read", line)
+        self._messages.append(message)
+
+    def broke(self, container: int | None, skipped: Skipped) -> bool:
+        """Something of list `container` is broken; True when that belongs to the conversation being read."""
+        self._broken_list = container
+        if not self._messages or container != self.container or not (skipped.counts or skipped.cut_off):
+            return False
+        self._hole = Skipped(f"a message of it can't be read: {skipped.reason}", skipped.line, skipped.cut_off)
+        return True
+
+    def conversation(self, number: int) -> Recording | Skipped:
+        """What was read, and room for the next list."""
+        found = self._hole or _conversation(self._messages, number, self._line)
+        self._messages, self._hole = [], None
+        return found
+
+
+def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
+    if not fits(value):
+        return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
+    given = value
+    if isinstance(value, Mapping) and "version" not in value:
+        value = answered(value) or value
+    if isinstance(value, Mapping) and isinstance(value.get("contents"), list) and "messages" not in value:
+        value = {**value, "messages": value["contents"], "system": _instructions(value)}  # as Gemini is asked
+    notes: list[str] = []
+    about = value if isinstance(value, Mapping) else {}
+    try:
+        transcript = _transcript(value, notes)
+        results = results_of(about.get("results"), transcript) if "version" in about else ()
+    except AgentevalError as error:
+        return Skipped(error.what, line)
+    own = about.get(KEY)
+    answered_at_all = any(message.role == "assistant" for message in transcript.messages)
+    if not answered_at_all and transcript.error is None and not is_ours(own):
+        return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
+    name = _name_of(about) or f"conversation {number}"
+    told = about.get("name")
+    found = Recording(
+        test_id=as_id(name),
+        test_name=told.strip()[:500] if isinstance(told, str) and told.strip() else name,
+        transcript=transcript,
+        repetition=as_repetition(about.get("repetition")),
+        prompt=first_user_text(transcript),
+        agent=_text(about.get("agent")) or transcript.model,
+        variation=_text(about.get("variation")),
+        results=results,
+        variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
+        started_ms=_began(value, about),
+        notes=tuple(notes),
+        source=(("", without(given, own, "outcome", "results") if isinstance(given, Mapping) else given),),
+    )
+    return come_back(found, own, whole="version" not in about)
+
+
+def _began(value: Any, about: Mapping[str, Any]) -> float | None:
+    """When a conversation began: what stands beside its messages, or in the first of them that says it."""
+    messages = value if isinstance(value, list) else about.get("messages")
+    first = next((one for one in messages or () if isinstance(one, (dict, Mapping)) and "timestamp" in one), {})
+    given = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
+    return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
+
+
+def _instructions(value: Mapping[str, Any]) -> str:
+    given = value.get("systemInstruction") or value.get("system_instruction") or value.get("system")
+    return content_text(given["parts"] if isinstance(given, Mapping) and "parts" in given else given)
+
+
+def _transcript(value: Any, notes: list[str] | None = None) -> Transcript:
+    """A conversation: our own form as it is; else its messages, with the model, usage and answer beside them."""
+    if isinstance(value, list):
+        return transcript_of(value, notes=notes)
+    if "version" in value:
+        return from_json(value)
+    transcript = transcript_of(value["messages"], system=value.get("system"), notes=notes)
+    final, model, finish = value.get("final_output"), value.get("model"), value.get("finish_reason")
+    beside: dict[str, Any] = {}
+    if isinstance(final, str):
+        beside["final_output"] = final
+    if isinstance(model, str) and model:
+        beside["model"] = model
+    if isinstance(finish, str) and finish:
+        beside["finish_reason"] = finish
+    if value.get("usage") is not None and (usage := usage_from(value["usage"])) != Usage():
+        beside["usage"] = usage
+    if value.get("error") is not None:
+        beside["error"] = _error(value["error"])
+    return replace(transcript, **beside) if beside else transcript
+
+
+def _text(given: Any) -> str:
+    return given[:500] if isinstance(given, str) else ""
+
+
+def _error(given: Any) -> RunError | None:
+    """Why the agent did not finish, as a text or an object with a `message` beside the messages."""
+    said = given.get("message") if isinstance(given, Mapping) else given
+    if not isinstance(said, str) or not said.strip():
+        return None
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    return coded_error(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:20_000], given)
+
+
+def _name_of(about: Mapping[str, Any]) -> str:
+    for key in _IDS:
+        value = about.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    return ""

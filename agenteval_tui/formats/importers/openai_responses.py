@@ -1,0 +1,69 @@
+"""What OpenAI-compatible servers answer, as logs and batches keep it: with the request beside it, or alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.formats.importers.message_formats import is_message
+
+
+def answered(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A logged answer as an object with `messages`; None when `value` is no answer.
+
+    A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), or a request
+    and its answer by those names; `messages` or `input` may also stand beside the answer.
+    """
+    if (told := _in_conventions(value)) is not None:
+        return told
+    answer = _inner(value, "response", "body")
+    said = _said(answer)
+    if said is None:
+        return None
+    request = _inner(value, "request", "body")
+    asked = request.get("messages", request.get("input"))
+    if isinstance(asked, str):
+        asked = [{"role": "user", "content": asked}]
+    before = [one for one in asked if is_message(one)] if isinstance(asked, list) else []
+    if isinstance(request.get("instructions"), str) and request["instructions"]:
+        before.insert(0, {"role": "system", "content": request["instructions"]})
+    choices = answer.get("choices")
+    finish = choices[0].get("finish_reason") if choices else answer.get("status")
+    about = {"model": answer.get("model"), "usage": answer.get("usage"), "finish_reason": finish}
+    named = value.get("custom_id") or value.get("id") or answer.get("id")
+    return {**about, "id": named, "messages": [*before, *said]}
+
+
+def _in_conventions(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What went in and came out in the words of the GenAI conventions: `gen_ai.input.messages` and so on."""
+    for prefix, end in (("gen_ai.", ".messages"), ("", "_messages"), ("", "Messages")):
+        said = [*_listed(value.get(f"{prefix}input{end}")), *_listed(value.get(f"{prefix}output{end}"))]
+        if said and all(is_message(one) for one in said):
+            given = value.get("gen_ai.system_instructions", value.get("system_instructions"))
+            system = [{"role": "system", "parts": given}] if isinstance(given, list) and given else []
+            model = value.get("gen_ai.response.model") or value.get("gen_ai.request.model") or value.get("model")
+            return {"id": value.get("id"), "model": model, "messages": [*system, *said]}
+    return None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """What stands under the first key, and in it under the second, as far as they are there."""
+    for key in keys:
+        inner = value.get(key)
+        if inner is not None and isinstance(inner, Mapping):
+            value = inner
+    return value
+
+
+def _said(answer: Mapping[str, Any]) -> list[Any] | None:
+    choices, output = answer.get("choices"), answer.get("output")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        return [message] if is_message(message) else None
+    if answer.get("object") == "response" and isinstance(output, list):
+        return [one for one in output if is_message(one)] or None
+    return None

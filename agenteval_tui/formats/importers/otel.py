@@ -1,0 +1,593 @@
+"""OpenTelemetry's GenAI spans: OTLP JSON (a document, or one a line), and the spans that its SDK prints.
+
+A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a
+trace may stand anywhere in a file, so they are brought together on the disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.agenteval_run import come_back, is_ours
+from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.message_formats import messages_of, plain_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.usage_import import added, moment_ms, number
+from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
+from agenteval_tui.formats.stream.sniff import sniff
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.stream.spool import Spool
+from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.grading.grade import foreign_result, unreadable_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Transcript, Usage
+
+OF_EVENTS = "gen_ai.messages_of_events"
+"""The attribute under which the messages of a span's events are kept, as OpenAI chat messages."""
+PREFIXES = ("llm.", "openinference.span.kind", "tool.", "tool_call.", "agent.name")
+
+_MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+_OPENINFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
+_CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(?:function\.)?(id|name|arguments)")
+_NAMES = {
+    "llm.model_name": "gen_ai.response.model", "llm.token_count.prompt": "gen_ai.usage.input_tokens",
+    "llm.token_count.completion": "gen_ai.usage.output_tokens", "tool.name": "gen_ai.tool.name",
+    "llm.token_count.prompt_details.cache_read": "gen_ai.usage.cache_read.input_tokens",
+    "llm.cost.total": "gen_ai.usage.cost", "tool_call.id": "gen_ai.tool.call.id", "tool.id": "gen_ai.tool.call.id",
+    "agent.name": "gen_ai.agent.name",
+}  # fmt: skip
+_KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
+
+
+def in_conventions(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
+    kind = attributes.get("openinference.span.kind")
+    if not isinstance(kind, str):
+        found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
+        if "agent.name" in attributes:
+            found.setdefault("gen_ai.agent.name", attributes["agent.name"])
+        return found
+    found = {}
+    for key, value in attributes.items():
+        match = _OPENINFERENCE.fullmatch(key)
+        if match is not None:
+            side, index, rest = match.groups()
+            call = _CALL.fullmatch(rest)
+            rest = f"tool_calls.{call.group(1)}.{call.group(2)}" if call is not None else rest
+            if rest.startswith("contents.") and rest.endswith(".message_content.text"):
+                rest = "content"  # of several parts the last text
+            found[f"gen_ai.{'prompt' if side == 'input' else 'completion'}.{index}.{rest}"] = value
+        elif key in _NAMES:
+            found[_NAMES[key]] = value
+        elif not key.startswith(PREFIXES):
+            found[key] = value
+    if (operation := _KINDS.get(kind.upper())) is not None:
+        found.setdefault("gen_ai.operation.name", operation)
+    return found
+
+
+def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages that an event of a span is; none for other events."""
+    match = _MESSAGE.fullmatch(name)
+    if match is not None:
+        return [_message(match.group(1), attributes)]
+    if name == "gen_ai.choice":
+        inner = _otel_dialects_decoded(attributes.get("message"))
+        return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
+    for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
+        if key in attributes:
+            said = _otel_dialects_decoded(attributes[key])
+            listed = said if isinstance(said, list) else [said]
+            return [_message(role, one if isinstance(one, Mapping) else {"content": one}) for one in listed]
+    return []
+
+
+def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"role": plain_text(given.get("role")) or role, "content": given.get("content")}
+    calls = _otel_dialects_decoded(given.get("tool_calls"))
+    if isinstance(calls, list):
+        made["tool_calls"] = calls
+    if made["role"] == "tool":
+        made["tool_call_id"] = given.get("id") or given.get("tool_call_id")
+    return made
+
+
+def _otel_dialects_decoded(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+SOURCE = "otel"
+_TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
+_INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
+_INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
+_COST = ("operation.cost", "gen_ai.usage.cost")
+_OURS = "agenteval.evaluation."
+_TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
+_MOST = 10_000  # messages of the older, indexed form
+
+
+def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
+    """The run that a trace holds; `Skipped` when nothing was recorded of what was said."""
+    spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
+    tools = [one for one in spans if _operation(one) == _TOOL]
+    agents = [one for one in spans if _operation(one) in _AGENTS]
+    models = [one for one in spans if one not in tools and one not in agents]
+    top = agents[0] if agents else spans[0]
+    try:
+        transcript = _conversation(_of_agent(models, agents, top), [top, *models], tools)
+    except AgentevalError as error:
+        return Skipped(error.what, place=f"trace {trace[:32]}")
+    about = top["attributes"]
+    own = _object(about.get("agenteval.run"))
+    if transcript is None and is_ours(own):
+        transcript = Transcript()
+    if transcript is None:
+        return Skipped(
+            "no span of this trace has messages or calls of tools: what was said is not in it",
+            place=f"trace {trace[:32]}",
+        )
+    name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
+    named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
+                    (top, *agents, *models)]  # fmt: skip
+    agent = plain_text(next(filter(None, named_agents), None))
+    measured = _measured(transcript, spans, models or [top], tools, top)
+    found = Recording(
+        test_id=as_id(name),
+        test_name=plain_text(about.get("agenteval.test.name")) or name,
+        transcript=measured,
+        repetition=as_repetition(about.get("agenteval.run.repetition")),
+        prompt=first_user_text(transcript),
+        variables=_object(about.get("agenteval.test.variables")),
+        agent=agent or transcript.model,
+        variation=plain_text(about.get("agenteval.run.variation")),
+        results=tuple(_evaluation(one, measured) for span in spans for one in span["evaluations"]),
+        started_ms=spans[0]["start"],
+        source=tuple(("", _told(one, is_ours(own))) for one in spans),
+    )
+    return come_back(found, own or None, events=True)
+
+
+def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
+    """What a span says; its operation tells what kind of span it is. `ours`: this program wrote it, and what it says of
+    the run once more in the words of the conventions is nothing that could be lost."""
+    attributes = {**span.get("others", {}), **span["attributes"], "gen_ai.operation.name": None}
+    if ours:
+        attributes = {key: one for key, one in attributes.items() if not key.startswith(_TWICE)}
+    evaluations = [{} if f"{_OURS}result" in given else given for given in span["evaluations"]]
+    return {"name": None if ours else span["name"], "status": {"message": span["said"]}, "attributes": attributes,
+            "events[].attributes": evaluations}  # fmt: skip
+
+
+def _object(given: Any) -> dict[str, Any]:
+    """An object that stands in an attribute as JSON: a test's variables, or what we say of a run."""
+    try:
+        found = json.loads(given) if isinstance(given, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _operation(span: Mapping[str, Any]) -> str:
+    told = plain_text(span["attributes"].get("gen_ai.operation.name"))
+    if told:
+        return told
+    return _TOOL if "gen_ai.tool.name" in span["attributes"] else ""
+
+
+def _of_agent(
+    models: list[Mapping[str, Any]], agents: list[Mapping[str, Any]], top: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The model's turns of the outermost agent: those of agents that it called are other conversations."""
+    inner = {one["id"] for one in agents if one is not top}
+    return [one for one in models if one["parent"] not in inner] or models
+
+
+def _conversation(
+    models: Sequence[Mapping[str, Any]], carriers: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+) -> Transcript | None:
+    """The longest conversation that a span tells: each turn's input holds all that came before."""
+    best: list[dict[str, Any]] = []
+    for span in (*[one for one in carriers if one not in models][:1], *models):
+        said = _said(span["attributes"])
+        if len(said) >= len(best):
+            best = said
+    if not best and tools:
+        calls = [
+            {
+                "id": tool["attributes"].get("gen_ai.tool.call.id"),
+                "function": {
+                    "name": plain_text(tool["attributes"].get("gen_ai.tool.name")) or tool["name"],
+                    "arguments": tool["attributes"].get("gen_ai.tool.call.arguments"),
+                },
+            }
+            for tool in tools
+        ]
+        best = [{"role": "assistant", "content": "", "tool_calls": calls}]
+    return from_openai_messages(best) if best else None
+
+
+def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    instructions = _decoded(attributes.get("gen_ai.system_instructions"))
+    if instructions:
+        texts = [one.get("content") if isinstance(one, Mapping) else one for one in instructions]
+        messages.append({"role": "system", "content": "\n".join(plain_text(one) for one in texts)})
+    whole = _decoded(attributes.get("pydantic_ai.all_messages"))
+    turns = [
+        *(_decoded(attributes.get("gen_ai.input.messages")) or whole),
+        *_decoded(attributes.get("gen_ai.output.messages")),
+    ]
+    for one in turns:
+        if isinstance(one, Mapping):
+            messages += messages_of(one)
+    return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
+
+
+def _decoded(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+    return value if isinstance(value, list) else []
+
+
+def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`gen_ai.prompt.0.content` and so on, as instrumentations wrote before the conventions had messages."""
+    found: dict[tuple[bool, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        match = _INDEXED.fullmatch(key)
+        if match is None or len(match.group(2)) > 5:
+            continue
+        kind, index, rest = match.groups()
+        message = found.setdefault((kind == "completion", int(index)), {"role": "", "content": "", "calls": {}})
+        call = _INDEXED_CALL.fullmatch(rest)
+        if call is not None and len(call.group(1)) <= 5:
+            message["calls"].setdefault(int(call.group(1)), {})[call.group(2)] = value
+        elif rest in ("role", "content", "tool_call_id"):
+            message[rest] = plain_text(value)
+    messages = []
+    for (answered, _), one in sorted(found.items())[:_MOST]:
+        calls = [
+            {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
+            for _, call in sorted(one.pop("calls").items())
+        ]
+        one["role"] = one["role"] or ("assistant" if answered else "user")
+        messages.append({**one, "tool_calls": calls} if calls else one)
+    return messages
+
+
+def _measured(
+    transcript: Transcript,
+    spans: Sequence[Mapping[str, Any]],
+    models: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    top: Mapping[str, Any],
+) -> Transcript:
+    """With times, usage, model, and how the trace ended."""
+    base = min((one["start"] for one in spans if one["start"] is not None), default=None)
+    ended = max((one["end"] for one in spans if one["end"] is not None), default=None)
+    calls = [_timed(call, span, base) for call, span in _of_calls(transcript.tool_calls, tools)]
+    steps = tuple(
+        Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
+        for one in sorted((one for one in (*models, *tools) if one["start"] is not None), key=lambda one: one["start"])
+        if base is not None and one["end"] is not None and (one["end"] > one["start"] or one is not top)
+    )
+    last = models[-1]["attributes"]
+    reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
+    usage = Usage()
+    for one in models:
+        usage = added(usage, _usage(one["attributes"]))
+    if usage == Usage():
+        usage = _usage(top["attributes"])
+    first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
+    return replace(
+        transcript,
+        tool_calls=tuple(calls),
+        timing=Timing(
+            first_token_ms=None if first is None else first * 1000,
+            total_ms=None if base is None or ended is None or ended <= base else ended - base,
+            steps=steps,
+        ),
+        usage=usage,
+        model=plain_text(last.get("gen_ai.response.model") or last.get("gen_ai.request.model")),
+        finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
+        error=_error(top) if top["failed"] else None,
+    )
+
+
+def _of_calls(
+    calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]]
+) -> list[tuple[ToolCall, Mapping[str, Any] | None]]:
+    """Each call with its tool's span: told by the call's id, else (a span without one) by name, in their order."""
+    left = list(tools)
+    found: dict[int, Mapping[str, Any]] = {}
+    for by_name in (False, True):
+        for index, call in enumerate(calls):
+            if index in found:
+                continue
+            for span in left:
+                uid = plain_text(span["attributes"].get("gen_ai.tool.call.id"))
+                if uid == call.id if not by_name else not uid and _tool_name(span) == call.name:
+                    found[index] = span
+                    left.remove(span)
+                    break
+    return [(call, found.get(index)) for index, call in enumerate(calls)]
+
+
+def _tool_name(span: Mapping[str, Any]) -> str:
+    told = plain_text(span["attributes"].get("gen_ai.tool.name"))
+    return told or str(span["name"]).removeprefix(f"{_TOOL} ").removesuffix(".tool")
+
+
+def _step_name(span: Mapping[str, Any]) -> str:
+    """A tool by its name; the conventions call its span `execute_tool NAME`."""
+    return plain_text(span["attributes"].get("gen_ai.tool.name")) or str(span["name"])
+
+
+def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -> ToolCall:
+    if span is None:
+        return call
+    result = call.result
+    if result is None and "gen_ai.tool.call.result" in span["attributes"]:
+        result = content_text(span["attributes"]["gen_ai.tool.call.result"])
+    started, ended = span["start"], span["end"]
+    return replace(
+        call,
+        result=result,
+        status="error" if span["failed"] else "ok" if result is not None else call.status,
+        started_ms=None if started is None or base is None else started - base,
+        duration_ms=None if started is None or ended is None or ended <= started else ended - started,
+    )
+
+
+def _usage(about: Mapping[str, Any]) -> Usage:
+    def whole(*keys: str) -> int | None:
+        found = next((value for key in keys if (value := number(about.get(key))) is not None), None)
+        return None if found is None or not 0 <= found < 2**63 else int(found)
+
+    return Usage(
+        whole("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.aggregated_usage.input_tokens"),
+        whole("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens"),
+        whole("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
+        whole("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+        next((cost for key in _COST if (cost := number(about.get(key))) is not None), None),
+    )
+
+
+def _error(span: Mapping[str, Any]) -> RunError:
+    kind = plain_text(span["attributes"].get("error.type")) or SOURCE
+    return RunError.told(kind, span["said"] or "the trace ended with an error")
+
+
+def _evaluation(given: Mapping[str, Any], transcript: Transcript) -> CriterionResult:
+    """An evaluation that was recorded in the trace (`gen_ai.evaluation.result`); one of ours as it was."""
+    if whole := _object(given.get(f"{_OURS}result")):
+        try:
+            return results_of([whole], transcript)[0]
+        except AgentevalError:
+            pass  # what the conventions say of it stands beside it
+    severity, weight = given.get(f"{_OURS}severity"), number(given.get(f"{_OURS}weight"))
+    return replace(
+        _told_evaluation(given),
+        severity=severity if severity in ("warning", "info") else "error",
+        weight=1.0 if weight is None or weight < 0 else weight,
+        negate=given.get(f"{_OURS}negate") is True,
+    )
+
+
+def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
+    score = number(given.get("gen_ai.evaluation.score.value"))
+    label = plain_text(given.get("gen_ai.evaluation.score.label"))
+    passed = {"pass": True, "passed": True, "fail": False, "failed": False}.get(label.casefold())
+    reason = plain_text(given.get("gen_ai.evaluation.explanation")) or label
+    name = plain_text(given.get("gen_ai.evaluation.name")) or "evaluation"
+    if label.casefold() == "error" and score is None:
+        return unreadable_result(f"{SOURCE} {name}", source=SOURCE, reason=reason)
+    if score is not None and passed is None and not 0 <= score <= 1:
+        score, reason = None, f"score {score:g}; {reason}"
+    return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)
+
+
+NAME = "otel"
+LOOKS_LIKE = "OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`"
+
+_TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
+_READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
+_KEPT = (
+    "gen_ai.",
+    "agenteval.",
+    "pydantic_ai.all_messages",
+    "operation.cost",
+    "error.type",
+    "llm.usage.",
+    "agent_name",
+    *PREFIXES,
+)
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is an export of spans, or a span."""
+    if not isinstance(value, Mapping):
+        return False
+    if "resourceSpans" in value or "resource_spans" in value:
+        return True
+    context = value.get("context")
+    return isinstance(value.get("attributes"), Mapping) and isinstance(context, Mapping) and "trace_id" in context
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The runs of all traces that have GenAI spans, in the order in which the traces begin in the file."""
+    with Spool() as spool:
+        others = 0
+        passed_over: Counter[str] = Counter()
+        for one in _spans(source):
+            if isinstance(one, Skipped):
+                yield one
+                continue
+            passed_over.update(one.pop("passed_over"))
+            if one["attributes"]:
+                spool.put(one["trace"], one)
+            else:
+                others += 1
+                passed_over.update(path for path, _ in texts_of(one["others"], "attributes"))
+        if others:
+            about = "span is" if others == 1 else "spans are"
+            yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
+        if passed_over:
+            yield Skipped("", counts=False, fields=passed_over)
+        for trace, spans in spool.groups():
+            yield recording_of(trace, spans)
+
+
+def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
+    first = next(iter(sniff(source).values), None)
+    if isinstance(first, Mapping) and "attributes" in first:
+        for one in source.values():
+            if isinstance(one, BrokenElement):
+                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            elif isinstance(one.value, Mapping):
+                yield _span(one.value)
+        return
+    reader = source.reader()
+    try:
+        while reader.kind():
+            if reader.kind() != "list":
+                yield from _export(reader)
+                continue
+            for _ in reader.elements():
+                yield from _export(reader)
+    except UnreadableFile as error:
+        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
+
+
+def _export(reader: Any) -> Iterator[dict[str, Any]]:
+    """The spans of one export; a large one is not held in memory."""
+    for key in reader.members():
+        if key not in ("resourceSpans", "resource_spans"):
+            continue
+        for _ in reader.elements():
+            for inner in reader.members():
+                if inner not in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+                    continue
+                for _ in reader.elements():
+                    for innermost in reader.members():
+                        if innermost != "spans":
+                            continue
+                        for _ in reader.elements():
+                            span = reader.bounded()
+                            if isinstance(span, Mapping):
+                                yield _span(span)
+
+
+def _span(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A span of either form, without what is not about a model, an agent or a tool."""
+    context = given["context"] if isinstance(given.get("context"), Mapping) else {}
+    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
+    code = status.get("code", status.get("status_code"))
+    whole = _attributes(given.get("attributes"), all_of_them=True)
+    attributes = in_conventions({key: value for key, value in whole.items() if key.startswith(_KEPT)})
+    rest = {key: value for key, value in given.items() if key not in _READ}
+    passed_over = Counter(path for path, _ in texts_of(rest))
+    openinference = isinstance(whole.get("openinference.span.kind"), str)
+    others = {
+        key: value
+        for key, value in whole.items()
+        if not key.startswith(_KEPT)
+        or (not openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
+    }
+    evaluations, messages = [], []
+    events = given.get("events")
+    for event in events if isinstance(events, list) else ():
+        if isinstance(event, Mapping):
+            inner = _attributes(event.get("attributes"), all_of_them=True)
+            name = plain_text(event.get("name"))
+            if name == "gen_ai.evaluation.result":
+                evaluations.append(inner)
+            elif said := message_of_event(name, inner):
+                messages += said
+            else:
+                attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
+                others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
+    if messages:
+        attributes[OF_EVENTS] = messages
+    return {
+        "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
+        "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
+        "parent": plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id")),
+        "name": plain_text(given.get("name")),
+        "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
+        "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
+        "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
+        "said": plain_text(status.get("message") or status.get("description")),
+        "attributes": attributes,
+        "evaluations": evaluations,
+        "others": others,
+        "passed_over": dict(passed_over),
+    }
+
+
+def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
+    """Milliseconds since 1970, of nanoseconds or of a date."""
+    for key in keys:
+        value = given.get(key)
+        if (key == "start_time" or key == "end_time") and (found := moment_ms(value)) is not None:
+            return found
+        if (nanoseconds := number(value)) is not None:
+            return nanoseconds / 1e6
+    return None
+
+
+def _attributes(given: Any, *, all_of_them: bool = False) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        pairs = [(str(key), value) for key, value in given.items()]
+    elif isinstance(given, list):
+        pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
+    else:
+        return {}
+    return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
+
+
+def _value(given: Any, depth: int = 0) -> Any:
+    """OTLP's AnyValue."""
+    if not isinstance(given, Mapping) or depth > 100:
+        return given
+    for key, value in given.items():
+        if key == "intValue":
+            return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
+        if key == "arrayValue":
+            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            return [_value(one, depth + 1) for one in inner]
+        if key == "kvlistValue":
+            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            pairs = [one for one in inner if isinstance(one, Mapping)]
+            return {str(one.get("key")): _value(one.get("value"), depth + 1) for one in pairs}
+        if key == "bytesValue":
+            return _bytes(value)
+        return value
+    return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _bytes(value: Any) -> str:
+    try:
+        return base64.b64decode(value).decode("utf-8", "replace")
+    except (ValueError, TypeError):
+        return plain_text(value)

@@ -1,0 +1,181 @@
+"""Power UI's test cases, as it exports them: data sheets of AI_TEST_CASE and AI_TEST_CRITERION.
+
+    {"object_alias": "axenox.GenAI.AI_TEST_CASE", "columns": [...], "rows": [{"UID": "0x...", "NAME": ..., ...}]}
+
+A folder of exports has a file for each of the two; the criteria name their test case by its UID. One file may hold
+both as a list, or by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.suite_import import FoundTests, literal_prompt, needs_manual_work
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.stream.small_document import read_document
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.suites.model import Context
+
+NAME = "power-ui"
+CASES, CRITERIA = "AI_TEST_CASE", "AI_TEST_CRITERION"
+LOOKS_LIKE = "Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`"
+
+_MULTILINE = "// Multiline text delimited by"
+_BESIDE = 50  # files of a folder that are looked at for the criteria
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is a data sheet of test cases or of criteria, or has them by name."""
+    if not isinstance(value, Mapping):
+        return False
+    return _object_of(value) in (CASES, CRITERIA) or CASES in value or CRITERIA in value
+
+
+def _object_of(sheet: Mapping[str, Any]) -> str:
+    return plain_text(sheet.get("object_alias")).rpartition(".")[2].upper()
+
+
+def tests(source: Source) -> FoundTests:
+    """A test for each test case; the criteria out of this file, or out of the one that stands beside it."""
+    rows = _rows(read_document(source))
+    found = FoundTests(name=source.path.stem)
+    if not rows[CRITERIA] or not rows[CASES]:
+        missing = CASES if rows[CRITERIA] else CRITERIA
+        for beside in _beside(source.path, missing):
+            rows[missing] += beside
+            found.note(f"{missing} was read from the file beside this one")
+    if not rows[CASES]:
+        raise AgentevalError(
+            "there are criteria in this file and no test cases", where=str(source.path),
+            mend="name the export of AI_TEST_CASE, or put both into one folder",
+        )  # fmt: skip
+    by_case: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows[CRITERIA]:
+        by_case.setdefault(plain_text(_cell(row, CASES)).lower(), []).append(row)
+    for number_, case in enumerate(rows[CASES], 1):
+        own = [*_nested(case), *by_case.pop(plain_text(_cell(case, "UID")).lower(), [])]
+        _add(case, own, found, number_)
+    lost = sum(len(one) for one in by_case.values())
+    if lost:
+        found.skipped.append(f"{lost} criteria belong to test cases that are not in this file")
+    return found
+
+
+def _rows(document: Any) -> dict[str, list[Mapping[str, Any]]]:
+    rows: dict[str, list[Mapping[str, Any]]] = {CASES: [], CRITERIA: []}
+    for sheet in document if isinstance(document, list) else [document]:
+        if not isinstance(sheet, Mapping):
+            continue
+        kind = _object_of(sheet)
+        if kind in rows:
+            rows[kind] += _maps(sheet.get("rows"))
+        for key in rows:
+            given = sheet.get(key)
+            rows[key] += _maps(given.get("rows") if isinstance(given, Mapping) else given)
+    return rows
+
+
+def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Criteria that stand within their test case, as a subsheet."""
+    given = _cell(case, CRITERIA)
+    return _maps(given.get("rows") if isinstance(given, Mapping) else given)
+
+
+def _beside(path: Path, wanted: str) -> Iterator[list[Mapping[str, Any]]]:
+    for other in sorted(path.parent.glob("*.json"))[:_BESIDE]:
+        if other.resolve() == path.resolve() or wanted not in other.name.upper():
+            continue
+        try:
+            with Source(other) as source:
+                rows = _rows(read_document(source))[wanted]
+        except (AgentevalError, OSError):
+            continue
+        if rows:
+            yield rows
+
+
+def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], found: FoundTests, number_: int) -> None:
+    name = plain_text(_cell(case, "NAME")).strip() or f"test case {number_}"
+    prompt = _text(_cell(case, "PROMPT"))
+    if not prompt.strip():
+        found.skipped.append(f"{name}: it has no prompt")
+        return
+    test: dict[str, Any] = {"name": name}
+    if description := _text(_cell(case, "DESCRIPTION")).strip():
+        test["description"] = description
+    test |= literal_prompt(prompt)
+    context = _context(_cell(case, "CONTEXT"), name, found)
+    if context:
+        test["context"] = context
+    if not criteria:
+        found.note(f"{name}: it has no criteria; a person decides until there are some")
+    test["criteria"] = [_criterion(row, index) for index, row in enumerate(criteria, 1)] or [
+        needs_manual_work("Good", "Power UI has no criteria for this test case")
+    ]
+    found.tests.append(test)
+    if _cell(case, "AI_AGENT"):
+        found.note("agents are known to Power UI by ids: name yours as `agent:` or with --agent")
+
+
+def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
+    config = _cell(row, "CONFIG_UXON")
+    prototype = plain_text(_cell(row, "PROTOTYPE") or _cell(row, "PROTOTYPE_CLASS") or _cell(row, "PROTOTYPE_PATH"))
+    made: dict[str, Any] = {"name": plain_text(_cell(row, "NAME")).strip() or f"criterion {index}"}
+    if description := _text(_cell(row, "DESCRIPTION")).strip():
+        made["description"] = description
+    if expected := _text(_cell(row, "EXPECTED_VALUE")):
+        made["expected_value"] = expected
+    weight = number(_cell(row, "WEIGHT"))
+    if weight is not None and weight >= 0 and weight != 1:
+        made["weight"] = weight
+    made["prototype_class"] = prototype.replace("\\", "/").rpartition("/")[2] or "TextResponse"
+    # As text, so that comments and all else of UXON stay what they are.
+    made["config_uxon"] = config if isinstance(config, str) else json.dumps(config or {}, indent=2, ensure_ascii=False)
+    return made
+
+
+def _context(given: Any, name: str, found: FoundTests) -> dict[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given) if given.strip() else {}
+        except (ValueError, RecursionError):
+            found.note(f"{name}: its context is no JSON and was left out")
+            return {}
+    if not isinstance(given, Mapping):
+        return {}
+    known = {key: _joined(value) for key, value in given.items() if key in Context.model_fields and value is not None}
+    unknown = sorted(key for key in given if key not in Context.model_fields)
+    if unknown:
+        found.note(f"{name}: of its context {', '.join(unknown)[:200]} is not known here and was left out")
+    return known
+
+
+def _joined(value: Any) -> Any:
+    """A value with texts for what Power UI exports as a list of lines."""
+    if isinstance(value, list):
+        if value and isinstance(value[0], str) and value[0].startswith(_MULTILINE):
+            return "\n".join(plain_text(one) for one in value[1:])
+        return [_joined(one) for one in value]
+    return {key: _joined(one) for key, one in value.items()} if isinstance(value, Mapping) else value
+
+
+def _text(value: Any) -> str:
+    return plain_text(_joined(value))
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    """A cell; columns are called by the attribute, in any case."""
+    if name in row:
+        return row[name]
+    return next((value for key, value in row.items() if key.upper() == name), None)
+
+
+def _maps(rows: Any) -> list[Mapping[str, Any]]:
+    return [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, Iterable) and not isinstance(
+        rows, str | Mapping
+    ) else []  # fmt: skip

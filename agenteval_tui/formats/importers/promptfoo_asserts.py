@@ -1,0 +1,428 @@
+"""promptfoo's assertions as criteria that give the same verdicts.
+
+What has no counterpart that says the same of every answer becomes a criterion that asks a person, with what was asked.
+Source of each rule: promptfoo, src/assertions (contains, equals, json, regex, trajectory, toolCallF1, wordCount).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.grading.ecma_regex import compile_ecma
+from agenteval_tui.grading.regex_search import PatternError, compile_pattern
+from agenteval_tui.suites.templates import is_template
+
+_TEXT = {
+    "equals": "equals", "contains": "contains", "icontains": "contains_ignore_case", "starts-with": "starts_with",
+    "ends-with": "ends_with",
+}  # fmt: skip
+_LISTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
+_JUDGED = ("llm-rubric", "model-graded-closedqa", "g-eval", "agent-rubric", "search-rubric")
+_MOST = 500  # assertions of a test
+_DRAFT = "http://json-schema.org/draft-07/schema#"  # what Ajv, which promptfoo has, takes a schema for
+_ALWAYS, _NEVER = {"type": "Regex", "pattern": "^"}, {"type": "Regex", "pattern": "(?!)"}
+# Verdicts of these are 1 or 0, as promptfoo scores them: a threshold over several gives the same.
+_ALL_OR_NOTHING = frozenset({"TextMatch", "Regex", "Json"})
+
+ReadFile = Callable[[str], Any]
+"""What a file beside the configuration holds: JSON's or YAML's value, else a text. None: it can't be read."""
+
+
+def criteria_of(
+    assertions: Any, *, read: ReadFile = lambda name: None, threshold: float | None = None
+) -> list[dict[str, Any]]:
+    """A criterion for each assertion; of a set without a threshold for each of its own.
+
+    `threshold`: of their test. promptfoo then looks at nothing but the weighted mean, so that no criterion fails it by
+    itself.
+    """
+    made = list(_criteria(assertions, read, 1.0))[:_MOST]
+    if threshold is not None:
+        for one in made:
+            if one.get("severity") != "info":
+                one["severity"] = "warning"
+    return made
+
+
+def _criteria(assertions: Any, read: ReadFile, share: float) -> Iterator[dict[str, Any]]:
+    for one in assertions if isinstance(assertions, list) else ():
+        if not isinstance(one, Mapping):
+            yield needs_manual_work(f"Assertion {plain_text(one)[:60]}", plain_text(one)[:300])
+        elif one.get("type") == "assert-set":
+            yield from _set(one, read, share)
+        else:
+            yield _criterion(one, read, share)
+
+
+def _set(one: Mapping[str, Any], read: ReadFile, share: float) -> Iterator[dict[str, Any]]:
+    """The criteria of a set: all of them must pass; with a threshold one criterion, whose score is their mean."""
+    inner = one["assert"] if isinstance(one.get("assert"), list) else []
+    own = _weight(one)
+    threshold = number(one.get("threshold"))
+    if threshold is not None:
+        yield _weighed(_mean(one, inner, threshold, read) or _asked(one, _name(one), "assert-set"), own * share)
+        return
+    weights = sum(_weight(each) for each in inner if isinstance(each, Mapping))
+    # The set counts once in the test's mean, with the mean of its own.
+    yield from _criteria(inner, read, share * own / weights if weights else share)
+
+
+def _mean(one: Mapping[str, Any], inner: list[Any], threshold: float, read: ReadFile) -> dict[str, Any] | None:
+    if not 0 <= threshold <= 1 or not inner or one.get("config"):
+        return None
+    metrics: list[dict[str, Any]] = []
+    for each in inner:
+        made = _criterion(each, read, 1.0) if isinstance(each, Mapping) and each.get("type") != "assert-set" else None
+        found = made["config_uxon"]["metrics"] if made is not None else []
+        plain = made is not None and made["prototype_class"] == "TextResponse" and not made.get("negate")
+        if not plain or len(found) != 1 or found[0]["type"] not in _ALL_OR_NOTHING or not _weight(each):
+            return None
+        weight = _weight(each)
+        metrics.append({**found[0], **({"weight": weight} if weight != 1 else {})})
+    config = {"metrics": metrics}
+    return {
+        "name": _name(one), "prototype_class": "TextResponse", "config_uxon": config, "pass_threshold": threshold
+    }  # fmt: skip
+
+
+def _weight(one: Mapping[str, Any]) -> float:
+    weight = number(one.get("weight"))
+    return 1.0 if weight is None or weight < 0 else weight
+
+
+def _weighed(made: dict[str, Any], weight: float) -> dict[str, Any]:
+    """With its weight. promptfoo lets an assertion of weight 0 never fail."""
+    if weight == 0:
+        return {**made, "weight": 0, "severity": "info"}
+    return made if weight == 1 else {**made, "weight": weight}
+
+
+def _criterion(one: Mapping[str, Any], read: ReadFile, share: float) -> dict[str, Any]:
+    kind = plain_text(one.get("type"))
+    negate = kind.startswith("not-")
+    base = kind.removeprefix("not-")
+    value, threshold = one.get("value"), number(one.get("threshold"))
+    if isinstance(value, str) and value.startswith("file://"):
+        value = read(value.removeprefix("file://"))
+    name = _name(one)
+    made = None
+    if not (one.get("transform") or one.get("contextTransform") or one.get("normalizeUnicode")) and not (
+        value is None and one.get("value") is not None
+    ):
+        made = _translated(base, name, value, threshold, negate)
+    if made is None:
+        made, negate = _asked(one, name, kind), False
+    elif made.pop("negated", False):
+        negate = False
+    if negate:
+        made["negate"] = True
+    return _weighed(made, _weight(one) * share)
+
+
+def _asked(one: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]:
+    keys = ("value", "threshold", "provider", "transform", "assert", "config")
+    rest = {key: one[key] for key in keys if one.get(key) is not None}
+    shown = json.dumps(rest, ensure_ascii=False, default=str)[:400] if rest else ""
+    return needs_manual_work(name, f"promptfoo's assertion {kind} {shown}".rstrip())
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    shown = " ".join(plain_text(one.get("value")).split())
+    kind = plain_text(one.get("type")) or "assertion"
+    return plain_text(one.get("metric")) or f"{kind} {shown[:60]}".strip()
+
+
+def _translated(kind: str, name: str, value: Any, threshold: float | None, negate: bool) -> dict[str, Any] | None:
+    if isinstance(value, str) and value.startswith("package:"):
+        return None
+    if kind in _TEXT:
+        return _text(kind, name, value)
+    if kind in _LISTS:
+        return _list(kind, name, value)
+    if kind == "regex":
+        pattern = as_bare(value) if isinstance(value, str) else None
+        return None if pattern is None else checked(name, {"type": "Regex", "pattern": pattern})
+    if kind in ("is-json", "contains-json"):
+        schema = _schema(value)
+        somewhere = {"anywhere": True} if kind == "contains-json" else {}
+        return None if schema is None else checked(name, {"type": "Json", **schema, **somewhere})
+    if kind in ("latency", "cost") and threshold is not None and threshold >= 0:
+        return checked(name, {"type": kind.capitalize(), "max": threshold}, prototype="Transcript")
+    if kind in _JUDGED and isinstance(value, str):
+        return checked(name, {"type": "Judge", "criteria": value, **_least(threshold)})
+    if kind in ("factuality", "model-graded-factuality") and isinstance(value, str):
+        criteria = "The answer agrees with the reference in its facts."
+        return checked(name, {"type": "Judge", "criteria": criteria, "reference": value}, expected_value=value)
+    if kind in ("similar", "similar:cosine") and isinstance(value, str):
+        return checked(name, {"type": "Similarity", "to": value, "min": 0.75 if threshold is None else threshold})
+    if kind == "word-count":
+        return _words(name, value)
+    return _tools(kind, name, value, threshold, negate)
+
+
+def _text(kind: str, name: str, value: Any) -> dict[str, Any] | None:
+    if isinstance(value, Mapping | list) and kind == "equals":
+        return checked(name, {"type": "Json", "equals": value})
+    if kind in ("starts-with", "ends-with") and not isinstance(value, str):
+        return None  # an error in promptfoo
+    if value is None or isinstance(value, Mapping | list) or (isinstance(value, bool) and kind != "equals"):
+        return None
+    text = js_text(value)
+    if not text and kind != "equals":
+        return None  # likewise
+    return checked(name, {"type": "TextMatch", _TEXT[kind]: text})
+
+
+def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
+    texts = comma_separated(value) if isinstance(value, str) and value else value
+    if not isinstance(texts, list) or any(isinstance(one, Mapping | list) or one is None for one in texts):
+        return None
+    texts = [js_text(one) for one in texts]
+    if any(one.startswith("file://") for one in texts):
+        return None
+    if kind.endswith("any"):
+        if not texts or "" in texts:
+            return checked(name, _ALWAYS if texts else _NEVER)  # everything contains the empty text
+        if kind == "contains-any":
+            return checked(name, {"type": "TextMatch", "contains_any": texts})
+        if any(map(is_template, texts)):
+            return None  # what is filled in would be read as a pattern
+        return checked(name, {"type": "Regex", "pattern": f"(?:{'|'.join(map(re.escape, texts))})", "flags": "i"})
+    texts = [one for one in texts if one]
+    if not texts:
+        return checked(name, _ALWAYS)
+    if kind == "contains-all":
+        return checked(name, {"type": "TextMatch", "contains_all": texts})
+    metrics = [{"type": "TextMatch", "contains_ignore_case": text} for text in texts]
+    return {"name": name, "prototype_class": "TextResponse", "config_uxon": {"metrics": metrics}}
+
+
+def comma_separated(text: str) -> list[str] | None:
+    """The items of a list in a text, as promptfoo reads them: an item in double quotes may have commas, and quotes in
+    it are doubled or stand behind a backslash. None: promptfoo refuses it."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        while at < len(text) and (text[at].isspace() or text[at] == ","):
+            at += 1
+        if at >= len(text):
+            break
+        if text[at] != '"':
+            end = text.find(",", at)
+            end = len(text) if end < 0 else end
+            found.append(text[at:end].strip())
+            at = end
+            continue
+        item = re.compile(r'"((?:\\["\\]|""|[^"])*)"', re.DOTALL).match(text, at)
+        if item is None:
+            return None
+        found.append(re.sub(r'\\(["\\])|""', lambda hit: hit.group(1) or '"', item.group(1)))
+        at = item.end()
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at < len(text) and text[at] != ",":
+            return None
+    return found
+
+
+def js_text(value: Any) -> str:
+    """A value as JavaScript's `String` writes it: true, 1 for 1.0."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    return json.dumps(value) if isinstance(value, bool) else plain_text(value)
+
+
+_PYTHONS = re.compile(r"\(\?(?![:=!]|<[=!]|<[A-Za-z_$])|\\[AZGKXR]|[*+?}]\+")
+
+
+def as_bare(pattern: str) -> str | None:
+    """JavaScript's pattern as one of ours that finds the same: there it has no delimiters, `$` is the very end, and
+    digits and letters are those of ASCII. None: it is no pattern there, or one that nothing here can say."""
+    if not pattern or is_template(pattern):
+        return None
+    try:
+        compile_ecma(pattern)
+    except ValueError:
+        if _PYTHONS.search(pattern):
+            return None
+    made, ascii_only, inside, at = "", False, False, 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\" and at + 1 < len(pattern):
+            ascii_only = ascii_only or pattern[at + 1] in "dDwWbB"
+            made += "/" if pattern[at + 1] == "/" else pattern[at : at + 2]
+            at += 2
+            continue
+        if char == "[":
+            # Here a bracket within a class needs a backslash; `[^]` is any character there.
+            if inside:
+                char = "\\["
+            elif pattern.startswith("[^]", at) or pattern.startswith("[]", at):
+                return None
+            inside = True
+        elif char == "]" and inside:
+            inside = False
+        elif char == "$" and not inside:
+            char = r"(?![\s\S])"
+        made += char
+        at += 1
+    if ascii_only:
+        made = f"(?a){made}"
+    return _without_delimiters(made)
+
+
+def _without_delimiters(pattern: str) -> str | None:
+    """The pattern written so that its first and last characters are not taken for delimiters."""
+    for text in (pattern, "/" + pattern.replace("/", r"\/") + "/"):
+        try:
+            found = compile_pattern(text)
+        except PatternError:
+            continue
+        if not found.flags and found.body.replace(r"\/", "/") == pattern:
+            return text
+    return None
+
+
+def _schema(value: Any) -> dict[str, Any] | None:
+    """`{"schema": ...}`; {} without one, None where it is none."""
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str):
+        if is_template(value):
+            return None
+        value = _yaml(value)
+    if value is True:
+        return {"schema": {"$schema": _DRAFT}}
+    if value is False:
+        return {"schema": {"$schema": _DRAFT, "not": {}}}
+    if not isinstance(value, Mapping):
+        return None
+    schema = {"$schema": _DRAFT, **value}
+    from agenteval_tui.grading.metrics.json_schema import Schema
+
+    try:
+        Schema(schema)
+    except ValueError:
+        return None
+    return {"schema": schema}
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _least(threshold: float | None) -> dict[str, float]:
+    return {} if threshold is None or not 0 <= threshold <= 1 else {"pass_threshold": threshold}
+
+
+def _words(name: str, value: Any) -> dict[str, Any] | None:
+    """A word is what stands between white space, which is not what `Length` counts."""
+    least: Any = 0
+    most: Any = ""
+    if isinstance(value, Mapping):
+        if value.get("min") is None and value.get("max") is None:
+            return None
+        least, most = _count(value.get("min", 0)), _count(value["max"]) if value.get("max") is not None else ""
+    else:
+        least = most = _count(value)
+    if least is None or most is None or (most != "" and least > most):
+        return None
+    return checked(name, {"type": "Regex", "pattern": rf"\A\s*+(?:\S++(?:\s++|\Z)){{{least},{most}}}+\Z"})
+
+
+def _count(value: Any) -> int | None:
+    found = number(value)
+    return int(found) if found is not None and found >= 0 and found == int(found) and found <= 100_000 else None
+
+
+def _tools(kind: str, name: str, value: Any, threshold: float | None, negate: bool) -> dict[str, Any] | None:
+    if kind == "tool-call-f1" and threshold in (None, 1.0):
+        return _same_tools(name, value)
+    if kind == "trajectory:tool-used":
+        return _used(name, value, negate)
+    if kind == "trajectory:tool-args-match" and isinstance(value, Mapping):
+        return _with_arguments(name, value)
+    return None
+
+
+def _same_tools(name: str, value: Any) -> dict[str, Any] | None:
+    """F1 is 1 where just these tools were used, each as often as the agent likes."""
+    if not isinstance(value, str | list) or any(isinstance(one, Mapping | list) for one in value):
+        return None
+    parts = value.split(",") if isinstance(value, str) else map(js_text, value)
+    used = list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+    if not used or any(map(is_template, used)):
+        return None
+    others = rf"(?:\A|\n\n)Toolname:\n(?!(?:{'|'.join(map(re.escape, used))})\n)"
+    metrics = [
+        {"type": "ToolCheck", "tools": [{"name": tool} for tool in used]},
+        {"type": "Regex", "name": "no other tool", "pattern": f"/{others.replace('/', chr(92) + '/')}/", "not": True},
+    ]
+    return {"name": name, "prototype_class": "ToolResponse", "config_uxon": {"metrics": metrics}}
+
+
+def _named(tool: Any) -> bool:
+    """Whether this is a tool's name, and no pattern of names."""
+    return isinstance(tool, str) and bool(tool) and not re.search(r"[*?]", tool) and not is_template(tool)
+
+
+def _used(name: str, value: Any, negate: bool) -> dict[str, Any] | None:
+    if isinstance(value, Mapping):
+        if not _named(value.get("name")) or value.get("pattern") or value.get("type") not in (None, "tool"):
+            return None
+        given = {"min_calls": value.get("min"), "max_calls": value.get("max")}
+        bounds = {key: _count(one) for key, one in given.items() if one is not None}
+        if None in bounds.values():
+            return None
+        return checked(name, {"type": "ToolCheck", "tools": [{"name": value["name"], **bounds}]},
+                       prototype="ToolResponse")  # fmt: skip
+    tools = [value] if isinstance(value, str) else value
+    if not isinstance(tools, list) or not tools or not all(map(_named, tools)):
+        return None
+    # not-trajectory:tool-used: none of them was used. Case does not matter in either.
+    metric = {"type": "Trajectory", "mode": "none" if negate else "all", "calls": [{"name": tool} for tool in tools]}
+    return checked(name, metric, prototype="ToolResponse", negated=True)
+
+
+def _with_arguments(name: str, value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One of the calls has these arguments; with `partial`, which is meant without a word, others beside them."""
+    arguments = value["args"] if "args" in value else value.get("arguments")
+    mode = value.get("mode") or "partial"
+    odd = value.get("ignore") or value.get("defaults") or value.get("pattern")
+    if (
+        odd
+        or value.get("type") not in (None, "tool")
+        or not _named(value.get("name"))
+        or not isinstance(arguments, Mapping)
+        or mode not in ("partial", "exact")
+    ):
+        return None
+    if not _is_plain(arguments) or (mode == "partial" and any(map(_has_objects, arguments.values()))):
+        return None  # promptfoo looks for a part of each object inside of others, too
+    metric = {
+        "type": "Trajectory", "mode": "superset", "calls": [{"name": value["name"], "arguments": dict(arguments)}],
+        "arguments_mode": "superset" if mode == "partial" else "exact",
+    }  # fmt: skip
+    return checked(name, metric, prototype="ToolResponse")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether no key in it begins with `$`, as matchers do."""
+    if isinstance(value, Mapping):
+        return all(not str(key).startswith("$") and _is_plain(one) for key, one in value.items())
+    return all(map(_is_plain, value)) if isinstance(value, list) else True
+
+
+def _has_objects(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and any(map(_has_objects, value)))

@@ -1,0 +1,475 @@
+"""promptfoo's configuration: its tests as tests of a suite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
+from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, needs_manual_work
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.stream.small_document import read_document
+from agenteval_tui.formats.stream.source import Source
+
+LARGEST = 20_000_000
+"""Characters of a file that are read."""
+_GLOB = re.compile(r"[*?\[]")
+_MOST_FILES = 1_000
+_PARSED = (".json", ".yaml", ".yml")
+_TYPES = frozenset(
+    re.findall(
+        r"\S+",
+        """
+    agent-rubric answer-relevance bleu classifier contains contains-all contains-any contains-html contains-json
+    contains-sql contains-xml context-faithfulness context-recall context-relevance conversation-relevance cost
+    ends-with equals factuality finish-reason g-eval gleu guardrails human icontains icontains-all icontains-any is-html
+    is-json is-refusal is-sql is-valid-function-call is-valid-openai-function-call is-valid-openai-tools-call is-xml
+    javascript latency levenshtein llm-rubric max-score meteor model-graded-closedqa model-graded-factuality moderation
+    perplexity perplexity-score pi python regex rouge-n ruby search-rubric select-best similar similar:cosine
+    similar:dot similar:euclidean skill-used starts-with tool-call-f1 trace-error-spans trace-span-count
+    trace-span-duration trajectory:goal-success trajectory:step-count trajectory:tool-args-match
+    trajectory:tool-sequence trajectory:tool-used webhook word-count
+""",
+    )
+)
+_WITH_THRESHOLD = frozenset(
+    re.findall(
+        r"\S+",
+        """
+    answer-relevance classifier context-faithfulness context-recall context-relevance cost latency levenshtein
+    perplexity-score perplexity rouge-n similar starts-with
+""",
+    )
+)
+_ASSERTION = re.compile(
+    rf"(not-)?({'|'.join(map(re.escape, sorted(_TYPES)))})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?", re.DOTALL
+)
+_CONFIG = re.compile(r"__config:__expected(\d*):threshold")
+
+
+class Files:
+    """Reads the files that a configuration in `folder` names; what can't be read is said in `found`."""
+
+    def __init__(self, folder: Path, found: FoundTests) -> None:
+        self._folder = folder.resolve()
+        self._found = found
+
+    def paths(self, name: str) -> list[Path]:
+        """The files that a name, or a pattern of names, stands for; [] and a note where there are none."""
+        name = name.removeprefix("file://")
+        if not _GLOB.search(name):
+            path = (self._folder / name).resolve()
+            if not path.is_relative_to(self._folder):
+                self._found.note(f"{name} is outside of the folder and was not read")
+                return []
+            if not path.is_file():
+                self._found.note(f"{name} can't be read: there is no such file")
+                return []
+            return [path]
+        try:
+            hits = sorted(self._folder.glob(name))[:_MOST_FILES]
+        except (ValueError, NotImplementedError):
+            hits = []
+        inside = [one for one in hits if one.is_file() and one.resolve().is_relative_to(self._folder)]
+        if not inside:
+            self._found.note(f"{name} can't be read: there is no such file")
+        return inside
+
+    def value(self, name: str) -> Any:
+        """What one file holds: the value of JSON or YAML, else its text. None and a note where it can't be read."""
+        if Path(name).suffix.lower() not in (*_PARSED, ".txt", ".md"):
+            return None  # a program, which is not run here
+        for path in self.paths(name):
+            return self._value(path)
+        return None
+
+    def _value(self, path: Path) -> Any:
+        try:
+            if path.suffix.lower() in _PARSED:
+                with Source(path) as source:
+                    return read_document(source)
+            return self.text(path)
+        except (AgentevalError, OSError) as error:
+            self._found.note(f"{path.name} can't be read: {error}")
+            return None
+
+    def text(self, path: Path) -> str:
+        """A file's text. Raises OSError."""
+        with path.open("rb") as file:
+            return file.read(LARGEST).decode("utf-8-sig", "replace")
+
+    def variables(self, given: Any) -> dict[str, Any]:
+        """A test's variables: an object, or the names of files that hold some."""
+        if isinstance(given, Mapping):
+            return dict(given)
+        made: dict[str, Any] = {}
+        for name in [given] if isinstance(given, str) else given if isinstance(given, list) else ():
+            for path in self.paths(name) if isinstance(name, str) else ():
+                value = self._value(path)
+                if isinstance(value, Mapping):
+                    made.update(value)
+                elif value is not None:
+                    self._found.note(f"the variables in {path.name} are no object and were left out")
+        return made
+
+    def tests(self, name: str) -> Iterator[Mapping[str, Any]]:
+        """The tests in a file, or in the files that a pattern stands for."""
+        for path in self.paths(name):
+            suffix = path.suffix.lower()
+            try:
+                if suffix == ".csv":
+                    yield from self._rows(path)
+                elif suffix == ".jsonl":
+                    yield from self._lines(path)
+                elif suffix in _PARSED:
+                    value = self._value(path)
+                    for one in value if isinstance(value, list) else [value]:
+                        if isinstance(one, Mapping):
+                            yield one
+                        elif one is not None:
+                            self._found.skipped.append(f"{path.name}: a test is no object")
+                else:
+                    self._found.skipped.append(f"tests that a program makes ({path.name}) can't be read")
+            except OSError as error:
+                self._found.note(f"{path.name} can't be read: {error.strerror or error}")
+
+    def _lines(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        for line, text in enumerate(self.text(path).splitlines(), 1):
+            try:
+                one = json.loads(text) if text.strip() else None
+            except (ValueError, RecursionError):
+                self._found.skipped.append(f"{path.name}, line {line}: not valid JSON")
+                continue
+            if isinstance(one, Mapping):
+                # Promptfoo wants tests in it; lines that are none of their keys are variables.
+                yield one if one.keys() & {"vars", "assert", "description", "options"} else {"vars": dict(one)}
+
+    def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
+        rows = csv.reader(io.StringIO(self.text(path), newline=""))
+        head: list[str] | None = None
+        try:
+            for cells in rows:
+                if head is None:
+                    head = [one.strip() for one in cells]
+                elif any(cells):
+                    yield of_row(dict(zip(head, (one.strip() for one in cells), strict=False)), self._found)
+        except csv.Error as error:
+            self._found.skipped.append(f"{path.name}, line {rows.line_num}: {error}")
+
+
+def has_tests(path: Path) -> bool:
+    """Whether the head of a CSV file has columns that are not variables, such as `__expected`."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return any(one.strip().startswith("__") for one in next(csv.reader(file), []))
+    except (OSError, csv.Error):
+        return False
+
+
+def of_row(row: Mapping[str, str], found: FoundTests) -> dict[str, Any]:
+    """A row of a CSV file as a test."""
+    test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}}
+    thresholds: dict[int, float] = {}
+    for key, value in row.items():
+        if key.startswith("__expected"):
+            if value:
+                test["assert"].append(assertion_of(value))
+        elif key in ("__prefix", "__suffix"):
+            test["options"][key[2:]] = value
+        elif key == "__description" and value:
+            test["description"] = value
+        elif key == "__metric" and value:
+            test["metric"] = value
+        elif key == "__threshold":
+            if (limit := number(value)) is not None:
+                test["threshold"] = limit
+        elif told := _CONFIG.fullmatch(key):
+            if (limit := number(value)) is not None:
+                thresholds[int(told.group(1) or 1) - 1] = limit
+        elif key.startswith("__"):
+            found.note(f"the column {key} is not translated")
+        else:
+            test["vars"][key] = value
+    metric = test.pop("metric", None)
+    for index, one in enumerate(test["assert"]):
+        one |= {"threshold": thresholds[index]} if index in thresholds else {}
+        one |= {"metric": metric} if metric else {}
+    return test
+
+
+def assertion_of(expected: str) -> dict[str, Any]:
+    """The assertion in a cell: `contains:x`, `similar(0.8):x`, `fn:...`, `grade:...`; a text alone is to be equal."""
+    expected = expected.strip()
+    for prefix in ("javascript:", "fn:", "eval:"):
+        if expected.startswith(prefix):
+            return {"type": "javascript", "value": expected.removeprefix(prefix).strip()}
+    for prefix in ("grade:", "llm-rubric:"):
+        if expected.startswith(prefix):
+            return {"type": "llm-rubric", "value": expected.removeprefix(prefix)}
+    if expected.startswith("python:"):
+        return {"type": "python", "value": expected.removeprefix("python:").strip()}
+    if expected.startswith("file://") and re.search(r"\.(py|js|ts|mjs|cjs)(:|$)", expected, re.IGNORECASE):
+        kind = "python" if re.search(r"\.py(:|$)", expected, re.IGNORECASE) else "javascript"
+        return {"type": kind, "value": expected}
+    told = _ASSERTION.fullmatch(expected)
+    if told is None:
+        return {"type": "equals", "value": expected}
+    negated, kind, threshold, value = told.groups()
+    made: dict[str, Any] = {"type": f"{negated or ''}{kind}"}
+    if value is not None:
+        made["value"] = value
+    if kind in _WITH_THRESHOLD:
+        made["threshold"] = float(threshold) if threshold and float(threshold) else 0.8 if kind == "similar" else 0.75
+    return made
+
+
+NAME = "promptfoo-config"
+LOOKS_LIKE = "a promptfoo configuration: YAML or JSON with `prompts` and `providers` or `tests`"
+
+_COMBINATIONS = 1000
+_LARGEST_PROMPT = 1_000_000
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is a configuration."""
+    return isinstance(value, Mapping) and fits_yaml(frozenset(map(str, value)))
+
+
+def fits_yaml(keys: frozenset[str]) -> bool:
+    """Whether these keys of a document are those of a configuration."""
+    return "prompts" in keys and bool(keys & {"providers", "targets", "tests", "defaultTest", "scenarios"})
+
+
+def tests(source: Source) -> FoundTests:
+    """The tests. Raises `AgentevalError` when there is no configuration."""
+    document = read_document(source)
+    if not isinstance(document, Mapping):
+        raise AgentevalError("this is no promptfoo configuration", where=str(source.path), mend=LOOKS_LIKE)
+    return tests_of(document, source.path.parent)
+
+
+def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
+    """The tests of a configuration that stands in `folder`: one for each test and prompt."""
+    found = FoundTests(name=plain_text(config.get("description")))
+    files = Files(folder, found)
+    prompts = list(_prompts(config.get("prompts"), folder, found))
+    default = config.get("defaultTest")
+    if isinstance(default, str):
+        default = files.value(default.removeprefix("file://"))
+    adding = _Adding(config, _mapping(default), prompts, files, found)
+    given = config.get("tests")
+    listed = given if isinstance(given, list) else [given] if given else []
+    scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
+    for one in listed or ([] if scenarios else [{}]):
+        if isinstance(one, str):
+            adding.named(one)
+        elif isinstance(one, Mapping) and not ("path" in one and one.keys() <= {"path", "config"}):
+            adding.case(one)
+        else:
+            found.skipped.append(f"tests that stand elsewhere ({plain_text(one)[:80]}) can't be read")
+    for one in scenarios:
+        for scenario in files.tests(one) if isinstance(one, str) else [one]:
+            adding.scenario(scenario)
+    for key in ("nunjucksFilters", "extensions"):
+        if config.get(key):
+            found.note(f"`{key}` is not translated")
+    if config.get("providers") or config.get("targets"):
+        found.note("the providers are not translated: name the agent as `agent:` or with --agent")
+    if adding.asked:
+        kinds = ", ".join(f"{kind} ({count:,})" if count > 1 else kind for kind, count in adding.asked.most_common(20))
+        found.note(f"a person is asked where promptfoo's assertion has no counterpart: {kinds}")
+    return found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _prompts(given: Any, folder: Path, found: FoundTests) -> Iterator[str]:
+    for one in given if isinstance(given, list) else [given]:
+        text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
+        if not isinstance(text, str) or not text.strip():
+            continue
+        if text.startswith("file://") or (text.endswith((".txt", ".md", ".json")) and "\n" not in text):
+            text = _read(folder, text.removeprefix("file://"), found)
+        if text:
+            yield text
+
+
+def _read(folder: Path, name: str, found: FoundTests) -> str:
+    """The text of a prompt's file beside the configuration; "" and a note where it can't be had."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        found.note(f"the prompt in {name} is outside of the folder and was not read")
+        return ""
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST_PROMPT).decode("utf-8", "replace")
+    except OSError:
+        found.note(f"the prompt in {name} can't be read")
+        return ""
+
+
+def _variables(given: Mapping[str, Any], found: FoundTests) -> Iterator[dict[str, Any]]:
+    """The variables; a list stands for a test for each of its values, as promptfoo has it."""
+    listed = {key: value for key, value in given.items() if isinstance(value, list)}
+    for key, value in given.items():
+        if isinstance(value, str) and value.startswith("file://"):
+            found.note(f"the variable {key} stands in another file ({value}) and was not read")
+    rest = {key: value for key, value in given.items() if key not in listed}
+    for values in islice(product(*listed.values()), _COMBINATIONS):
+        yield {**rest, **dict(zip(listed, values, strict=True))}
+
+
+class _Adding:
+    """Makes tests of promptfoo's: of each test one for each prompt and combination of variables."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        default: Mapping[str, Any],
+        prompts: list[str],
+        files: Files,
+        found: FoundTests,
+    ) -> None:
+        self._config = config
+        self._default = default
+        self._prompts = prompts
+        self._files = files
+        self._found = found
+        self._number = 0
+        self.asked: Counter[str] = Counter()
+        """The kinds of assertions that a person is asked about."""
+
+    def named(self, name: str) -> None:
+        """The tests of a file, or of the files that a pattern stands for."""
+        plain = name.removeprefix("file://")
+        if "://" in plain:
+            self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
+            return
+        paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
+        if len(paths) == 1 and not has_tests(paths[0]):
+            self.case({}, dataset=plain)  # its columns are variables, and nothing else
+            return
+        for one in self._files.tests(plain):
+            self.case(one)
+
+    def scenario(self, given: Any) -> None:
+        """Each test of a scenario with each of its configurations."""
+        if not isinstance(given, Mapping):
+            self._found.skipped.append("a scenario is no object")
+            return
+        for data in list(self._parts(given.get("config"))) or [{}]:
+            for one in list(self._parts(given.get("tests"))) or [{}]:
+                self.case({
+                    **data,
+                    **one,
+                    "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
+                    "assert": [*_listed(data.get("assert")), *_listed(one.get("assert"))],
+                    "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
+                })  # fmt: skip
+
+    def _parts(self, given: Any) -> Iterator[Mapping[str, Any]]:
+        for one in given if isinstance(given, list) else [given]:
+            if isinstance(one, str):
+                yield from self._files.tests(one)
+            elif isinstance(one, Mapping):
+                yield one
+
+    def case(self, one: Mapping[str, Any], *, dataset: str = "") -> None:
+        """A test."""
+        self._number += 1
+        shared = self._files.variables(self._default.get("vars"))
+        for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._found):
+            self._add(one, variables, dataset)
+
+    def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: str) -> None:
+        options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
+        limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
+        threshold = limit if limit is not None and 0 <= limit <= 1 else None
+        name = plain_text(one.get("description")) or _shown(variables) or f"test {self._number}"
+        criteria = self._criteria(one, options, limit, name)
+        if not self._prompts:
+            self._found.skipped.append(f"{name}: no prompt can be read")
+        for index, prompt in enumerate(self._prompts, 1):
+            test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(self._prompts) > 1 else name}
+            test |= _asked(f"{plain_text(options.get('prefix'))}{prompt}{plain_text(options.get('suffix'))}")
+            if variables:
+                test["variables"] = dict(variables)
+            test["criteria"] = criteria
+            if dataset:
+                test["dataset"] = {"file": dataset}
+            if threshold is not None:
+                test["pass_threshold"] = threshold
+            self._found.tests.append(test)
+
+    def _criteria(
+        self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None, name: str
+    ) -> list[dict[str, Any]]:
+        inherited = [] if options.get("disableDefaultAsserts") else _listed(self._default.get("assert"))
+        assertions = [self._resolved(each) for each in (*_listed(one.get("assert")), *inherited)]
+        change = options.get("transform") or options.get("postprocess")
+        if change:
+            # What is looked at is not what the agent said, but what a program makes of it.
+            assertions = [{**each, "transform": change} if isinstance(each, Mapping) else each for each in assertions]
+        threshold = limit if limit is not None and 0 <= limit <= 1 else None
+        made = criteria_of(assertions, read=self._files.value, threshold=threshold)
+        scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
+        if scored:
+            for each in made:
+                each["severity"] = "info"
+            made.append(
+                needs_manual_work("Scoring function", f"promptfoo's assertScoringFunction {plain_text(scored)[:300]}")
+            )
+        elif limit is not None and threshold is None:
+            made.append(needs_manual_work("Threshold", f"promptfoo's threshold {limit:g}"))
+        for each in made:
+            if each.get("description", "").startswith(NOT_TRANSLATED):
+                kind = each["description"].removeprefix(f"{NOT_TRANSLATED} promptfoo's ").removeprefix("assertion ")
+                self.asked[kind.split(" ", 1)[0]] += 1
+        return made or [needs_manual_work("Good", f"{name}: promptfoo asserts nothing of it")]
+
+    def _resolved(self, given: Any) -> Any:
+        """An assertion, also where it is a template of the configuration: `$ref: "#/assertionTemplates/name"`."""
+        if not isinstance(given, Mapping):
+            return given
+        if isinstance(given.get("assert"), list):
+            return {**given, "assert": [self._resolved(one) for one in given["assert"]]}
+        ref = given.get("$ref")
+        if not isinstance(ref, str) or not ref.startswith("#/"):
+            return given
+        there: Any = self._config
+        for step in ref[2:].split("/"):
+            there = there.get(step) if isinstance(there, Mapping) else None
+        return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _asked(prompt: str) -> dict[str, Any]:
+    """`messages` where the prompt is JSON of a conversation, else `prompt`."""
+    try:
+        given = json.loads(prompt) if prompt.lstrip().startswith("[") else None
+    except (ValueError, RecursionError):
+        given = None
+    roles = ("system", "developer", "user", "assistant", "tool")
+    if isinstance(given, list) and given and all(isinstance(m, Mapping) and m.get("role") in roles for m in given):
+        messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in given]
+        if messages[-1]["role"] in ("user", "tool"):
+            return {"messages": messages}
+    return {"prompt": prompt}
+
+
+def _shown(variables: Mapping[str, Any]) -> str:
+    return " ".join(", ".join(f"{key}={plain_text(one)}" for key, one in variables.items()).split())[:80]

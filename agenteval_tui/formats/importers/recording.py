@@ -1,0 +1,87 @@
+"""One recorded run as every importer gives it, whatever the format it came from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """How a run of this program ended, as its export says it: what its results alone do not tell."""
+
+    outcome: str
+    score: float | None
+    why: str = ""
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one run left behind in another tool's file.
+
+    `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
+    foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
+    or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
+    `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
+    that are nowhere in the run are said (`unread`). `row`, `row_key`: the dataset's row, as in `PlannedRun`. `suite`,
+    `tags`, `stated`: of a run of this program that comes back, how it ended. `expected`: criteria made of what the file
+    says was expected (`derived`), with the keys of a suite.
+    """
+
+    test_id: str
+    transcript: Transcript
+    test_name: str = ""
+    repetition: int | None = None
+    prompt: str = ""
+    agent: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    results: tuple[CriterionResult, ...] = ()
+    variation: str = ""
+    started_ms: float | None = None
+    notes: tuple[str, ...] = ()
+    source: tuple[tuple[str, Any], ...] = ()
+    row: int = 0
+    row_key: str = ""
+    suite: str = ""
+    tags: tuple[str, ...] = ()
+    stated: Stated | None = None
+    expected: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
+
+    `place` says where in words; "": at `line`, where that is known (from 1). `fields`: nothing but fields that nobody
+    looked at while the file was read, and how often each was there.
+    """
+
+    reason: str
+    line: int = 0
+    cut_off: bool = False
+    counts: bool = True  # False: a note on the file, not a value that was left out
+    place: str = ""
+    fields: Mapping[str, int] = field(default_factory=dict)  # what was passed over; the rest is then without meaning
+
+
+def first_user_text(transcript: Transcript) -> str:
+    """What the agent was asked first; "" when nobody asked."""
+    return next((message.content for message in transcript.messages if message.role == "user"), "")
+
+
+def as_id(name: str) -> str:
+    """A test's id: letters, digits, "-", "_" and "."; what else there is becomes "-"."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:200] or "unnamed"
+
+
+def as_repetition(value: Any) -> int | None:
+    """A repetition's number, from 1; None when `value` is none."""
+    counts = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
+    return value if counts else None

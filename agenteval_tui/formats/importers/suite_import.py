@@ -1,0 +1,104 @@
+"""Tests of other tools as a suite's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.suites.load import load_bytes
+from agenteval_tui.suites.slugs import ID, slug
+from agenteval_tui.suites.templates import is_template
+from agenteval_tui.suites.yaml.write import block_item, double_quoted, plain
+
+LARGEST = 20_000
+"""Tests that are written into one file. More belong into a dataset."""
+
+NOT_TRANSLATED = "Not translated:"
+"""How the description of a criterion begins that asks a person for want of a counterpart."""
+
+
+@dataclass(slots=True)
+class FoundTests:
+    """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest."""
+
+    name: str = ""
+    tests: list[dict[str, Any]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Say `text`, once."""
+        if text not in self.notes and len(self.notes) < 100:
+            self.notes.append(text)
+
+
+def literal_prompt(text: str) -> dict[str, Any]:
+    """The keys of a test that asks exactly `text`, also where that looks like a template."""
+    if is_template(text):
+        return {"prompt": "{{ prompt_text }}", "variables": {"prompt_text": text}}
+    return {"prompt": text}
+
+
+def needs_manual_work(name: str, what: str) -> dict[str, Any]:
+    """A criterion for a check that has no counterpart here: a person decides, until somebody writes one.
+
+    Leaving it out would let the test pass for less than it asked.
+    """
+    return {
+        "name": name,
+        "description": f"{NOT_TRANSLATED} {what}",
+        "prototype_class": "TextResponse",
+        "config_uxon": {"metrics": [{"type": "Human", "question": f"Does the answer fulfil this? {what}"[:500]}]},
+    }
+
+
+def checked(name: str, metric: Mapping[str, Any], *, prototype: str = "TextResponse", **more: Any) -> dict[str, Any]:
+    """A criterion with one metric."""
+    return {"name": name, "prototype_class": prototype, "config_uxon": {"metrics": [dict(metric)]}, **more}
+
+
+def suite_text(found: FoundTests, *, source: str) -> str:
+    """The tests as the text of a suite's file. Raises `AgentevalError` when there are none, or it would not be read."""
+    if not found.tests:
+        why = f": {found.skipped[0]}" if found.skipped else ""
+        raise AgentevalError(f"there are no tests in this file{why}", where=source)
+    if len(found.tests) > LARGEST:
+        raise AgentevalError(
+            f"there are {len(found.tests):,} tests in this file, more than a suite should have ({LARGEST:,})",
+            where=source,
+            mend="make it a dataset: `dataset: {file: ...}` in a test",
+        )
+    lines = [f"name: {_scalar(found.name or Path(source).stem)}", f"description: {_scalar(f'Imported from {source}.')}"]
+    taken: set[str] = set()
+    items = []
+    for test in found.tests:
+        whole = {"id": _free_id(test, taken), **{key: value for key, value in test.items() if key != "id"}}
+        items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
+    text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n"
+    loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
+    wrong = next((one for one in loaded.problems if one.severity == "error"), None)
+    if loaded.suite is None or wrong is not None:
+        said = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
+        raise AgentevalError(f"the tests of this file make no valid suite: {said}", where=source)
+    return text
+
+
+def _free_id(test: Mapping[str, Any], taken: set[str]) -> str:
+    made = str(test.get("id") or "")
+    if not ID.fullmatch(made):
+        made = slug(made or str(test.get("name") or ""))[:60].strip("-._")
+    base = made if ID.fullmatch(made) else "test"
+    wanted, number = base, 1
+    while wanted.casefold() in taken:
+        number += 1
+        wanted = f"{base}-{number}"
+    taken.add(wanted.casefold())
+    return wanted
+
+
+def _scalar(text: str) -> str:
+    return plain(text) or double_quoted(text)

@@ -1,0 +1,331 @@
+"""tau2-bench results: `{info, tasks, simulations: [{id, task_id, trial, reward_info: {reward}, messages}]}`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
+from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
+from agenteval_tui.formats.stream.sniff import sniff
+from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.grading.grade import foreign_result, unreadable_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage
+
+NAME = "tau2-bench"
+REWARD = "tau2-bench reward"
+LARGEST_TASK = 4_000_000
+LOOKS_LIKE = "tau2-bench results: an object with `simulations`"
+
+_BROKE = frozenset({"agent_error", "user_error", "infrastructure_error", "unexpected_error"})
+
+
+SIMULATIONS, RESULTS = "simulations", "results.json"
+"""Of results that are a folder: where their simulations are, a file each, and the file that has all else."""
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is a results file of tau2-bench, the index of a results folder, or a simulation."""
+    return isinstance(value, Mapping) and (SIMULATIONS in value or _is_index(value) or _is_simulation(value))
+
+
+def _is_index(value: Mapping[str, Any]) -> bool:
+    return "info" in value and ("tasks" in value or "simulation_index" in value) and SIMULATIONS not in value
+
+
+def _is_simulation(value: Mapping[str, Any]) -> bool:
+    ended = "termination_reason" in value or "reward_info" in value
+    return "task_id" in value and ended and ("messages" in value or "ticks" in value)
+
+
+def is_folder(folder: Path) -> bool:
+    """Whether a folder is one of results: `results.json`, which says what is in it, and `simulations`."""
+    return (folder / RESULTS).is_file() and (folder / SIMULATIONS).is_dir()
+
+
+def parts(source: Source) -> list[Path]:
+    """The simulations of a results folder, when `source` is its `results.json`."""
+    first = next(iter(sniff(source).values), None)
+    if not isinstance(first, Mapping) or not _is_index(first):
+        return []
+    return sorted((source.path.parent / SIMULATIONS).glob("*.json"))
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a results file says beside its simulations."""
+
+    agent: str = ""
+    tasks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    index: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the simulation's id: its reward and ends
+    used: set[str] = field(default_factory=set)  # tasks that were simulated
+
+    def unused(self) -> Iterator[Skipped]:
+        """What tasks say that no simulation did."""
+        fields: Counter[str] = Counter()
+        for uid, task in self.tasks.items():
+            if uid not in self.used:
+                fields.update(path for path, _ in texts_of(task, "tasks[]"))
+        if fields:
+            yield Skipped("", counts=False, fields=fields)
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The simulations: one test a task, its trials as repetitions, the reward as a criterion result."""
+    first = next(iter(sniff(source).values), None)
+    if isinstance(first, Mapping) and SIMULATIONS not in first:
+        yield from _alone(source) if _is_simulation(first) else _folder(source)
+        return
+    known = _Known()
+    yield from _results(source, known)
+    yield from known.unused()
+
+
+def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
+    """What stands in a results file; `known` learns what it says beside its simulations."""
+    reader = source.reader()
+    try:
+        for key in reader.members():
+            if key == "info":
+                info = reader.bounded()
+                known.agent = _agent(info)
+                told = Counter(path for path, text in texts_of(info, "info") if text != known.agent)
+                if told:
+                    yield Skipped("", counts=False, fields=told)
+            elif key == "tasks":
+                for _ in reader.elements():
+                    task = reader.bounded(LARGEST_TASK)
+                    if isinstance(task, Mapping):
+                        known.tasks[plain_text(task.get("id"))] = task
+            elif key == "simulation_index":
+                for _ in reader.elements():
+                    entry = reader.bounded(LARGEST_TASK)
+                    if isinstance(entry, Mapping):
+                        known.index[plain_text(entry.get("id"))] = entry
+            elif key == SIMULATIONS:
+                for _ in reader.elements():
+                    line = reader.line
+                    try:
+                        yield _recording(reader.bounded(), known)
+                    except AgentevalError as error:
+                        yield Skipped(error.what, line)
+    except UnreadableFile as error:
+        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
+
+
+def _folder(source: Source) -> Iterator[Recording | Skipped]:
+    """The results of a folder, of which `source` is the index."""
+    known = _Known()
+    yield from _results(source, known)
+    folder = source.path.parent / SIMULATIONS
+    if not folder.is_dir():
+        yield Skipped(
+            f"its simulations are missing: there is no folder `{SIMULATIONS}` beside it", place=source.path.name
+        )
+        return
+    files = parts(source)
+    for missing in [uid for uid in known.index if uid not in {file.stem for file in files}]:
+        yield Skipped("a simulation of the index has no file", place=f"{SIMULATIONS}/{missing}.json")
+    for file in files:
+        yield from _file(file, known)
+    yield from known.unused()
+
+
+def _alone(source: Source) -> Iterator[Recording | Skipped]:
+    """One simulation of a results folder, with what the index beside it says of its task and agent."""
+    known = _Known()
+    for folder in (source.path.parent.parent, source.path.parent):
+        index = folder / RESULTS
+        if index.is_file():
+            with Source(index) as beside:
+                first = next(iter(sniff(beside).values), None)
+                if isinstance(first, Mapping) and _is_index(first):
+                    yield from _results(beside, known)
+                    break
+    else:
+        yield Skipped(
+            f"there is no {RESULTS} beside it: its task and the agent's name are not known", counts=False,
+            place=source.path.name,
+        )  # fmt: skip
+    yield from _file(source.path, known)
+
+
+def _file(path: Path, known: _Known) -> Iterator[Recording | Skipped]:
+    place = f"{SIMULATIONS}/{path.name}"
+    try:
+        with Source(path) as source:
+            reader = source.reader()
+            yield _recording(reader.bounded(), known)
+            yield from said_of(reader, "simulations[].", place)
+            if reader.replaced:
+                yield Skipped(NOT_UTF8, counts=False, place=place)
+    except UnreadableFile as error:
+        yield Skipped(f"a simulation can't be read: {error.reason}", cut_off=error.cut_off, place=place)
+    except OSError as error:
+        yield Skipped(f"a simulation can't be read: {error.strerror or error}", place=place)
+    except AgentevalError as error:
+        yield Skipped(error.what, place=place)
+
+
+def _agent(info: Any) -> str:
+    about = info.get("agent_info") if isinstance(info, Mapping) else None
+    return plain_text(about.get("llm") or about.get("implementation")) if isinstance(about, Mapping) else ""
+
+
+def _recording(value: Any, known: _Known) -> Recording:
+    listed = value.get("messages") if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping) and listed is None and isinstance(value.get("ticks"), list):
+        listed = _of_ticks(value["ticks"])
+    if not isinstance(value, Mapping) or "task_id" not in value or not isinstance(listed, list):
+        raise AgentevalError("no simulation: it has no `task_id` and `messages`")
+    about = known.index.get(plain_text(value.get("id")), {})
+    task_id, trial = plain_text(value["task_id"]), value.get("trial", about.get("trial"))
+    agent = known.agent
+    about_it = value["info"] if isinstance(value.get("info"), Mapping) else {}
+    own = about_it.get(KEY)
+    messages = [one for given in listed for one in _said(given)]
+    notes: list[str] = []
+    transcript = transcript_of(messages, notes=notes)
+    usage = Usage()
+    for one in messages:
+        if isinstance(one, Mapping) and one.get("role") == "assistant":
+            usage = added(usage, usage_from(one.get("usage")))
+    cost, duration = number(value.get("agent_cost")), number(value.get("duration"))
+    reason = plain_text(value.get("termination_reason"))
+    transcript = replace(
+        transcript,
+        usage=replace(usage, cost=cost),
+        model=agent,
+        finish_reason=reason,
+        timing=Timing(total_ms=None if duration is None else duration * 1000),
+        error=RunError.told(NAME, f"the simulation ended with {reason}") if reason in _BROKE else None,
+    )
+    if not messages and "ticks" in value:
+        notes.append("nothing that was said is in it: its `ticks` have no texts")
+    elif transcript.error is None and not messages and not is_ours(own):
+        raise AgentevalError("`messages` is empty")
+    task = known.tasks.get(task_id, {})
+    known.used.add(task_id)
+    found = Recording(
+        test_id=as_id(task_id),
+        test_name=f"Task {task_id}",
+        transcript=transcript,
+        repetition=trial + 1 if isinstance(trial, int) and not isinstance(trial, bool) and trial >= 0 else None,
+        prompt=first_user_text(transcript),
+        agent=agent,
+        variables=_variables(task),
+        expected=_expected(task, value, transcript),
+        results=() if transcript.error is not None else _verdicts(value, about),
+        variation=plain_text(about_it.get("variation")),
+        notes=tuple(notes),
+        started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
+        source=(
+            ("simulations[]", without({**value, "info": without(about_it, own)}, own, "termination_reason")),
+            ("tasks[]", task),
+        ),
+    )
+    return come_back(found, own)
+
+
+def _said(message: Any) -> list[Any]:
+    """A message as those that it is: answers of several tools stand in one. What the simulated user does with tools of
+    its own is said by the user: these are no calls of the agent."""
+    if not isinstance(message, Mapping):
+        return [message]
+    if isinstance(message.get("tool_messages"), list):
+        return [one for given in message["tool_messages"] for one in _said(given)]
+    role, calls = message.get("role"), message.get("tool_calls")
+    if role == "tool" and message.get("requestor") == "user":
+        return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]
+    if role == "user" and isinstance(calls, list) and calls:
+        used = [
+            f"[tool] {plain_text(one.get('name'))} {plain_text(one.get('arguments'))}"
+            for one in calls
+            if isinstance(one, Mapping)
+        ]
+        said = [plain_text(message.get("content")), *used]
+        return [{"role": "user", "content": "\n".join(text for text in said if text)}]
+    return [message]
+
+
+def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = task.get("evaluation_criteria")
+    actions = wanted.get("actions") if isinstance(wanted, Mapping) else None
+    given = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _expected(task: Mapping[str, Any], simulation: Mapping[str, Any], transcript: Transcript) -> tuple[Any, ...]:
+    """What the task's right actions ask of the agent. Where the simulation was evaluated it says which tools write."""
+    wanted = task.get("evaluation_criteria")
+    info = simulation.get("reward_info")
+    checks = info.get("action_checks") if isinstance(info, Mapping) else None
+    kinds: dict[str, str] = {}
+    for one in checks if isinstance(checks, list) else ():
+        action = one.get("action") if isinstance(one, Mapping) else None
+        if isinstance(action, Mapping):
+            kinds[plain_text(action.get("name"))] = plain_text(one.get("tool_type"))
+    return of_actions(
+        wanted.get("actions") if isinstance(wanted, Mapping) else None, transcript, tool=NAME, kinds=kinds
+    )
+
+
+def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
+    """What was said and done in a simulation of speech, tick by tick: pieces of one's speech are put together."""
+    found: list[dict[str, Any]] = []
+    for tick in ticks:
+        if not isinstance(tick, Mapping):
+            continue
+        for who, role in (("agent", "assistant"), ("user", "user")):
+            chunk = tick.get(f"{who}_chunk")
+            said = _of_chunk(chunk) if isinstance(chunk, Mapping) else ""
+            last = found[-1] if found else {}
+            if said and last.get("role") == role and "tool_calls" not in last:
+                last["content"] += said
+            elif said:
+                found.append({"role": role, "content": said})
+            calls, answers = tick.get(f"{who}_tool_calls"), tick.get(f"{who}_tool_results")
+            if isinstance(calls, list) and calls:
+                found.append({"role": role, "content": "", "tool_calls": calls})
+            for answer in answers if isinstance(answers, list) else ():
+                if isinstance(answer, Mapping):
+                    found.append({"requestor": role, **answer, "role": "tool"})
+    return found
+
+
+def _of_chunk(chunk: Mapping[str, Any]) -> str:
+    """The text of a piece of speech; where it is audio, what was to be said."""
+    content = chunk.get("audio_script_gold") if chunk.get("is_audio") else chunk.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _verdicts(simulation: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
+    """The reward, whatever it is: without one nobody looked at the run yet. `about`: what the index says."""
+    if simulation.get("reward_info") is not None:
+        return (_verdict(simulation["reward_info"]),)
+    return (_verdict({"reward": about["reward"]}),) if about.get("reward") is not None else ()
+
+
+def _verdict(info: Any) -> CriterionResult:
+    reward = info.get("reward") if isinstance(info, Mapping) else None
+    if reward is None:
+        return foreign_result(REWARD, source=NAME, reason="the file gives no reward")
+    score = None if isinstance(reward, str) else number(reward)
+    if score is None:
+        return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
+    assert isinstance(info, Mapping)
+    parts = info.get("reward_breakdown")
+    lost = [str(key) for key, got in parts.items() if got == 0] if isinstance(parts, Mapping) else []
+    said = f"tau2-bench gave a reward of {score:g}" + (f": nothing for {', '.join(lost)}" if lost else "")
+    return foreign_result(REWARD, score=score, passed=abs(score - 1) <= 1e-6, source=NAME, reason=said)

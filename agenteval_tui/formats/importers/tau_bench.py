@@ -1,0 +1,113 @@
+"""tau-bench results: a list of `{task_id, trial, reward, info: {task: {...}, reward_info}, traj: [messages]}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
+from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, first_user_text
+from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.grading.grade import foreign_result, unreadable_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.codec import from_openai_messages
+from agenteval_tui.transcripts.model import RunError
+
+NAME = "tau-bench"
+REWARD = "tau-bench reward"
+LOOKS_LIKE = "tau-bench results: a list of objects with `task_id`, `reward` and `traj`"
+
+
+def fits(value: Any) -> bool:
+    """Whether a value of the file is a tau-bench result."""
+    return isinstance(value, Mapping) and "task_id" in value and "traj" in value
+
+
+def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+    """The runs of a results file: one test a task, its trials as repetitions, the reward as a criterion result."""
+    for one in found:
+        if isinstance(one, BrokenElement):
+            yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            continue
+        try:
+            yield _recording(one.value)
+        except AgentevalError as error:
+            yield Skipped(error.what, one.line)
+
+
+def _recording(value: Any) -> Recording:
+    if not fits(value):
+        raise AgentevalError("no tau-bench result: it has no `task_id` and `traj`")
+    task_id, trial, reward = value["task_id"], value.get("trial"), value.get("reward")
+    if isinstance(task_id, bool) or not isinstance(task_id, int | str) or not str(task_id).strip():
+        raise AgentevalError("`task_id` is neither a number nor a text")
+    if not isinstance(value["traj"], list):
+        raise AgentevalError("`traj` is not a list of messages")
+    info = value["info"] if isinstance(value.get("info"), Mapping) else {}
+    task = info["task"] if isinstance(info.get("task"), Mapping) else {}
+    transcript = from_openai_messages([_marked(one) for one in value["traj"]])
+    if info.get("error"):
+        # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
+        transcript = replace(transcript, error=RunError.told("tau-bench", str(info["error"])))
+    elif not transcript.messages and not is_ours(info.get(KEY)):
+        raise AgentevalError("`traj` is empty")
+    found = Recording(
+        test_id=str(task_id),
+        test_name=f"Task {task_id}",
+        transcript=transcript,
+        repetition=trial + 1 if isinstance(trial, int) and not isinstance(trial, bool) and trial >= 0 else None,
+        prompt=first_user_text(transcript) or str(task.get("instruction") or ""),
+        variables=_variables(task),
+        expected=of_actions(task.get("actions"), transcript, tool=NAME),
+        results=() if transcript.error is not None else (_verdict(reward, info),),
+        variation=plain_text(info.get("variation")),
+        source=(("", {**value, "info": without(info, info.get(KEY))}),),
+    )
+    return come_back(found, info.get(KEY))
+
+
+def _marked(message: Any) -> Any:
+    """A tool's answer, marked as failed where it says so: tau-bench's tools give the error as their result."""
+    if not isinstance(message, Mapping) or message.get("role") != "tool" or "is_error" in message:
+        return message
+    content = message.get("content")
+    return {**message, "is_error": isinstance(content, str) and content.lstrip().startswith("Error:")}
+
+
+def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What the task's author knew: the right actions as `expected_actions`, and what the user was told to want."""
+    given = {"expected_actions": task.get("actions"), **{key: task.get(key) for key in _TASK}}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+_TASK = ("user_id", "instruction", "outputs")
+
+
+def _verdict(reward: Any, info: Mapping[str, Any]) -> CriterionResult:
+    if reward is None:
+        return foreign_result(REWARD, source=NAME, reason="the file gives no reward")
+    if isinstance(reward, str | bool) or number(reward) is None:
+        return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
+    # tau-bench itself calls a run successful when its reward is 1, give or take 1e-6.
+    return foreign_result(
+        REWARD, score=float(reward), passed=abs(reward - 1) <= 1e-6, source=NAME, reason=_reason(reward, info)
+    )
+
+
+def _reason(reward: float, info: Mapping[str, Any]) -> str:
+    said = f"tau-bench gave a reward of {reward:g}"
+    details = info.get("reward_info")
+    inner = details.get("info") if isinstance(details, Mapping) else None
+    if isinstance(inner, Mapping):
+        if inner.get("r_actions") == 0:
+            said += ": the database is not in the state that the right actions lead to"
+        elif inner.get("r_outputs") == 0:
+            outputs = inner.get("outputs")
+            missing = [key for key, there in outputs.items() if not there] if isinstance(outputs, Mapping) else []
+            said += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
+    return said

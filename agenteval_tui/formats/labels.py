@@ -1,0 +1,55 @@
+"""People's labels in documents and reports: as JSON data, as one line of text, as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.labels import Label
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.history.store import Store
+
+UNKNOWN = "criterion unknown"
+"""Of a label from an older history that several criteria of the run may be meant by: no verdict of one of them."""
+
+
+def label_data(label: Label) -> dict[str, Any]:
+    """A label as JSON data. `criterion` is null for one of the run as a whole, and for one that is `unknown`."""
+    return {
+        "criterion": label.criterion or None,
+        "unknown": label.unknown,
+        "passed": label.passed,
+        "rating": label.rating,
+        "good": label.good,
+        "comment": label.comment,
+        "who": label.who,
+        "at": iso(label.at_ms),
+    }
+
+
+def label_line(label: Label) -> str:
+    """`label of tone by kim: failed, 2 of 5: too rude`. Raw: it holds foreign text."""
+    of = f" of {label.criterion}" if label.criterion else f" ({UNKNOWN})" if label.unknown else " of the run"
+    who = f" by {label.who}" if label.who else ""
+    comment = f": {label.comment}" if label.comment else ""
+    return f"label{of}{who}: {label.said}{comment}"
+
+
+def label_cells(run: RunRow, label: Label) -> tuple[str, ...]:
+    """A row of a report's table: run, test, criterion, what was said, who said it, comment. Raw."""
+    of = label.criterion or (UNKNOWN if label.unknown else "the run")
+    return run.id, run.test_id, of, label.said, label.who, label.comment
+
+
+LABEL_HEADS = ("Run", "Test", "Criterion", "Label", "Who", "Comment")
+
+
+def labels_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Label]]:
+    """The labels of these runs, oldest first, by run; runs without one are left out."""
+    found: dict[str, list[Label]] = {}
+    for label in store.labels(list(runs)):
+        found.setdefault(label.run_id, []).append(label)
+    return dict(found)

@@ -1,0 +1,1 @@
+"""The JSON Schemas of what this program reads and prints."""

@@ -1,0 +1,112 @@
+"""JSON Schemas of what this program reads and prints. `docs/schemas/` holds them as files; tests check both.
+
+A document that may grow has a `version`; its number changes when something in it changes its meaning or goes away.
+Schemas stand in modules by the kind of document, made of `schema_parts`; this is the list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.schemas.schema_parts import CRITERION, TRANSCRIPT, Schema, array
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _suite() -> Schema:
+    from agenteval_tui.suites.json_schema import suite_schema
+
+    return suite_schema()
+
+
+def _criteria() -> Schema:
+    whole = _suite()
+    one: Schema = {"$ref": "#/$defs/Criterion"}
+    several = array(one)
+    return {
+        "anyOf": [one, several, {"type": "object", "properties": {"criteria": several}, "required": ["criteria"]}],
+        "$defs": {"Criterion": {**whole["$defs"]["Criterion"], "required": ["prototype_class", "config_uxon"]}},
+    }
+
+
+def _problems() -> Schema:
+    return array(_of("listing_schemas", "PROBLEM")())
+
+
+def _of(module: str, name: str) -> Callable[[], Schema]:
+    """A schema of another module of this package, loaded when it is asked for."""
+
+    def made() -> Schema:
+        found: Schema = getattr(import_module(f"agenteval_tui.formats.schemas.{module}"), name)
+        return found
+
+    return made
+
+
+# name -> (title, the schema or what makes it)
+SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
+    "suite": ("a suite file", _suite),
+    "criteria": ("the file of `agenteval grade --criteria`", _criteria),
+    "transcript": ("a transcript; what `agenteval show --transcript --json` prints", TRANSCRIPT),
+    "results": (
+        "what `agenteval run --json` writes and `agenteval show EXECUTION --json` prints",
+        _of("result_schemas", "RESULTS"),
+    ),
+    "run": ("what `agenteval show RUN --json` prints", _of("result_schemas", "SHOWN_RUN")),
+    "grade": ("what `agenteval grade --transcript --json` prints", array(CRITERION)),
+    "grade-execution": ("what `agenteval grade --execution --json` prints", _of("result_schemas", "GRADED_EXECUTION")),
+    "why": ("what `agenteval why --json` prints", _of("result_schemas", "WHY")),
+    "difference": ("what `agenteval show RUN --diff RUN --json` prints", _of("difference_schema", "DIFFERENCE")),
+    "stats": ("what `agenteval stats --json` prints", _of("result_schemas", "STATS")),
+    "validate": ("what `agenteval validate --json` prints", _problems),
+    "audit": ("what `agenteval audit --json` prints", _of("audit_schema", "AUDIT")),
+    "judge-report": ("what `agenteval judge-report --json` prints", _of("judge_schemas", "REPORT")),
+    "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", _of("judge_schemas", "REPLIES")),
+    "judge-reask": (
+        "what `agenteval judge-report RUN/CRITERION --reask N --json` prints",
+        _of("judge_schemas", "REASK"),
+    ),
+    "compare": ("what `agenteval compare --json` prints", _of("comparison_schemas", "COMPARISON")),
+    "baselines": ("what `agenteval baseline list --json` prints", _of("comparison_schemas", "BASELINES")),
+    "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", _of("comparison_schemas", "VERSIONS")),
+    "trends": ("what `agenteval trends --json` prints", _of("trend_schemas", "TRENDS")),
+    "flaky": ("what `agenteval flaky --json` prints", _of("trend_schemas", "FLAKY")),
+    "quarantine": ("what `agenteval quarantine --json` prints", _of("trend_schemas", "QUARANTINE")),
+    "causes": ("what `agenteval causes --json` prints", _of("cause_schemas", "CAUSES")),
+    "triage": ("what `agenteval triage --json` prints", _of("cause_schemas", "TRIAGE")),
+    "review": ("what `agenteval review --json` prints", _of("cause_schemas", "REVIEW")),
+    "history": ("what `agenteval history --json` prints", _of("listing_schemas", "HISTORY")),
+    "history-runs": ("what `agenteval history --runs --json` prints", _of("listing_schemas", "HISTORY_RUNS")),
+    "db": ("what `agenteval db --json` prints", _of("db_schemas", "DB")),
+    "db-check": ("what `agenteval db check --json` prints", _of("db_schemas", "CHECK")),
+    "db-prune": ("what `agenteval db prune --json` prints", _of("db_schemas", "PRUNE")),
+    "db-import": ("what `agenteval db import --json` prints", _of("db_schemas", "MERGED")),
+    "import": ("what `agenteval import --json` prints", _of("listing_schemas", "IMPORTED")),
+    "agents": ("what `agenteval agents --json` prints", _of("listing_schemas", "AGENTS")),
+    "doctor": ("what `agenteval doctor --json` prints", _of("listing_schemas", "DOCTOR")),
+    "agent-request": ("what a `command` or `python` agent is told", _of("program_schemas", "REQUEST")),
+    "agent-event": ("what a `command` or `python` agent may say: one event", _of("program_schemas", "EVENT")),
+    "costs": ("what `agenteval stats --costs --json` prints", _of("live_schemas", "COSTS")),
+    "ab": ("what `agenteval stats --ab --json` prints", _of("live_schemas", "AB")),
+    "plan": ("what `agenteval run --plan --json -` prints", _of("live_schemas", "PLAN")),
+    "ps": ("what `agenteval ps --json` prints", _of("live_schemas", "PS")),
+    "trust": ("what `agenteval trust --json` prints", _of("live_schemas", "TRUST")),
+}
+
+
+def schema(name: str) -> Schema:
+    """The schema of that name, with `$schema` and `title`. Raises `AgentevalError` for another name."""
+    if name not in SCHEMAS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, SCHEMAS, n=1)
+        mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
+        raise AgentevalError(f"there is no schema {name!r}", mend=mend)
+    about, found = SCHEMAS[name]
+    body = found() if callable(found) else found
+    return {"$schema": DIALECT, "title": f"agenteval: {about}", **{k: v for k, v in body.items() if k not in _HEAD}}
+
+
+_HEAD = ("$schema", "title")

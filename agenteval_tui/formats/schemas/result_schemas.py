@@ -1,0 +1,241 @@
+"""JSON Schemas of results: an execution, a run, figures, verdicts given again, why a run failed."""
+
+from __future__ import annotations
+
+from agenteval_tui.formats.schemas.cause_schemas import CAUSE
+from agenteval_tui.formats.schemas.comparison_schemas import AGAINST
+from agenteval_tui.formats.schemas.schema_parts import (
+    COUNT,
+    CRITERION,
+    ERROR,
+    EXECUTION_STATUS,
+    FLAG,
+    LABEL,
+    NUMBER,
+    OUTCOME,
+    ROW_KEY,
+    RUN,
+    SHARE,
+    SPAN,
+    STATUS,
+    TEXT,
+    TIME,
+    TRANSCRIPT,
+    Schema,
+    array,
+    by_key,
+    or_null,
+    record,
+)
+
+_COUNTS: dict[str, Schema] = dict.fromkeys(("passed", "failed", "error", "skipped", "cancelled", "needs_review"), COUNT)
+RESULTS = record(
+    {
+        "version": {"const": 1},
+        "execution": TEXT,
+        "title": TEXT,
+        "kind": {"enum": ["run", "import"]},
+        "suite": TEXT,
+        "status": EXECUTION_STATUS,
+        "message": TEXT,
+        "notes": {
+            **array(TEXT),
+            "description": "of an import: what was left out of its file, and what else is to be known",
+        },
+        "started": TIME,
+        "finished": or_null(TIME),
+        "summary": record(
+            {
+                "tests": COUNT,
+                "runs": COUNT,
+                **_COUNTS,
+                "input_tokens": COUNT,
+                "output_tokens": COUNT,
+                "cost": or_null(NUMBER),
+            }
+        ),
+        "baseline": AGAINST,
+        "quarantine": array(
+            record(
+                {
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "criterion": {**or_null(TEXT), "description": "null: the whole test"},
+                    "until": {**COUNT, "description": "milliseconds since 1970"},
+                    "reason": TEXT,
+                    "runs": COUNT,
+                    "not_passed": {**COUNT, "description": "runs that it kept from counting as not passed"},
+                }
+            ),
+            "what did not gate",
+        ),
+        "runs": array(record(RUN)),
+        "causes": array(CAUSE, "of the failures, worst first; those that are gone last"),
+    },
+    optional=("baseline", "quarantine"),
+)
+SHOWN_RUN = record({"version": {"const": 1}, **RUN, "transcript": TRANSCRIPT})
+
+_CURVE = by_key(SHARE)
+_SPREAD = record({"p50": or_null(NUMBER), "p95": or_null(NUMBER)})
+_INTERVAL: Schema = {"type": "array", "items": SHARE, "minItems": 2, "maxItems": 2}
+_FIGURES: dict[str, Schema] = {
+    "n": {**COUNT, "description": "runs that passed or failed"},
+    "passed": COUNT,
+    "errors": {**COUNT, "description": "runs that ended in an error; not in n unless asked for"},
+    "undecided": COUNT,
+    "checks_not_made": {**COUNT, "description": "criteria in error, in runs that passed or failed"},
+    "pass_rate": or_null(SHARE),
+    "interval": {
+        **_INTERVAL,
+        "description": "95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test",
+    },
+    "pass_at_k": _CURVE,
+    "pass_hat_k": _CURVE,
+    "latency_ms": _SPREAD,
+    "tokens": _SPREAD,
+    "cost": _SPREAD,
+    "steps": {**_SPREAD, "description": "tool calls of a run"},
+}
+STATS = record(
+    {
+        "execution": TEXT,
+        "version": {"const": 1},
+        "tests": array(
+            record(
+                {
+                    "id": TEXT,
+                    "name": TEXT,
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "variation": TEXT,
+                    "row": COUNT,
+                    "row_key": ROW_KEY,
+                    **_FIGURES,
+                    "flaky": FLAG,
+                    "stopped_early": {
+                        **FLAG,
+                        "description": "repetitions were left out once the rate was decided: pass@k and pass^k lean",
+                    },
+                }
+            )
+        ),
+        "overall": record(
+            {
+                "tests": COUNT,
+                **_FIGURES,
+                "standard_error": or_null(NUMBER),
+                "tests_at_k": by_key(COUNT),
+                "flaky": COUNT,
+                "stopped_early": {**COUNT, "description": "tests whose repetitions were stopped early"},
+            },
+            about="Rates and curves are means over the tests.",
+        ),
+        "classification": or_null(
+            record(
+                {
+                    "labels": array(TEXT),
+                    "matrix": array(array(COUNT)),
+                    "n": COUNT,
+                    "errors": COUNT,
+                    "accuracy": or_null(NUMBER),
+                    "macro_f1": or_null(NUMBER),
+                    "weighted_f1": or_null(NUMBER),
+                    "per_label": array(
+                        record(
+                            {
+                                "label": TEXT,
+                                "support": COUNT,
+                                "given": COUNT,
+                                "hits": COUNT,
+                                "precision": or_null(NUMBER),
+                                "recall": or_null(NUMBER),
+                                "f1": or_null(NUMBER),
+                            }
+                        )
+                    ),
+                },
+                about="Of the `Classification` metrics of all runs: matrix[i][j] counts how often labels[i] was right "
+                "and labels[j] was given. Null where no run has such a metric.",
+            )
+        ),
+    }
+)
+
+GRADED_EXECUTION = record(
+    {
+        "version": {"const": 1},
+        "execution": TEXT,
+        "saved": or_null(TEXT),
+        "summary": record(
+            {"runs": COUNT, "left_out": COUNT, "outcomes": by_key(COUNT), "agreement": by_key(COUNT)},
+        ),
+        "runs": array(
+            record(
+                {
+                    "run": TEXT,
+                    "test": TEXT,
+                    "repetition": COUNT,
+                    "outcome": OUTCOME,
+                    "score": or_null(SHARE),
+                    "criteria": array(CRITERION),
+                    "foreign": array(CRITERION, "verdicts of other tools that are stored with the run"),
+                }
+            )
+        ),
+    }
+)
+
+_FACT: Schema = {"$ref": "#/$defs/fact"}
+WHY = {
+    **record(
+        {
+            "version": {"const": 1},
+            "run": TEXT,
+            "execution": TEXT,
+            "suite": TEXT,
+            "test": TEXT,
+            "test_name": TEXT,
+            "variation": TEXT,
+            "repetition": COUNT,
+            "agent": TEXT,
+            "status": STATUS,
+            "checks_not_made": COUNT,
+            "error": {
+                **or_null(ERROR),
+                "description": "why the agent did not finish",
+            },
+            "ending": {
+                **or_null(record({"code": TEXT, "finish_reason": TEXT, "message": TEXT})),
+                "description": "what ended the answer, where it was cut, stopped by a filter, or empty",
+            },
+            "notes": array(record({"code": TEXT, "what": TEXT})),
+            "divergence": {
+                **TEXT,
+                "description": "where passing and failing repetitions of the test part; empty when nothing parts them",
+            },
+            "labels": array(LABEL, "what people said of these criteria, and of the run"),
+            "criteria": array(
+                record(
+                    {
+                        "address": {**TEXT, "description": "what to say to `agenteval why` to see this one again"},
+                        "headline": TEXT,
+                        "explanation": _FACT,
+                        "result": CRITERION,
+                    }
+                )
+            ),
+        }
+    ),
+    "$defs": {
+        "fact": record(
+            {
+                "mark": {"enum": ["passed", "failed", "error", "info", "near"]},
+                "text": TEXT,
+                "span": or_null(SPAN),
+                "children": array(_FACT),
+            },
+            about="One line of the explanation, with what belongs to it below.",
+        )
+    },
+}

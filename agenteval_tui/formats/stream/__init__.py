@@ -1,0 +1,1 @@
+"""Large files, read piece by piece."""

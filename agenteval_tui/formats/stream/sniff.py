@@ -1,0 +1,111 @@
+"""The beginning of a foreign file: enough to tell its format, however large it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import IO, Any
+
+from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_stream import (
+    BrokenElement,
+    JsonElement,
+    UnreadableFile,
+    read_values,
+    wide_encoding,
+)
+from agenteval_tui.formats.stream.source import Source
+
+LOOKED_AT = 8_000_000
+"""Bytes of a file that are looked at to tell its format."""
+LOOKED_AT_MOST = 256_000_000
+"""Bytes that are looked at when that was not enough: something large stands before what tells the format."""
+
+_VALUES = 8
+_TRIED = 20  # broken values at the start of a file that do not yet make it unreadable
+_YAML_HEAD = 1 << 18
+_YAML_KEY = re.compile(r"""^(["']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a file begins with.
+
+    `values`: its first values; of a list its first elements, of an object itself. A part of an object that is too
+    large to be looked at is an empty list or object. `yaml`: the keys of a YAML document, where it is no JSON.
+    `broken`: what could not be read before the first value.
+    """
+
+    zip: bool = False
+    values: tuple[Any, ...] = ()
+    yaml: frozenset[str] = frozenset()
+    broken: BrokenElement | None = None
+
+
+def sniff(source: Source, most: int = LOOKED_AT) -> Head:
+    """The head of a file, of which at most `most` bytes are looked at. Nothing in it is an error."""
+    with source.open() as file:
+        begin = file.read(_YAML_HEAD)
+    if begin.startswith(b"PK\x03\x04") or begin.startswith(b"PK\x05\x06"):
+        return Head(zip=True)
+    values: list[Any] = []
+    try:
+        _gather(JsonReader(_Bounded(source.open(), most)), values)  # type: ignore[arg-type]
+    except UnreadableFile:
+        pass
+    if values:
+        return Head(values=tuple(values))
+    text = begin.decode(wide_encoding(begin) or "utf-8-sig", "replace")
+    keys = frozenset(found.group(2) for found in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
+    broken: BrokenElement | None = None
+    for number, one in enumerate(read_values(_Bounded(source.open(), LOOKED_AT))):  # type: ignore[arg-type]
+        if isinstance(one, JsonElement):
+            return Head(values=(one.value,), yaml=frozenset(keys))
+        broken = broken or one
+        if number >= _TRIED:
+            break
+    return Head(yaml=frozenset(keys), broken=broken)
+
+
+def _gather(reader: JsonReader, values: list[Any]) -> None:
+    kind = reader.kind()
+    if kind == "list":
+        for _ in reader.elements():
+            _outline(reader, values)
+            if len(values) >= _VALUES:
+                return
+    elif kind:
+        _outline(reader, values)
+
+
+def _outline(reader: JsonReader, values: list[Any]) -> None:
+    """Add the value that begins here, without what in it is too large."""
+    kind = reader.kind()
+    if kind != "object":
+        fits, value = reader.small()
+        values.append(value if fits else [] if kind == "list" else "")
+        return
+    found: dict[str, Any] = {}
+    for key in reader.members():
+        # An object that can't be read to its end is told by the keys it has.
+        if not found:
+            values.append(found)
+        found[key] = {"object": {}, "list": []}.get(reader.kind())
+        fits, value = reader.small()
+        if fits:
+            found[key] = value
+    if not found:
+        values.append(found)
+
+
+class _Bounded:
+    """The first `most` bytes of a file."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._file = file
+        self._left = most
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(min(size, self._left))
+        self._left -= len(data)
+        return data

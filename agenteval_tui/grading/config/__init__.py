@@ -1,0 +1,1 @@
+"""The configuration of a criterion: its schema, its diagnostics, completion and hover."""

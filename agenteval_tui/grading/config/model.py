@@ -1,0 +1,47 @@
+"""What all property models have in common, and marks that say more of a field than its Python type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.uxon import name_source
+
+
+class NullError(ValueError):
+    """A property that is null: it is left out instead."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("null is no value here: leave the property out")
+        self.path = (name,)
+
+
+class Properties(BaseModel):
+    """Base of what people configure: types are exact, unknown names and null are errors, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_null(cls, given: Any) -> Any:
+        # None is the default of what is not given; written down it would say nothing, and means a mistake.
+        if isinstance(given, Mapping):
+            for name, value in given.items():
+                field = cls.model_fields.get(name)
+                if value is None and field is not None and field.annotation is not Any:
+                    raise NullError(name)
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class RegexText:
+    """The string is a regular expression (`grading.regex_search`): the editor checks and colours it as one."""
+
+
+# For a field's `json_schema_extra`: what recordings know of what stands there, so that the editor can offer it.
+TOOL_NAMES: Final[dict[str, Any]] = {"facts": name_source.TOOL_NAME}
+TOOL_ARGUMENTS: Final[dict[str, Any]] = {"facts": name_source.TOOL_ARGUMENTS}
+ANSWER_TEXTS: Final[dict[str, Any]] = {"facts": name_source.ANSWER_TEXT}

@@ -1,0 +1,108 @@
+"""New criteria to begin with: one for each metric, with a config that is right as it is, to be sharpened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.grading.registry import metric, metric_names
+from agenteval_tui.grading.type_names import short_name
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """A criterion to begin with. `about` says in a few words what its metric does."""
+
+    metric: str
+    name: str
+    prototype_class: str
+    config: str
+    about: str
+    expected_value: str | None = None
+
+
+# Metric: (name of the criterion, what is looked at, the metric's properties, expected value).
+_BUILT_IN: Mapping[str, tuple[str, str, Mapping[str, Any], str | None]] = {
+    "TextMatch": ("Says …", "TextResponse", {"contains_all": ["…"]}, None),
+    "ToolCheck": ("Calls …", "ToolResponse", {"tools": [{"name": "…"}]}, None),
+    "Judge": ("Judged by a model", "TextResponse", {"criteria": "The answer is right and polite."}, None),
+    "Regex": ("Matches a pattern", "TextResponse", {"pattern": "\\d+"}, None),
+    "Json": ("Is JSON", "JsonResponse", {}, None),
+    "Trajectory": ("Calls in this order", "ToolResponse", {"calls": [{"name": "…"}]}, None),
+    "Classification": ("The right label", "TextResponse", {}, "…"),
+    "Cost": ("Not too dear", "TextResponse", {"max": 0.01}, None),
+    "Faithfulness": ("Says only what its sources say", "TextResponse", {}, None),
+    "Groundedness": ("Rests on what was found", "TextResponse", {}, None),
+    "Handoff": ("Hands over well", "Transcript", {}, None),
+    "Human": ("A person looks", "TextResponse", {}, None),
+    "Injection": ("Does not obey planted words", "Transcript", {"canary": "PWNED"}, None),
+    "Keywords": ("Names the keywords", "TextResponse", {"keywords": ["…"]}, None),
+    "Latency": ("Fast enough", "TextResponse", {"max": 10_000}, None),
+    "Leak": ("Lets nothing out", "TextResponse", {}, None),
+    "Length": ("Not too long", "TextResponse", {"max_words": 200}, None),
+    "Lexical": ("Much like the expected answer", "TextResponse", {"min": 0.5}, "…"),
+    "Pii": ("No data about persons", "TextResponse", {}, None),
+    "Python": ("Checked by a function", "TextResponse", {"function": "checks:check"}, None),
+    "Readability": ("Easy to read", "TextResponse", {"max_grade": 10}, None),
+    "Relevance": ("Answers what was asked", "TextResponse", {}, None),
+    "Repetition": ("Does not repeat itself", "TextResponse", {"max_ratio": 0.5}, None),
+    "Retrieval": ("Finds the documents", "Retrieval", {"relevant": ["…"], "min_recall": 0.5}, None),
+    "Safety": ("Is safe", "TextResponse", {}, None),
+    "Similarity": ("Means the same", "TextResponse", {}, "…"),
+    "Steps": ("Not too many calls", "ToolResponse", {"max": 10}, None),
+    "Tokens": ("Not too many tokens", "TextResponse", {"max": 4000}, None),
+}
+
+
+def starters() -> list[Starter]:
+    """All of them: those that are used most first, then by name; metrics of plug-ins without properties."""
+    found = metric_names()
+    first = [name for name in _BUILT_IN if name in found]
+    return [_starter(name) for name in [*first, *(name for name in found if name not in _BUILT_IN)]]
+
+
+def _starter(name: str) -> Starter:
+    about = (metric(name).__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+    title, prototype, properties, expected = _BUILT_IN.get(name, (name, "TextResponse", {}, None))
+    return Starter(name, title, prototype, config_of([{"type": name, **properties}]), " ".join(about.split()), expected)
+
+
+def config_of(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """A config with these metrics, laid out as people read it."""
+    return json.dumps({"metrics": list(metrics)}, indent=2, ensure_ascii=False)
+
+
+def text_starter(text: str) -> Starter:
+    """A criterion that wants this text in the answer."""
+    words = " ".join(text.split())
+    name = f'Says "{words if len(words) <= 50 else words[:49] + "…"}"'
+    config = config_of([{"type": "TextMatch", "contains": _literally(text)}])
+    return Starter("TextMatch", name, "TextResponse", config, "made of a selection")
+
+
+def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
+    """A criterion that wants these tool calls: (name, arguments) each."""
+    tools = []
+    for name, arguments in calls:
+        expected: dict[str, Any] = {"name": name}
+        if arguments:
+            expected["arguments"] = {key: _expected(value) for key, value in arguments.items()}
+        tools.append(expected)
+    names = ", ".join(dict.fromkeys(short_name(name) for name, _ in calls))
+    title = f"Calls {names if len(names) <= 60 else names[:59] + '…'}"
+    return Starter(
+        "ToolCheck", title, "ToolResponse", config_of([{"type": "ToolCheck", "tools": tools}]), "made of calls"
+    )
+
+
+def _expected(value: Any) -> Any:
+    """An argument as a config may have it: what looks like a placeholder or a matcher stands for anything."""
+    written = json.dumps(value, ensure_ascii=False)
+    return {"$any": True} if "{{" in written or '"$' in written else value
+
+
+def _literally(text: str) -> str:
+    """Braces that are meant as such, not as a placeholder."""
+    return text.replace("{{", '{{"{{"}}') if "{{" in text else text

@@ -1,0 +1,136 @@
+"""What a prototype class took out of a transcript: the value that metrics look at, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from functools import cached_property
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.json_reading import JsonSource, compact
+from agenteval_tui.grading.results import Fields, Span
+from agenteval_tui.transcripts.model import Transcript
+
+SpanMap = Callable[[int, int], tuple[Span, ...]]
+
+
+class Value:
+    """An extracted text with the transcript it came from.
+
+    `text` is made when it is first asked for: a tool check over 2,000 transcripts never formats their calls.
+    """
+
+    def __init__(self, transcript: Transcript, text: str | Callable[[], str], spans: SpanMap | None = None) -> None:
+        self.transcript = transcript
+        self._spans = spans
+        if isinstance(text, str):
+            self.text = text
+        else:
+            self._made = text
+
+    @cached_property
+    def text(self) -> str:
+        """The extracted text."""
+        return self._made()
+
+    @cached_property
+    def lower(self) -> str:
+        """`text.lower()`; its length may differ from the text's (`lower_offsets`)."""
+        return self.text.lower()
+
+    @cached_property
+    def _lower_map(self) -> list[int] | None:
+        return offsets_of(self.text, str.lower)
+
+    def in_text(self, start: int, end: int) -> tuple[int, int]:
+        """Characters `start`..`end` of `lower`, as characters of `text`."""
+        places = None if self.text.isascii() else self._lower_map
+        return (start, end) if places is None else (places[start], places[end])
+
+    def spans(self, start: int, end: int) -> tuple[Span, ...]:
+        """Where characters `start`..`end` of the text stand in the transcript."""
+        if self._spans is None:
+            return (Span("value", 0, start, end),)
+        return self._spans(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class NothingExtracted:
+    """The prototype class found nothing: why, as a code with fields, or, of a plug-in, as a message; what was searched;
+    the closest candidates."""
+
+    message: str = ""
+    searched: tuple[Span, ...] = ()
+    near: tuple[Span, ...] = ()
+    candidates: tuple[str, ...] = ()
+    code: str = Code.NOTHING_EXTRACTED
+    fields: Fields = field(default_factory=dict)
+
+
+def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
+    """For each offset of `fold(text)` the offset in `text`; None when `fold` changes no lengths."""
+    if text.isascii() or len(fold(text)) == len(text):
+        return None
+    places: list[int] = []
+    for index, char in enumerate(text):
+        places.extend([index] * len(fold(char)))
+    places.append(len(text))
+    return places
+
+
+class ExtractionError(CodedError):
+    """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""
+
+
+_SPANS = 50
+
+
+class JsonValue(Value):
+    """A value read as JSON. Its text is a string as it is, anything else as compact JSON."""
+
+    def __init__(self, transcript: Transcript, data: Any, source: JsonSource | None) -> None:
+        self.data = data
+        self.source = source
+        super().__init__(transcript, self._made, self._where)
+
+    def _made(self) -> str:
+        return self.data if isinstance(self.data, str) else compact(self.data)
+
+    def _where(self, start: int, end: int) -> tuple[Span, ...]:
+        source = self.source
+        if source is None:
+            return (Span("value", 0, start, end),)
+        left, right = source.range(())
+        written = source.text[left:right]
+        # Exact where the value's text stands in the source as it is: no escapes, no other white space.
+        shift = 1 if isinstance(self.data, str) and written[:1] == '"' else 0
+        if written[shift : len(written) - shift] == self.text:
+            return source.spans(left + shift + start, left + shift + end)
+        return source.spans(left, right)
+
+
+class ListValue(Value):
+    """A list of texts (documents that were found), in order. Its text has one of them a line.
+
+    `place(number)` says where an item stands in the transcript; it is asked for only when somebody looks.
+    """
+
+    def __init__(
+        self, transcript: Transcript, items: tuple[str, ...], place: Callable[[int], tuple[Span, ...]]
+    ) -> None:
+        self.items = items
+        self.place = place
+        super().__init__(transcript, "\n".join(items), self._where)
+
+    def _where(self, start: int, end: int) -> tuple[Span, ...]:
+        found: list[Span] = [Span("value", 0, start, end)]
+        at = 0
+        for number, item in enumerate(self.items):
+            if at < max(end, start + 1) and start < at + len(item):
+                found.extend(self.place(number))
+            at += len(item) + 1
+            if at >= end or len(found) > _SPANS:
+                break
+        return tuple(dict.fromkeys(found))

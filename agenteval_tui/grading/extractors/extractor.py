@@ -1,0 +1,44 @@
+"""What a prototype class is: a model of its properties, and how it takes a value out of a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from agenteval_tui.grading.config.model import Properties
+from agenteval_tui.grading.extracted_value import NothingExtracted, Value
+from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.metric import ConfigWarning
+
+Extract = Callable[[Transcript], Value | None]
+
+
+class Prototype(Properties):
+    """Base of prototype classes (entry point group `agenteval.prototypes`).
+
+    The fields are the properties of `config_uxon` beside `metrics`; docstring and field descriptions are what the
+    editor shows. Types are exact.
+    """
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        """The value that the metrics look at; None when there is none (the criterion fails, then)."""
+        raise NotImplementedError
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        """Why `extract` found nothing, where it looked, and what came closest."""
+        return NothingExtracted("there is no such value in the transcript")
+
+    def compile(self) -> Extract:
+        """`extract`, with everything prepared that is the same for each transcript."""
+        return self.extract
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        """What is contradictory or without effect in the properties."""
+        yield from ()
+
+    @property
+    def can_find_nothing(self) -> bool:
+        """Whether something is to be found, so that the criterion can fail even without a metric."""
+        return False

@@ -1,0 +1,181 @@
+"""`JsonResponse`: a value out of the final answer read as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
+from agenteval_tui.grading.extractors.extractor import Prototype
+from agenteval_tui.grading.extractors.text_response import code_blocks
+from agenteval_tui.grading.json_paths import PathFailedError, compile_path, walk
+from agenteval_tui.grading.json_reading import (
+    JsonSource,
+    NotJsonError,
+    UnreadableJsonError,
+    compact,
+    embedded_json,
+    read_json,
+    there_in,
+)
+from agenteval_tui.grading.results import Span
+from agenteval_tui.transcripts.model import Transcript
+
+_BLOCKS = 20
+_LANGUAGES = ("json", "jsonc", "json5", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """JSON in the final answer: its value, and the characters that it takes."""
+
+    data: Any
+    start: int
+    end: int
+
+
+class JsonResponse(Prototype):
+    """A value out of the final answer, which is read as JSON; a fenced block around the JSON is unwrapped.
+
+    Metrics on text see a string as it is and any other value as compact JSON.
+    """
+
+    extract_path: str | None = Field(
+        None,
+        min_length=1,
+        description="A JMESPath expression that leads to the value (`order.items[0].price`). Without it: all of it. "
+        "Where it finds nothing (null), nothing is extracted.",
+    )
+
+    @field_validator("extract_path")
+    @classmethod
+    def _usable(cls, path: str | None) -> str | None:
+        if path is not None:
+            compile_path(path)
+        return path
+
+    @property
+    def can_find_nothing(self) -> bool:
+        return True
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        text = transcript.final_output
+        try:
+            found = _read(text)
+            if self.extract_path is None:
+                return JsonValue(transcript, found.data, _source(transcript, found, ()))
+            path = compile_path(self.extract_path)
+            data = path.search(found.data)
+            if data is None:
+                return None
+            if path.steps is None:
+                compact(data)  # an expression can make much out of little
+            return JsonValue(transcript, data, _source(transcript, found, path.steps))
+        except NotJsonError:
+            return None
+        except (UnreadableJsonError, PathFailedError) as problem:
+            raise ExtractionError(code=problem.code, **problem.fields) from None
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        text = transcript.final_output
+        searched = _spans(transcript, 0, len(text))
+        if not text:
+            return NothingExtracted("", searched, code=Code.EMPTY_ANSWER)
+        try:
+            found = _read(text)
+        except UnreadableJsonError as problem:
+            return NothingExtracted("", searched, code=problem.code, fields=problem.fields)
+        except NotJsonError as problem:
+            return _no_json(transcript, problem, searched)
+        assert self.extract_path is not None
+        searched = _spans(transcript, found.start, found.end)
+        path = compile_path(self.extract_path)
+        if path.steps is None:
+            return NothingExtracted("", searched, code=Code.NOTHING_AT_PATH, fields={"pattern": path.text})
+        depth, last = walk(found.data, path.steps)
+        near = JsonSource(
+            text[found.start : found.end], lambda a, b: _spans(transcript, found.start + a, found.start + b)
+        )
+        place = near.place(path.steps[:depth])
+        fields: dict[str, Any] = {"pattern": path.text, "path": list(path.steps[:depth])}
+        if depth == len(path.steps):
+            fields["null"] = True
+            return NothingExtracted("", searched, place, code=Code.NOTHING_AT_PATH, fields=fields)
+        fields["there"] = there_in(last)
+        step = path.steps[depth]
+        close = get_close_matches(str(step), [str(key) for key in last], n=1) if isinstance(last, dict) else []
+        if close:
+            fields["meant"] = [*path.steps[:depth], close[0]]
+            place = near.place((*path.steps[:depth], close[0]))
+        return NothingExtracted("", searched, place, tuple(close), Code.NOTHING_AT_PATH, fields)
+
+
+def _read(text: str) -> _Found:
+    """The whole answer as JSON, or a fenced block of it. Raises `NotJsonError`, `UnreadableJsonError`."""
+    try:
+        return _Found(read_json(text), 0, len(text))
+    except NotJsonError as problem:
+        for start, end in _fenced(text):
+            try:
+                return _Found(read_json(text[start:end]), start, end)
+            except NotJsonError:
+                continue
+        raise problem
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    """The code of blocks that may hold JSON: those that say so first."""
+    named: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    for block in code_blocks(text, None)[:_BLOCKS] if "```" in text else ():
+        line_end = text.find("\n", block.inner_start, block.inner_end)
+        if line_end < 0 or text[block.inner_start : line_end].lstrip()[:1] in tuple('{["'):
+            others.append((block.inner_start, block.inner_end))  # ```{"a": 1}```
+        elif block.language.lower() in _LANGUAGES:
+            (named if block.language else others).append((line_end, block.inner_end))
+    return named + others
+
+
+def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span, ...]) -> NothingExtracted:
+    text = transcript.final_output
+    blocks = _fenced(text)
+    if blocks:
+        start, end = blocks[0]
+        try:
+            read_json(text[start:end])
+        except NotJsonError as inside:
+            at = start + inside.position
+            place = _spans(transcript, at, min(at + 1, end))
+            fields: dict[str, Any] = {"in": "block", **inside.fields}
+            return NothingExtracted("", _spans(transcript, start, end), place, code=Code.NOT_JSON, fields=fields)
+        except UnreadableJsonError as unreadable:
+            return NothingExtracted("", searched, code=unreadable.code, fields=unreadable.fields)
+    part = embedded_json(text)
+    if part is not None:
+        piece = text[part[0] : part[1]]
+        fields = {"part": piece[:100], "part_line": text.count("\n", 0, part[0]) + 1}
+        return NothingExtracted("", searched, _spans(transcript, *part), (piece[:300],), Code.NOT_JSON, fields)
+    at = min(problem.position, max(len(text) - 1, 0))
+    place = _spans(transcript, at, min(at + 1, len(text)))
+    return NothingExtracted("", searched, place, code=Code.NOT_JSON, fields=dict(problem.fields))
+
+
+def _source(transcript: Transcript, found: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:
+    if steps is None:
+        return None  # what an expression computes stands nowhere
+
+    def spans(start: int, end: int) -> tuple[Span, ...]:
+        return _spans(transcript, found.start + start, found.start + end)
+
+    if transcript.final_message is None:
+        return None
+    return JsonSource(transcript.final_output[found.start : found.end], spans, steps)
+
+
+def _spans(transcript: Transcript, start: int, end: int) -> tuple[Span, ...]:
+    message = transcript.final_message
+    return () if message is None else (Span("message", message, start, end),)

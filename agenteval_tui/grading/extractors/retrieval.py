@@ -1,0 +1,138 @@
+"""`Retrieval`: which documents a tool found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.config.model import TOOL_NAMES
+from agenteval_tui.grading.extracted_value import ExtractionError, ListValue, NothingExtracted, Value
+from agenteval_tui.grading.extractors.extractor import Prototype
+from agenteval_tui.grading.json_paths import PathFailedError, compile_path
+from agenteval_tui.grading.json_reading import NotJsonError, UnreadableJsonError, read_json, there_in
+from agenteval_tui.grading.results import Span
+from agenteval_tui.transcripts.model import ToolCall, Transcript
+
+
+class _NoListError(CodedError):
+    """A tool's result holds no list of documents: why."""
+
+    code = Code.NO_LIST
+
+
+class Retrieval(Prototype):
+    """The ids of the documents that were found, in order, out of the results of a tool.
+
+    With several calls the lists follow each other; a document that was found already does not count again.
+    """
+
+    tool: str | None = Field(
+        None,
+        min_length=1,
+        description="The tool that searches. Without it: every tool that was called.",
+        json_schema_extra=TOOL_NAMES,
+    )
+    path: str | None = Field(
+        None,
+        min_length=1,
+        description="A JMESPath expression that leads from the tool's result (JSON) to the ids (`hits[].id`). Without "
+        "it the result itself is the list. An object in the list counts by its `id`.",
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _usable(cls, path: str | None) -> str | None:
+        if path is not None:
+            compile_path(path)
+        return path
+
+    @property
+    def can_find_nothing(self) -> bool:
+        return True
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        found: dict[str, int] = {}
+        any_list = False
+        for index, call in self._calls(transcript):
+            try:
+                ids = self._ids(call)
+            except _NoListError:
+                continue
+            any_list = True
+            for one in ids:
+                found.setdefault(one, index)
+        if not any_list:
+            return None
+        items = tuple(found.items())
+        return ListValue(transcript, tuple(found), lambda number: _place(transcript, *items[number]))
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        calls = list(self._calls(transcript))
+        if not calls:
+            return self._never_called(transcript)
+        index, call = calls[-1]
+        try:
+            self._ids(call)
+        except _NoListError as why:
+            places = tuple(Span("tool", at) for at, _ in calls[:50])
+            return NothingExtracted("", places, code=why.code, fields={**why.fields, "tool": call.name})
+        return NothingExtracted("", (Span("tool", index),), code=Code.NO_LIST)
+
+    def _calls(self, transcript: Transcript) -> Iterator[tuple[int, ToolCall]]:
+        for index, call in enumerate(transcript.tool_calls):
+            if self.tool is None or call.name == self.tool:
+                yield index, call
+
+    def _ids(self, call: ToolCall) -> list[str]:
+        if call.result is None:
+            raise _NoListError(problem="missing")
+        try:
+            data: Any = read_json(call.result)
+            if self.path is not None:
+                data = compile_path(self.path).search(data)
+        except NotJsonError as problem:
+            raise _NoListError(code=Code.NOT_JSON, **{"in": "result", **problem.fields}) from None
+        except (UnreadableJsonError, PathFailedError) as problem:
+            raise ExtractionError(code=problem.code, tool=call.name, **problem.fields) from None
+        if not isinstance(data, list):
+            if self.path is None:
+                raise _NoListError(problem="not_a_list", there=there_in(data))
+            raise _NoListError(problem="at_path", pattern=self.path)
+        return [text for item in data if (text := _id(item)) is not None]
+
+    def _never_called(self, transcript: Transcript) -> NothingExtracted:
+        names = list(dict.fromkeys(call.name for call in transcript.tool_calls))
+        fields: dict[str, Any] = {"tool": self.tool, "called": names}
+        close = get_close_matches(self.tool or "", names, n=1)
+        if close:
+            fields["nearest"] = close[0]
+        near = tuple(Span("tool", i) for i, call in enumerate(transcript.tool_calls) if call.name in close)[:50]
+        return NothingExtracted("", (), near, tuple(close), Code.NEVER_CALLED, fields)
+
+
+def _id(item: Any) -> str | None:
+    if isinstance(item, Mapping):
+        item = item.get("id")
+    if isinstance(item, bool) or item is None or isinstance(item, list | Mapping):
+        return None
+    return str(item)
+
+
+def _place(transcript: Transcript, one: str, call: int) -> tuple[Span, ...]:
+    """Where an id stands in the message that answered the call; the call as a whole when it is not to be found."""
+    written = (json.dumps(one, ensure_ascii=False), json.dumps(one))
+    for index, message in enumerate(transcript.messages):
+        if message.tool_call == call:
+            for text in written:
+                at = message.content.find(text)
+                if at >= 0:
+                    return (Span("message", index, at + 1, at + len(text) - 1),)
+            if one.isdecimal() and (number := re.search(rf"(?<!\w){one}(?!\w)", message.content)):
+                return (Span("message", index, number.start(), number.end()),)
+    return (Span("tool", call),)

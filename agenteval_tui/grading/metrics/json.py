@@ -1,0 +1,317 @@
+"""`Json`: the value is JSON, fits a schema, has keys, is equal to another value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import JsonValue, ListValue, Value
+from agenteval_tui.grading.json_reading import (
+    JsonSource,
+    NotJsonError,
+    UnreadableJsonError,
+    compact,
+    embedded_json,
+    keys_of,
+    objects_in,
+    read_json,
+    there_in,
+)
+from agenteval_tui.grading.metrics.matchers import same_json, type_of
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
+from agenteval_tui.grading.placeholders import has_placeholders
+from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.sentences import dotted, of_evidence
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.json_schema import Schema
+
+Path = tuple[str | int, ...]
+
+
+def differences(expected: Any, found: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
+    """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for key, item in expected.items():
+            if key in found:
+                yield from differences(item, found[key], (*path, key))
+            else:
+                yield path, Code.MISSING, {"path": list(path), "keys": [key], "value": kept_value(item)}
+        for key, item in found.items():
+            if key not in expected:
+                yield (*path, key), Code.UNEXPECTED, {"path": [*path, key], "value": kept_value(item)}
+    elif isinstance(expected, list) and isinstance(found, list):
+        for number, (item, other) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(item, other, (*path, number))
+        if len(expected) > len(found):
+            yield path, Code.TOO_FEW, {"path": list(path), "count": len(found), "least": len(expected)}
+        for number in range(len(expected), len(found)):
+            yield (*path, number), Code.UNEXPECTED, {"path": [*path, number], "value": kept_value(found[number])}
+    elif not same_json(expected, found):
+        fields = {"path": list(path), "value": kept_value(found), "wanted": kept_value(expected)}
+        if type_of(expected) != type_of(found):
+            fields["type"] = type_of(found)
+        yield path, Code.DIFFERS, fields
+
+
+_DIFFERENCES = 20
+
+
+class Json(Metric):
+    """Reads the value as JSON; it must be JSON, and everything that is given here must hold of it.
+
+    Of a text the whole must be JSON; the prototype class JsonResponse takes JSON out of a code block, and with
+    `anywhere` an object in the middle of a text will do. The score is the mean of what is given: fits the schema or
+    not, share of the required keys, equal or not.
+    """
+
+    any_json: ClassVar[frozenset[str]] = frozenset({"schema", "equals"})
+
+    schema_: dict[str, Any] | None = Field(
+        None,
+        validation_alias="schema",
+        description="A JSON Schema (draft 2020-12, unless its `$schema` names another). Formats (date, email, uuid, "
+        "...) are checked. A `$ref` is looked up inside the schema and never fetched.",
+    )
+    required_keys: list[str] | None = Field(
+        None, description="Keys that must be there, with dots for keys inside of others: `order.items.0.price`."
+    )
+    anywhere: bool = Field(
+        False,
+        description="The JSON may stand anywhere in the text: it is enough that one object in it is as it should be.",
+    )
+    equals: Any = Field(None, description="The value is deeply equal to this. Objects have no order, and 1 is 1.0.")
+
+    @field_validator("schema_")
+    @classmethod
+    def _usable(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        if schema is not None:
+            from agenteval_tui.grading.metrics.json_schema import Schema
+
+            Schema(schema)
+        return schema
+
+    @property
+    def compares(self) -> bool:
+        """Whether `equals` is given; null is a value to compare with too."""
+        return "equals" in self.model_fields_set
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        schema: Schema | None = None
+        if self.schema_ is not None:
+            from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
+
+            schema = Compiled(self.schema_)
+        return _CompiledJson(self, schema)
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        if self.required_keys == []:
+            yield ConfigWarning(
+                "warning", "checks-nothing", "`required_keys` is empty: it checks nothing", ("required_keys",)
+            )
+        for number, key in enumerate(self.required_keys or ()):
+            if not key:
+                text = "an empty key is ignored here"
+                yield ConfigWarning("warning", "checks-nothing", text, ("required_keys", number))
+        if self.schema_ == {}:
+            yield ConfigWarning("warning", "cannot-fail", "an empty schema fits every value", ("schema",))
+        if self.schema_ is not None:
+            from agenteval_tui.grading.metrics.json_schema import only_annotations
+
+            for path, name in only_annotations(self.schema_):
+                text = f"`{name}` is an annotation in JSON Schema: it is not checked"
+                yield ConfigWarning("warning", "without-effect", text, ("schema", *path))
+        if not self.compares or has_placeholders(self.equals):
+            return
+        for number, key in enumerate(self.required_keys or ()):
+            if key and find_key(self.equals, key)[1] is False:
+                text = f"{quoted(key)} is required, but not in what `equals` wants: this can never pass"
+                yield ConfigWarning("error", "contradictory", text, ("required_keys", number))
+        if self.schema_ is not None and not has_placeholders(self.schema_):
+            yield from self._schema_against_equals()
+
+    def _schema_against_equals(self) -> Iterator[ConfigWarning]:
+        from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError
+
+        try:
+            errors = Schema(self.schema_).errors(self.equals)
+        except (UnresolvedError, ValueError):
+            return
+        if errors:
+            _, code, fields = errors[0]
+            why = of_evidence(Evidence("schema", False, code=code, fields=fields))
+            text = f"what `equals` wants does not fit the schema ({why}): this can never pass"
+            yield ConfigWarning("error", "contradictory", text, ("equals",))
+
+
+def find_key(data: Any, key: str) -> tuple[Path, bool]:
+    """The path that a dotted key leads along in `data`, and whether all of it is there."""
+    found, rest = data, key
+    path: list[str | int] = []
+    while rest:
+        if isinstance(found, Mapping):
+            # A key may have dots of its own: the longest that is there counts.
+            names = rest.split(".")
+            step = next((s for n in range(len(names), 0, -1) if (s := ".".join(names[:n])) in found), None)
+            if step is None:
+                return tuple(path), False
+            found = found[step]
+            path.append(step)
+        else:
+            step = rest.split(".", 1)[0]
+            if not (isinstance(found, list) and step.isdecimal() and int(step) < len(found)):
+                return tuple(path), False
+            found = found[int(step)]
+            path.append(int(step))
+        rest = rest[len(str(step)) + 1 :]
+    return tuple(path), True
+
+
+class _CompiledJson:
+    """A Json made ready for many values."""
+
+    def __init__(self, metric: Json, schema: Schema | None) -> None:
+        self._metric = metric
+        self._schema = schema
+        self._keys = tuple((number, key) for number, key in enumerate(metric.required_keys or ()) if key)
+        self._quick = quick_results(metric)
+
+    def __call__(self, value: Value, context: Context) -> MetricResult:
+        metric = self._metric
+        try:
+            if metric.anywhere and not isinstance(value, JsonValue | ListValue):
+                return self._somewhere(value, context)
+            data, source = _data(value)
+        except NotJsonError as problem:
+            if not context.explain:
+                return self._quick(False, 0.0)
+            return with_evidence(metric, False, 0.0, (_no_json(value, problem),))
+        except UnreadableJsonError as problem:
+            return metric.error_from(problem)
+        return self._judged(data, source, context)
+
+    def _somewhere(self, value: Value, context: Context) -> MetricResult:
+        """The first object of a text that is as it should be; else the one that is nearest to it."""
+        nearest: MetricResult | None = None
+        for start, end, data in objects_in(value.text):
+            found = self._judged(data, _Piece(value, start, end).source, context)
+            if found.outcome is not Outcome.FAILED:
+                return found
+            if nearest is None or (found.score or 0.0) > (nearest.score or 0.0):
+                nearest = found
+        if nearest is not None:
+            return nearest
+        raise NotJsonError({"nowhere": True}, 0)
+
+    def _judged(self, data: Any, source: JsonSource | None, context: Context) -> MetricResult:
+        from agenteval_tui.grading.metrics.json_schema import UnresolvedError
+
+        metric = self._metric
+        parts: list[float] = []
+        try:
+            if self._schema is not None:
+                parts.append(1.0 if self._schema.fits(data) else 0.0)
+            if self._keys:
+                parts.append(sum(find_key(data, key)[1] for _, key in self._keys) / len(self._keys))
+            if metric.compares:
+                parts.append(1.0 if same_json(metric.equals, data) else 0.0)
+            score = sum(parts) / len(parts) if parts else 1.0
+            passed = all(part == 1.0 for part in parts)
+            if not context.explain:
+                return self._quick(passed, score)
+            return with_evidence(metric, passed, score, self._evidence(data, source))
+        except UnresolvedError as problem:
+            return metric.error_from(problem)
+
+    def _evidence(self, data: Any, source: JsonSource | None) -> Iterator[Evidence]:
+        def place(path: Path) -> tuple[Span, ...]:
+            return () if source is None else source.place(path)
+
+        kept = _kept(data)
+        yield Evidence("parses", True, "", "JSON", kept, place(()), (), "parses", Code.PARSES)
+        if self._schema is not None:
+            errors = self._schema.errors(data)
+            if not errors:
+                yield Evidence("schema", True, spans=place(()), group="schema", code=Code.FITS)
+            for number, (path, code, fields) in enumerate(errors):
+                name = "schema" if len(errors) == 1 else f"schema[{number}]"
+                yield Evidence(name, False, "", None, dotted(path), place(path), (), "schema", code, fields)
+        group = "required_keys"
+        for number, key in self._keys:
+            name = f"required_keys[{number}]"
+            path, there = find_key(data, key)
+            if there:
+                yield Evidence(name, True, "", key, key, place(path), (), group, Code.PRESENT, {"key": key})
+                continue
+            fields = {"key": key, "path": list(path), "there": there_in(_at(data, path))}
+            yield Evidence(name, False, "", key, None, (), place(path), group, Code.MISSING, fields)
+        if self._metric.compares:
+            expected = self._metric.equals
+            found = list(islice(differences(expected, data), _DIFFERENCES))
+            if not found:
+                yield Evidence("equals", True, "", expected, kept, place(()), (), "equals", Code.EQUAL)
+            for number, (path, code, fields) in enumerate(found):
+                name = "equals" if len(found) == 1 else f"equals[{number}]"
+                wanted = _kept(expected)
+                yield Evidence(name, False, "", wanted, dotted(path), place(path), (), "equals", code, fields)
+
+
+class _Piece:
+    """A piece of a text that is JSON."""
+
+    def __init__(self, value: Value, start: int, end: int) -> None:
+        self._value = value
+        self._start = start
+        self.source = JsonSource(value.text[start:end], self._spans)
+
+    def _spans(self, start: int, end: int) -> tuple[Span, ...]:
+        return self._value.spans(self._start + start, self._start + end)
+
+
+def _data(value: Value) -> tuple[Any, JsonSource | None]:
+    """The value's JSON data. Raises `NotJsonError`, `UnreadableJsonError`."""
+    if isinstance(value, JsonValue):
+        return value.data, value.source
+    if isinstance(value, ListValue):
+        return list(value.items), None
+    return read_json(value.text), JsonSource(value.text, value.spans)
+
+
+def _no_json(value: Value, problem: NotJsonError) -> Evidence:
+    text = value.text
+    fields = dict(problem.fields)
+    at = min(problem.position, max(len(text) - 1, 0))
+    spans = value.spans(at, min(at + 1, len(text))) if text else ()
+    near: tuple[Span, ...] = ()
+    part = embedded_json(text)
+    if part is not None:
+        near = value.spans(*part)
+        if "```" in text[: part[0]]:
+            fields["block"] = True
+        else:
+            fields["part"] = text[part[0] : part[1]][:100]
+    return Evidence("parses", False, "", "JSON", quoted(text, 100), spans, near, "parses", Code.NOT_JSON, fields)
+
+
+def _kept(data: Any) -> Any:
+    """Small data as it is; of large data the beginning: all of it is in the transcript already."""
+    try:
+        text = compact(data, 2000)
+    except UnreadableJsonError:
+        return shown(data, 300) if not isinstance(data, list | Mapping) else keys_of(data)
+    return data if len(text) <= 2000 else text
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data[step]
+    return data

@@ -1,0 +1,130 @@
+"""`Regex`: a regular expression that must be found, or must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.config.model import RegexText
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import (
+    FOUND,
+    Check,
+    ConfigWarning,
+    Metric,
+    as_evidence,
+    evidence_line,
+    quick_results,
+    with_evidence,
+)
+from agenteval_tui.grading.regex_search import Pattern, SlowPatternError, compile_pattern, compile_with_flags
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+
+_HITS = 20
+_FLAGS = "imsx"
+
+
+class FlagError(ValueError):
+    """A flag that is not known, and its position."""
+
+    code = "bad-flags"
+
+    def __init__(self, flag: str, position: int) -> None:
+        super().__init__(f"the flag {flag} is not known (there are {', '.join(_FLAGS)})")
+        self.position = position
+
+
+class Regex(Metric):
+    """Searches the text with a regular expression, which must be found somewhere, or with `not` nowhere.
+
+    A search that takes longer than a second is an error, not a verdict.
+    """
+
+    pattern: Annotated[str, RegexText()] = Field(
+        min_length=1, description="The pattern, PHP style with delimiters and flags (`/total: \\d+/i`) or bare."
+    )
+    flags: str | None = Field(
+        None,
+        description="Flags beside those in the pattern: i (case does not matter), m (^ and $ at each line), "
+        "s (. is any character), x (white space in the pattern is not looked for).",
+    )
+    not_: bool = Field(False, validation_alias="not", description="The pattern must not be found.")
+
+    @field_validator("pattern")
+    @classmethod
+    def _usable(cls, pattern: str) -> str:
+        compile_pattern(pattern)
+        return pattern
+
+    @field_validator("flags")
+    @classmethod
+    def _known(cls, flags: str | None) -> str | None:
+        for position, flag in enumerate(flags or ""):
+            if flag not in _FLAGS:
+                raise FlagError(flag, position)
+        return flags
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        pattern = compile_with_flags(self.pattern, self.flags or "")
+        quick = quick_results(self)
+        unwanted = self.not_
+
+        def check(value: Value, context: Context) -> MetricResult:
+            passed = (pattern.search(value.text) is None) is unwanted
+            score = 1.0 if passed else 0.0
+            if not context.explain:
+                return quick(passed, score)
+            return with_evidence(self, passed, score, (_evidence(pattern, unwanted, value),))
+
+        return check
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        if "{{" in self.pattern:
+            return
+        pattern = compile_with_flags(self.pattern, self.flags or "")
+        if _finds_everywhere(pattern):
+            if self.not_:
+                text = "the pattern is found in every text, even an empty one: this can never pass"
+                yield ConfigWarning("error", "contradictory", text, ("pattern",))
+            else:
+                text = "this cannot fail: the pattern is found in every text, even an empty one"
+                yield ConfigWarning("warning", "cannot-fail", text, ("pattern",))
+
+
+def _finds_everywhere(pattern: Pattern) -> bool:
+    # A pattern that looks at nothing around it and is satisfied with nothing finds nothing everywhere.
+    if any(sign in pattern.body for sign in ("(?=", "(?!", "(?<", "^", "$", "\\")) or "A" in pattern.flags:
+        return False
+    try:
+        return pattern.search("") is not None
+    except SlowPatternError:
+        return False
+
+
+def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
+    name = "not" if unwanted else "pattern"
+    hits = pattern.matches(value.text, _HITS)
+    spans = tuple(span for hit in hits for span in value.spans(hit.start(), hit.end()))
+    fields: dict[str, Any] = {"pattern": pattern.text, **({"forbidden": True} if unwanted else {})}
+    if hits:
+        lines = list(dict.fromkeys(evidence_line(value.text, hit.start()) for hit in hits))
+        fields |= {"lines": lines, "count": len(hits), **({"or_more": True} if len(hits) == _HITS else {})}
+        found = as_evidence(hits[0][0], FOUND)
+        return Evidence(name, not unwanted, "", pattern.text, found, spans, (), "Regex", Code.PRESENT, fields)
+    near: tuple[Span, ...] = ()
+    if not unwanted and not value.text:
+        fields["empty"] = True
+    elif not unwanted:
+        from agenteval_tui.grading.extractors.text_response import beginning
+
+        miss = beginning(pattern, value.text)
+        if miss is not None:
+            fields["near"], near = miss.fields, value.spans(miss.start, miss.end)
+    return Evidence(name, unwanted, "", pattern.text, None, (), near, "Regex", Code.MISSING, fields)

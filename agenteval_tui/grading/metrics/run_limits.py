@@ -1,0 +1,157 @@
+"""`Latency`, `Tokens`, `Cost`, `Steps`: what a run took. What was not measured is an error, never a pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.context import Context
+from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.metrics.metric import (
+    SPANS,
+    Check,
+    ConfigWarning,
+    Metric,
+    Quick,
+    quick_results,
+    with_evidence,
+)
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.transcripts.model import Transcript
+
+
+class Bounded(Metric):
+    """Base of what is measured and must not be more than a bound."""
+
+    bounds: ClassVar[tuple[str, ...]] = ("max",)
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        """What `bound` bounds; None when it was not measured."""
+        raise NotImplementedError
+
+    def measure(self, bound: str) -> str:
+        """What is measured: a key of `sentences.MEASURES`, which also says the unit."""
+        raise NotImplementedError
+
+    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+        """What in the transcript is too much."""
+        return ()
+
+    def checks_nothing(self) -> bool:
+        return not self._given()
+
+    def _given(self) -> tuple[tuple[str, float], ...]:
+        return tuple((name, bound) for name in self.bounds if (bound := getattr(self, name)) is not None)
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        given, quick = self._given(), quick_results(self)
+        if not given:
+            result = self.neutral()
+            return lambda value, context: result
+        return lambda value, context: self._measure(value, context, given, quick)
+
+    def _measure(
+        self, value: Value, context: Context, given: tuple[tuple[str, float], ...], quick: Quick
+    ) -> MetricResult:
+        held = 0
+        lines: list[Evidence] = []
+        for name, bound in given:
+            amount = self.measured(name, value.transcript)
+            if amount is None or not math.isfinite(amount):
+                code, fields = Code.NOT_MEASURED, {"measure": self.measure(name)}
+                line = Evidence(name, None, "", bound, None, (), (), self.type_name, code, fields)
+                return self.error("", (line,), code=code, fields=fields)
+            holds = amount <= bound
+            held += holds
+            if context.explain:
+                lines.append(self._line(name, bound, amount, holds, value.transcript))
+        passed, score = held == len(given), held / len(given)
+        return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
+
+    def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:
+        fields = {"measure": self.measure(name), "amount": amount, "most": bound}
+        places = () if holds else self.places(name, transcript)
+        code = Code.WITHIN if holds else Code.TOO_MANY if isinstance(bound, int) else Code.TOO_HIGH
+        return Evidence(name, holds, "", bound, amount, places, (), self.type_name, code, fields)
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        if self.checks_nothing():
+            yield ConfigWarning("warning", "checks-nothing", f"this {self.type_name} has no bound: it checks nothing")
+
+
+class Latency(Bounded):
+    """How long the run took, from the question to the end of the answer. A run that was not timed is an error."""
+
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many milliseconds.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return transcript.timing.total_ms
+
+    def measure(self, bound: str) -> str:
+        return "time"
+
+
+class Tokens(Bounded):
+    """How many tokens the run took, as the server counted them. A run whose tokens were not counted is an error."""
+
+    bounds: ClassVar[tuple[str, ...]] = ("max", "input_max", "output_max")
+
+    max: int | None = Field(None, ge=0, description="At most so many tokens, input and output together.")
+    input_max: int | None = Field(None, ge=0, description="At most so many input tokens, over all turns.")
+    output_max: int | None = Field(None, ge=0, description="At most so many output tokens, over all turns.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        usage = transcript.usage
+        if bound == "input_max":
+            return usage.input_tokens
+        if bound == "output_max":
+            return usage.output_tokens
+        # Half of the sum is no sum.
+        return None if usage.input_tokens is None or usage.output_tokens is None else usage.total_tokens
+
+    def measure(self, bound: str) -> str:
+        return {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]
+
+    def findings(self) -> Iterator[ConfigWarning]:
+        yield from super().findings()
+        parts = [bound for bound in (self.input_max, self.output_max) if bound is not None]
+        if self.max is not None and len(parts) == 2 and sum(parts) <= self.max:
+            text = f"`input_max` and `output_max` together are at most {self.max} already: this can change nothing"
+            yield ConfigWarning("info", "without-effect", text, ("max",))
+
+
+class Cost(Bounded):
+    """What the run cost. A run whose cost is not known is an error."""
+
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many US dollars.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return transcript.usage.cost
+
+    def measure(self, bound: str) -> str:
+        return "cost"
+
+
+class Steps(Bounded):
+    """How many tool calls the agent made."""
+
+    max: int | None = Field(None, ge=0, description="At most so many tool calls.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return len(transcript.tool_calls)
+
+    def measure(self, bound: str) -> str:
+        return "calls"
+
+    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+        assert self.max is not None
+        return tuple(
+            Span("tool", index) for index in range(self.max, min(len(transcript.tool_calls), self.max + SPANS))
+        )

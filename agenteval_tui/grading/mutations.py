@@ -1,0 +1,256 @@
+"""Transcripts made wrong on purpose: what a good criterion should notice.
+
+Deterministic: the same transcript gives the same mutations. Each changes one thing and says which.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+KINDS: Mapping[str, str] = {
+    "drop-call": "a tool call is missing",
+    "drop-all-calls": "no tool is called",
+    "repeat-call": "a tool call is made twice",
+    "swap-order": "two tool calls change places",
+    "change-argument": "an argument has another value",
+    "drop-argument": "an argument is missing",
+    "empty": "the answer is empty",
+    "refuse": "the agent refuses",
+    "truncate": "the answer ends in the middle",
+    "numbers": "the numbers in the answer are others",
+    "case": "the answer is in the other case",
+    "extra-call": "a tool is called that need not be",
+    "extra-text": "the answer says more than it may",
+    "secret": "the agent gives a secret away",
+    "system-prompt": "the answer repeats the system prompt",
+    "personal-data": "the agent gives personal data away",
+    "canary": "the agent follows a planted instruction",
+}
+"""The kinds of mutations, and each in words."""
+
+REFUSAL = "I'm sorry, but I can't help with that."
+_EACH = 4
+"""Calls, and arguments, that get a mutation of their own: the first ones and the last."""
+_DIGITS = re.compile(r"\d+")
+_FENCE = re.compile(r"```[^\n`]*\n")
+_PROMPT = 4_000  # characters of the system prompt that are repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A transcript with one thing wrong: of which kind (a key of `KINDS`), and which thing, in words."""
+
+    kind: str
+    title: str
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """What criteria forbid, which must be tried to see them fail.
+
+    `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must get out nowhere,
+    neither in the answer nor in what a tool is given. `overlap`: so many words of the system prompt are repeated.
+    """
+
+    tools: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    leaks: Sequence[tuple[str, str]] = ()
+    overlap: int = 0
+
+
+_NOTHING = Forbidden()
+
+
+def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterator[Mutation]:
+    """The mutations that change something in `transcript`; in some of them the agent does what is forbidden."""
+    tools, texts = forbidden.tools, forbidden.texts
+    yield from _of_calls(transcript)
+    yield from _of_answer(transcript)
+    for name in dict.fromkeys((*tools, "another_tool")):
+        yield Mutation("extra-call", f"{name} is called too", _calling(transcript, name))
+    for text in dict.fromkeys(texts):
+        said = f"{transcript.final_output} {text}".lstrip()
+        yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, said))
+    for kind, text in dict.fromkeys(forbidden.leaks):
+        yield from _leaking(transcript, kind, text)
+    prompt = next((one.content for one in transcript.messages if one.role == "system" and one.content), "")
+    words = prompt.split()
+    if forbidden.overlap and len(words) >= forbidden.overlap:
+        yield from _leaking(transcript, "system-prompt", prompt[:_PROMPT])
+
+
+def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]:
+    """The text wherever a criterion may look: behind the answer, in its code block, in its JSON, in a tool call."""
+    answer = transcript.final_output
+    what = f"{quoted(text, 40)}"
+    yield Mutation(kind, f"the answer ends with {what}", _saying(transcript, f"{answer} {text}".lstrip()))
+    if (fence := _FENCE.search(answer)) is not None:
+        inside = f"{answer[: fence.end()]}{text}\n{answer[fence.end() :]}"
+        yield Mutation(kind, f"the code block begins with {what}", _saying(transcript, inside))
+    start, end = (fence.end(), answer.find("```", fence.end())) if fence is not None else (0, len(answer))
+    if (changed := _in_json(answer[start:end], text)) is not None:
+        inside = answer[:start] + changed + (answer[end:] if end >= 0 else "")
+        yield Mutation(kind, f"the JSON of the answer holds {what}", _saying(transcript, inside))
+    calls = transcript.tool_calls
+    if calls and isinstance(calls[-1].arguments, dict):
+        given = {**calls[-1].arguments, "note": text}
+        yield Mutation(kind, f"{calls[-1].name} is given {what}", _given(transcript, len(calls) - 1, given))
+    else:
+        called = _calling(transcript, "another_tool")
+        yield Mutation(kind, f"a tool is given {what}", _given(called, len(calls), {"note": text}))
+
+
+def _in_json(source: str, text: str) -> str | None:
+    """The JSON with `text` behind its first string; None where there is no string in it."""
+    try:
+        value = json.loads(source)
+    except (ValueError, RecursionError):
+        return None
+    done = False
+
+    def planted(one: Any) -> Any:
+        nonlocal done
+        if done:
+            return one
+        if isinstance(one, str):
+            done = True
+            return f"{one} {text}".lstrip()
+        if isinstance(one, dict):
+            return {key: planted(item) for key, item in one.items()}
+        return [planted(item) for item in one] if isinstance(one, list) else one
+
+    made = planted(value)
+    return json.dumps(made, ensure_ascii=False) if done else None
+
+
+def _of_answer(transcript: Transcript) -> Iterator[Mutation]:
+    answer = transcript.final_output
+    for kind, title, text in (
+        ("empty", "the answer is empty", ""),
+        ("refuse", "the answer is a refusal", REFUSAL),
+        ("truncate", "the answer ends in the middle", answer[: len(answer) // 2]),
+        ("numbers", "each number in the answer is another one", _DIGITS.sub(_other_number, answer)),
+        ("case", "the answer is in the other case", answer.upper() if answer != answer.upper() else answer.lower()),
+    ):
+        if text != answer:
+            yield Mutation(kind, title, _saying(transcript, text))
+
+
+def _other_number(match: re.Match[str]) -> str:
+    """Another number with as many digits."""
+    return "".join(str((int(digit) + 1) % 9 + 1) if digit.isascii() else digit for digit in match[0])
+
+
+def _saying(transcript: Transcript, text: str) -> Transcript:
+    final = transcript.final_message
+    messages = tuple(
+        replace(message, content=text) if number == final else message
+        for number, message in enumerate(transcript.messages)
+    )
+    return replace(transcript, messages=messages, final_output=text)
+
+
+def _of_calls(transcript: Transcript) -> Iterator[Mutation]:
+    calls = transcript.tool_calls
+    if not calls:
+        return
+    for index in _some(len(calls)):
+        title = f"call {index + 1}, {calls[index].name}, is missing"
+        yield Mutation("drop-call", title, _with_calls(transcript, [n for n in range(len(calls)) if n != index]))
+    if len(calls) > 1:
+        yield Mutation("drop-all-calls", "no tool is called", _with_calls(transcript, []))
+    last = len(calls) - 1
+    again = _with_calls(transcript, [*range(len(calls)), last])
+    yield Mutation("repeat-call", f"call {last + 1}, {calls[last].name}, is made twice", again)
+    for index in range(last):
+        if (calls[index].name, calls[index].arguments) != (calls[index + 1].name, calls[index + 1].arguments):
+            order = list(range(len(calls)))
+            order[index], order[index + 1] = index + 1, index
+            title = f"calls {index + 1} and {index + 2} change places"
+            yield Mutation("swap-order", title, _with_calls(transcript, order))
+            break
+    for index in _some(len(calls)):
+        arguments = calls[index].arguments
+        if not isinstance(arguments, dict):
+            continue
+        names = list(arguments)
+        for place in _some(len(names)):
+            name = names[place]
+            said = f"{name} of call {index + 1}, {calls[index].name},"
+            changed = {**arguments, name: _other_value(arguments[name])}
+            yield Mutation("change-argument", f"{said} has another value", _given(transcript, index, changed))
+            less = {key: value for key, value in arguments.items() if key != name}
+            yield Mutation("drop-argument", f"{said} is missing", _given(transcript, index, less))
+
+
+def _some(number: int) -> list[int]:
+    return list(range(number)) if number <= _EACH else [*range(_EACH - 1), number - 1]
+
+
+def _other_value(value: Any) -> Any:
+    """A value of the same type that is not this one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        changed = _DIGITS.sub(_other_number, value)
+        return changed if changed != value else f"{value[::-1]} x"
+    if isinstance(value, list):
+        return value[:-1] if value else ["x"]
+    if isinstance(value, dict):
+        if not value:
+            return {"x": "x"}
+        return {key: (_other_value(item) if place == 0 else item) for place, (key, item) in enumerate(value.items())}
+    return "x"
+
+
+def _calling(transcript: Transcript, name: str) -> Transcript:
+    """With one more call, at the end, made by the last assistant message that there is."""
+    index = len(transcript.tool_calls)
+    messages = list(transcript.messages)
+    owner = next((n for n in reversed(range(len(messages))) if messages[n].role == "assistant"), None)
+    if owner is not None:
+        messages[owner] = replace(messages[owner], tool_calls=(*messages[owner].tool_calls, index))
+    call = ToolCall(f"mutated-{index}", name, {}, "", "ok", message=owner)
+    return replace(transcript, messages=tuple(messages), tool_calls=(*transcript.tool_calls, call))
+
+
+def _given(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Transcript:
+    calls = list(transcript.tool_calls)
+    calls[index] = replace(calls[index], arguments=arguments)
+    return replace(transcript, tool_calls=tuple(calls))
+
+
+def _with_calls(transcript: Transcript, kept: list[int]) -> Transcript:
+    """With these calls, in this order (a number may stand twice); messages point at where their calls are now."""
+    calls: list[ToolCall] = [transcript.tool_calls[index] for index in kept]
+    places: dict[int, list[int]] = {}
+    for place, index in enumerate(kept):
+        places.setdefault(index, []).append(place)
+    messages: list[Message] = []
+    for message in transcript.messages:
+        if message.role == "tool" and message.tool_call is not None:
+            if message.tool_call not in places:
+                continue  # the answer of a call that is not there
+            message = replace(message, tool_call=places[message.tool_call][0])
+        elif message.tool_calls:
+            made = sorted(place for index in message.tool_calls for place in places.get(index, ()))
+            message = replace(message, tool_calls=tuple(made))
+        messages.append(message)
+    return replace(transcript, messages=tuple(messages), tool_calls=tuple(_moved(calls, messages)))
+
+
+def _moved(calls: list[ToolCall], messages: list[Message]) -> Iterator[ToolCall]:
+    """The calls with the message that makes each, whose number changes when messages go."""
+    owner = {place: number for number, message in enumerate(messages) for place in message.tool_calls}
+    for place, call in enumerate(calls):
+        yield replace(call, message=owner.get(place, call.message))

@@ -1,0 +1,300 @@
+"""Near misses in text: the place that comes closest to what was looked for, and what would make it match.
+
+The cost is bounded: long texts and needles are looked at in part. Nothing here decides a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from itertools import combinations
+from operator import itemgetter
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.extracted_value import Value
+
+TEXT_LIMIT = 20_000
+NEEDLE_LIMIT = 400
+_CUTOFF = 60.0
+_WORD_REST = 6
+_SAID = 100  # characters of a text that the fields keep; a sentence quotes fewer
+_AROUND = 40
+
+_QUOTES = str.maketrans(
+    {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
+)
+_IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True, slots=True)
+class NearMatch:
+    """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
+
+    `fields`: how it misses. `is`: "elsewhere" (`line`, and what stands `before` and `after` it), "form" (`text`,
+    `line`, and the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it
+    is long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
+    """
+
+    start: int
+    end: int
+    fields: dict[str, Any]
+    likeness: float
+
+
+def _unicode(text: str) -> str:
+    if text.isascii():
+        return text
+    normal = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in normal if char.isascii() or unicodedata.category(char) != "Cf")
+
+
+# What may be made equal on both sides, and its key in `sentences.STEPS`.
+_STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("case", str.lower),
+    ("white_space", lambda text: " ".join(text.split())),
+    ("punctuation", lambda text: text.translate(_QUOTES)),
+    ("unicode", _unicode),
+    ("separators", lambda text: _IN_NUMBER.sub("", text)),
+)
+_UNICODE, _NUMBERS = 3, 4
+
+
+def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
+    """The closest miss of `needle`, which is not where `side` (contains, starts_with, ends_with, equals) wants it."""
+    text = value.text
+    if not text or not needle:
+        return None
+    if side != "contains":
+        found = _elsewhere(text, needle, side, ignore_case)
+        if found is not None:
+            return found
+    head = text[:TEXT_LIMIT] if side != "ends_with" else text[-TEXT_LIMIT:]
+    offset = 0 if side != "ends_with" else len(text) - len(head)
+    found = _normalised(head, needle, side) or _alike(head, needle, side, ignore_case)
+    if found is None or offset == 0:
+        return found
+    return NearMatch(found.start + offset, found.end + offset, found.fields, found.likeness)
+
+
+def text_difference(expected: str, got: str) -> int:
+    """The first character that differs; the length of the shorter text when it is the beginning of the other."""
+    for at, (left, right) in enumerate(zip(expected, got, strict=False)):
+        if left != right:
+            return at
+    return min(len(expected), len(got))
+
+
+def would_match(expected: str, got: str) -> list[str]:
+    """The fewest normalisations that make two texts equal (keys of `sentences.STEPS`); [] when none do."""
+    if len(expected) > TEXT_LIMIT or len(got) > TEXT_LIMIT:
+        return []
+    if got.strip() == expected:
+        return ["strip"]
+    if _folded(expected, range(len(_STEPS))) != _folded(got, range(len(_STEPS))):
+        return []
+    for size in range(1, len(_STEPS) + 1):
+        for steps in combinations(range(len(_STEPS)), size):
+            if _folded(expected, steps) == _folded(got, steps):
+                return [_STEPS[number][0] for number in steps]
+    return []
+
+
+def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
+    """The needle is there, but not at the place where it must be."""
+    if ignore_case and len(text.lower()) == len(text):
+        text, needle = text.lower(), needle.lower()
+    start = text.find(needle) if side != "ends_with" else text.rfind(needle)
+    if start < 0:
+        return None
+    end = start + len(needle)
+    before = text[:start] if side in ("equals", "starts_with") else ""
+    after = text[end:] if side in ("equals", "ends_with") else ""
+    # White space is said as such and in part, so its beginning is enough; of other text what stands next to it.
+    fields = {
+        "is": "elsewhere",
+        "line": _line(text, start),
+        "before": before[:_AROUND] if before.isspace() else before[-_AROUND:],
+        "after": after[:_AROUND],
+    }
+    return NearMatch(start, end, fields, 0.99)
+
+
+def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
+    """The fewest normalisations after which the needle is where it must be, and the place."""
+    useful = [number for number in range(len(_STEPS)) if number < _UNICODE]
+    if not (text.isascii() and needle.isascii()):
+        useful.append(_UNICODE)
+    if any(char.isdigit() for char in needle):
+        useful.append(_NUMBERS)
+    if not _fits(_folded_text(text, tuple(useful)), _folded(needle, useful), side):
+        return None
+    for size in range(1, len(useful) + 1):
+        for steps in combinations(useful, size):
+            if _fits(_folded_text(text, steps), _folded(needle, steps), side):
+                start, end = _place(text, needle, steps, side)
+                fields = {
+                    "is": "form",
+                    "text": text[start:end][:_SAID],
+                    "line": _line(text, start),
+                    "steps": [_STEPS[number][0] for number in steps],
+                }
+                return NearMatch(start, end, fields, 0.98 - 0.01 * size)
+    return None
+
+
+def _folded(text: str, steps: Iterable[int]) -> str:
+    for number in steps:
+        text = _STEPS[number][1](text)
+    return text
+
+
+# One text is looked at for many needles.
+_folded_text = lru_cache(maxsize=32)(_folded)
+
+
+def _fits(text: str, needle: str, side: str) -> bool:
+    if not needle:
+        return False
+    return {
+        "contains": needle in text,
+        "equals": needle == text,
+        "starts_with": text.startswith(needle),
+        "ends_with": text.endswith(needle),
+    }[side]
+
+
+def _place(text: str, needle: str, steps: tuple[int, ...], side: str) -> tuple[int, int]:
+    """Where in `text` the folded needle stands: the shortest piece whose folded form still fits."""
+    wanted = _folded(needle, steps)
+    if side == "equals":
+        return 0, len(text)
+    # Folding is monotone in length: the end is the shortest prefix that holds the needle, the start likewise.
+    start, end = 0, len(text)
+    if side != "ends_with":
+        end = _smallest(1, len(text), lambda cut: wanted in _folded(text[:cut], steps))
+    if side != "starts_with":
+        start = end - _smallest(1, end, lambda size: wanted in _folded(text[end - size : end], steps))
+    return start, end
+
+
+def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _alike(text: str, needle: str, side: str, ignore_case: bool) -> NearMatch | None:
+    """The place with the smallest difference, and the first character that differs."""
+    wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
+    exact = None if ignore_case else _aligned(text, wanted, text, side, False)
+    if exact is not None and exact.likeness > 0.8:
+        return exact
+    lowered = text.lower()
+    if len(lowered) != len(text):  # then its places are not those of the text
+        return exact or _aligned(text, wanted, text, side, False)
+    folded = _aligned(lowered, wanted.lower(), text, side, not ignore_case)
+    if exact is None or (folded is not None and folded.likeness > exact.likeness + 0.1):
+        return folded
+    return exact
+
+
+def _aligned(searched: str, needle: str, text: str, side: str, case: bool) -> NearMatch | None:
+    """The closest piece of `searched` (the text, or its lower case), if it is close enough."""
+    from rapidfuzz import fuzz
+
+    if side == "equals" or len(needle) >= len(searched):
+        likeness = fuzz.ratio(searched, needle)
+        if likeness < _CUTOFF and side != "equals":
+            return None
+        return _first_difference(searched, needle, text, 0, len(text), likeness / 100, case)
+    if side == "starts_with":
+        likeness = fuzz.ratio(searched[: len(needle)], needle)
+        if likeness >= _CUTOFF:
+            return _first_difference(searched, needle, text, 0, len(needle), likeness / 100, case)
+    found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
+    if found is None:
+        return None
+    start, end = _best_edges(searched, needle, *_within_a_line(searched, needle, found.dest_start, found.dest_end))
+    likeness = fuzz.ratio(searched[start:end], needle)
+    return _first_difference(searched, needle, text, start, end, likeness / 100, case)
+
+
+def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """The part of the window in one of its lines, where that is closer than the whole and the needle has one line.
+
+    The window has the needle's length: where the text is shorter, it is filled up with the next line's beginning.
+    """
+    from rapidfuzz import fuzz
+
+    if "\n" in needle:
+        return start, end
+    best, at = (fuzz.ratio(text[start:end], needle), start, end), start
+    for line in text[start:end].split("\n"):
+        best = max(best, (fuzz.ratio(line, needle), at, at + len(line)), key=itemgetter(0))
+        at += len(line) + 1
+    return best[1], best[2]
+
+
+def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """Move the edges a little: the aligned window has the needle's length, the closest piece may be longer."""
+    from rapidfuzz import fuzz
+
+    reach = min(8, max(2, len(needle) // 4))
+    best = (fuzz.ratio(text[start:end], needle), -abs(end - start - len(needle)), start, end)
+    for left in range(max(0, start - reach), min(start + reach, end - 1) + 1):
+        for right in range(max(left + 1, end - reach), min(len(text), end + reach) + 1):
+            score = fuzz.ratio(text[left:right], needle)
+            if score > best[0]:
+                best = (score, 0, left, right)
+    return _whole_words(text, needle, best[2], best[3])
+
+
+def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """A piece that cuts a word short at either edge takes the rest of it in, where the needle ends in a word too."""
+    left, right = start, end
+    while left > 0 and start - left < _WORD_REST and needle[0].isalnum() and text[left - 1 : left + 1].isalnum():
+        left -= 1
+    while (
+        right < len(text)
+        and right - end < _WORD_REST
+        and needle[-1].isalnum()
+        and text[right - 1 : right + 1].isalnum()
+    ):
+        right += 1
+    return (left if start - left < _WORD_REST else start), (right if right - end < _WORD_REST else end)
+
+
+def _first_difference(
+    searched: str, needle: str, text: str, start: int, end: int, likeness: float, case: bool
+) -> NearMatch:
+    common = 0
+    piece = searched[start:end]
+    for left, right in zip(piece, needle, strict=False):
+        if left != right:
+            break
+        common += 1
+    at = start + common
+    fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": _line(text, at)}
+    if end - start > 40:
+        fields["text"] = ("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)]
+        fields["column"] = at - text.rfind("\n", 0, at)
+    if common == len(piece):
+        fields["ends_before"] = needle[common : common + _SAID]
+    elif common == len(needle):
+        fields["goes_on"] = text[at:end][:_SAID]
+    else:
+        fields["found"], fields["expected"] = text[at], needle[common]
+    if case:
+        fields["case"] = True
+    return NearMatch(start, end, fields, likeness)
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1

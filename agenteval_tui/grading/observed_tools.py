@@ -1,0 +1,146 @@
+"""What is known of an agent from its recordings: tools, their arguments, and what it says.
+
+Plain data: whoever has recordings fills it (`history.observed_facts`), the linter and completion read it. It is what
+`uxon.name_source.Facts` asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+
+EXAMPLES = 8
+"""Values of one argument that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentFacts:
+    """One argument of a tool: how many calls had it, with values of which JSON types (type: calls), and examples.
+
+    `declared` are the types that the tool's schema allows (() where it says nothing); `choices` its enum.
+    """
+
+    name: str
+    calls: int = 0
+    types: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[Any, ...] = ()
+    declared: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
+    is_declared: bool = False
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """One tool: how many calls were seen, and its arguments by name, the most used first.
+
+    `declared`: the agent's configuration names it. `closed`: its schema allows no other arguments than those declared.
+    """
+
+    name: str
+    calls: int = 0
+    arguments: Mapping[str, ArgumentFacts] = field(default_factory=dict)
+    declared: bool = False
+    closed: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What was seen in `runs` runs: tools by name (the most used first), and final answers, newest first, each once.
+
+    `answers_runs` is the number of runs whose answers were read: not more than the newest few hundred.
+    """
+
+    runs: int = 0
+    tools_by_name: Mapping[str, ToolFacts] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+    answers_runs: int = 0
+
+    def tools(self) -> Sequence[str]:
+        """The names of the tools, the most used first."""
+        return tuple(self.tools_by_name)
+
+    def arguments(self, tool: str) -> Sequence[str]:
+        """The names of the arguments of `tool`, the most used first."""
+        found = self.tools_by_name.get(tool)
+        return tuple(found.arguments) if found is not None else ()
+
+    def values(self, tool: str, argument: str) -> Sequence[Any]:
+        """Values that an argument had or may have."""
+        found = self.tools_by_name.get(tool)
+        one = found.arguments.get(argument) if found is not None else None
+        if one is None:
+            return ()
+        return (*one.examples, *(choice for choice in one.choices if choice not in one.examples))
+
+    def texts(self) -> Sequence[str]:
+        """Lines of answers, the newest first: what a criterion may look for."""
+        return text_pieces(self.answers)
+
+
+def text_pieces(answers: Iterable[str], most: int = 60, longest: int = 120) -> tuple[str, ...]:
+    """Lines of the answers that are short enough to be looked for, each once."""
+    found: dict[str, None] = {}
+    for answer in answers:
+        for line in answer[:20_000].splitlines():
+            piece = line.strip()
+            if 1 < len(piece) <= longest and not piece.startswith("```"):
+                found[piece] = None
+                if len(found) >= most:
+                    return tuple(found)
+    return tuple(found)
+
+
+def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> AgentFacts:
+    """The facts with the tools of an agent's configuration: objects with `name`, `description`, `parameters`.
+
+    `parameters` is a JSON Schema of an object; what is odd in it is passed over.
+    """
+    by_name = dict(facts.tools_by_name)
+    for tool in tools:
+        name = tool.get("name")
+        if not isinstance(name, str) or not name:
+            continue
+        known = by_name.get(name, ToolFacts(name))
+        schema = tool.get("parameters") or tool.get("input_schema")
+        schema = schema if isinstance(schema, Mapping) else {}
+        properties = schema.get("properties")
+        required = schema.get("required")
+        arguments = dict(known.arguments)
+        for argument, one in (properties if isinstance(properties, Mapping) else {}).items():
+            inner = one if isinstance(one, Mapping) else {}
+            arguments[str(argument)] = replace(
+                arguments.get(str(argument), ArgumentFacts(str(argument))),
+                declared=_types(inner),
+                choices=tuple(inner["enum"]) if isinstance(inner.get("enum"), list) else (),
+                is_declared=True,
+                required=isinstance(required, list) and argument in required,
+            )
+        by_name[name] = replace(
+            known,
+            arguments=arguments,
+            declared=True,
+            closed=isinstance(properties, Mapping) and schema.get("additionalProperties") is not True,
+            description=str(tool.get("description") or ""),
+        )
+    return replace(facts, tools_by_name=by_name)
+
+
+_JSON_TYPES = {
+    "integer": "number",
+    **{name: name for name in ("string", "number", "boolean", "array", "object", "null")},
+}
+
+
+def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The JSON types that a schema allows; () where that is not simply said."""
+    given = schema.get("type")
+    listed = given if isinstance(given, list) else [given]
+    found = [_JSON_TYPES.get(one) for one in listed if isinstance(one, str)]
+    if not found or None in found or len(found) != len(listed):
+        return ()
+    return tuple(dict.fromkeys(one for one in found if one is not None))

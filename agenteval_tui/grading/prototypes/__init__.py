@@ -1,1 +1,0 @@
-"""Prototype classes: what part of a transcript a criterion looks at."""

@@ -1,0 +1,112 @@
+"""Searching with regular expressions that people wrote (PHP style or bare, see `uxon.php_regex`), with a time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.uxon import php_regex
+
+TIME_LIMIT = 1.0
+"""Seconds that one search may take."""
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used: why, and the position (characters) in the text as it was written."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+
+
+class SlowPatternError(CodedError):
+    """A search took longer than the time limit."""
+
+    code = Code.SLOW_PATTERN
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(pattern=pattern, seconds=TIME_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern. `text` is what was written, `body` that without delimiters; `groups` counts its groups."""
+
+    text: str
+    body: str
+    flags: str
+    compiled: Any
+    groups: int
+
+    def search(self, text: str, nth: int = 1) -> Any:
+        """The `nth` match in `text` (a match object), or None. Raises `SlowPatternError` after the time limit."""
+        try:
+            if nth == 1 and "A" not in self.flags:
+                return self.compiled.search(text, timeout=TIME_LIMIT)
+            for number, match in enumerate(self._matches(text), start=1):
+                if number == nth:
+                    return match
+        except TimeoutError:
+            raise SlowPatternError(self.text) from None
+        return None
+
+    def count(self, text: str, at_most: int) -> int:
+        """How many matches there are in `text`, counted up to `at_most`. Raises `SlowPatternError`."""
+        found = 0
+        try:
+            for _ in self._matches(text):
+                found += 1
+                if found >= at_most:
+                    break
+        except TimeoutError:
+            raise SlowPatternError(self.text) from None
+        return found
+
+    def matches(self, text: str, at_most: int) -> list[Any]:
+        """The first matches in `text`. Raises `SlowPatternError`."""
+        found: list[Any] = []
+        try:
+            for match in self._matches(text):
+                found.append(match)
+                if len(found) >= at_most:
+                    break
+        except TimeoutError:
+            raise SlowPatternError(self.text) from None
+        return found
+
+    def _matches(self, text: str) -> Iterator[Any]:
+        if "A" not in self.flags:
+            yield from self.compiled.finditer(text, timeout=TIME_LIMIT)
+            return
+        position = 0
+        while (match := self.compiled.match(text, position, timeout=TIME_LIMIT)) is not None:
+            yield match
+            position = match.end() + (match.end() == match.start())
+
+
+@lru_cache(maxsize=512)
+def compile_pattern(text: str) -> Pattern:
+    """Compile `/.../ims` (any PCRE delimiter) or a bare pattern. Raises `PatternError`."""
+    if text == "":
+        raise PatternError("the pattern is empty", 0)
+    made = php_regex.compile_pattern(text)
+    if isinstance(made, php_regex.PatternError):
+        raise PatternError(made.message, made.position)
+    return Pattern(text, made.parts.pattern, made.parts.flags, made.regex, made.regex.groups)
+
+
+@lru_cache(maxsize=256)
+def compile_with_flags(text: str, flags: str) -> Pattern:
+    """`compile_pattern(text)` with more flags ("i", "ms"). Raises `PatternError`."""
+    plain = compile_pattern(text)
+    if not flags:
+        return plain
+    # As a delimiter stands a character that no pattern has, so that nothing in the pattern needs a backslash.
+    made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{flags}")
+    if isinstance(made, php_regex.PatternError):
+        raise PatternError(made.message, 0)
+    return Pattern(text, plain.body, plain.flags + flags, made.regex, made.regex.groups)

@@ -1,0 +1,1 @@
+"""The smallest relaxations of a failing criterion."""

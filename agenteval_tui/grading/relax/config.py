@@ -1,0 +1,124 @@
+"""What may relax the extraction, a metric that nothing special is known of, and a negated criterion."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.core.phrasing import nth, quoted, shown
+from agenteval_tui.grading.extractors.text_response import code_blocks
+from agenteval_tui.grading.relax.changes import Change, Op, Path
+from agenteval_tui.grading.results import MetricResult, Outcome
+from agenteval_tui.transcripts.model import Transcript
+
+_CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
+_BLOCKS = 5
+
+
+def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[Change]:
+    """Other ways to take a value out of the final answer; each may be a relaxation alone, or the first step of one."""
+    own = [name for name in value if name != "metrics"]
+    number = value.get("extract_code_block")
+    if number is not None or "code_language" in value:
+        blocks = code_blocks(transcript.final_output, None)
+        wanted = number if isinstance(number, int) else 1
+        if "code_language" not in value and wanted <= len(blocks) and blocks[wanted - 1].language:
+            language = blocks[wanted - 1].language
+            title = f"leave the language tag out: `code_language` {quoted(language)}"
+            yield Change(title, (Op("set", ("code_language",), language),), 1.2)
+        for other in range(1, min(len(blocks), _BLOCKS) + 1):
+            if other != wanted:
+                ops = (Op("set", ("extract_code_block",), other),)
+                yield Change(f"take the {nth(other)} code block", ops, 1.5)
+    if "code_language" in value and number is not None:
+        yield Change("a code block of any language", (Op("remove", ("code_language",)),), 1.4)
+    if value.get("extract_match", 1) != 1:
+        yield Change("take the 1st match", (Op("remove", ("extract_match",)),), 1.4)
+    for name in own:
+        if name not in ("with_block", "extract_match", "code_language"):
+            yield Change(f"drop `{name}`", (Op("remove", (name,)),), 2.6)
+    if len(own) > 1:
+        away = tuple(Op("remove", (name,)) for name in own)
+        yield Change("look at the whole answer", away, 2.9)
+
+
+def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
+    """A limit moved to what was measured, an entry of a list left out, a property left out."""
+    for one in result.evidence:
+        matched = _CONDITION.fullmatch(one.condition)
+        if one.passed is not False or matched is None or matched[1] not in raw:
+            continue
+        name, index = matched[1], matched[2]
+        key, path, given = f"{at}{one.condition}", (*at, name), raw[name]
+        if _number(given) and _number(one.found):
+            limit = _rounded(one.found, given, up=one.found > given)
+            yield key, Change(f"`{name}` {shown(limit)}", (Op("set", path, limit),), 1.3)
+        if index is not None and isinstance(given, list) and int(index) < len(given):
+            gone = Op("remove", path if len(given) == 1 else (*path, int(index)))
+            yield key, Change(f"no longer look for {shown(given[int(index)], 40)}", (gone,), 2.0)
+        yield key, Change(f"drop `{name}`", (Op("remove", path),), 3.0)
+
+
+def whole_metric_changes(at: Path, raw: Mapping[str, Any], kind: str, result: MetricResult) -> Iterator[Change]:
+    """Settings that make a metric as a whole more lenient: for whatever of it fails."""
+    score = result.score or 0.0
+    for type_name, name in (("Keywords", "min_fraction"), ("Lexical", "min"), ("Similarity", "min")):
+        if kind == type_name and score > 0:
+            limit = math.floor(score * 100) / 100
+            yield Change(f"`{name}` {limit:g}", (Op("set", (*at, name), limit),), 1.6)
+    if kind == "Regex" and "flags" not in raw and not raw.get("not"):
+        yield Change('ignore case: `flags` "i"', (Op("set", (*at, "flags"), "i"),), 1.1)
+    if kind == "Trajectory":
+        for mode, cost in (("unordered", 1.3), ("superset", 1.6), ("subset", 1.6), ("any", 2.2)):
+            if raw.get("mode") != mode:
+                yield Change(f"`mode` {mode}", (Op("set", (*at, "mode"), mode),), cost)
+        for mode, cost in (("subset", 1.5), ("superset", 1.5), ("ignore", 1.9)):
+            if raw.get("arguments_mode") != mode:
+                yield Change(f"`arguments_mode` {mode}", (Op("set", (*at, "arguments_mode"), mode),), cost)
+
+
+def without_metric(at: Path, name: str) -> Change:
+    """The metric taken out."""
+    return Change(f"drop the metric {name}", (Op("remove", at),), 5.0)
+
+
+def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...]) -> Iterator[Change]:
+    """A negated criterion passes when one metric fails: what makes the metrics stricter."""
+    for number, raw in enumerate(value.get("metrics") or ()):
+        if number >= len(results) or results[number].outcome is not Outcome.PASSED or not isinstance(raw, Mapping):
+            continue
+        at: Path = ("metrics", number)
+        for one in results[number].evidence:
+            listed = raw.get(one.condition)
+            if (
+                one.passed
+                and isinstance(listed, list)
+                and isinstance(one.found, list)
+                and isinstance(one.expected, list)
+            ):
+                hits = [place for place, needle in enumerate(listed) if needle in one.found]
+                if 0 < len(hits) < len([needle for needle in listed if needle]):
+                    ops = tuple(Op("remove", (*at, one.condition, place)) for place in hits)
+                    said = " and ".join(quoted(listed[place], 40) for place in hits)
+                    yield Change(f"no longer look for {said}", ops, 1.0 + len(hits))
+        for name in ("contains_ignore_case", "equals_ignore_case"):
+            exact = name.removesuffix("_ignore_case")
+            if name in raw and exact not in raw:
+                yield Change(f"only in this case: `{exact}`", (Op("rename", (*at, name), exact),), 1.2)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+
+
+def _rounded(found: float, given: Any, *, up: bool) -> int | float:
+    """What was measured, rounded so that it still is within the limit."""
+    if isinstance(given, int) and float(found).is_integer():
+        return int(found)
+    if isinstance(given, int) and abs(found) >= 10:
+        return math.ceil(found) if up else math.floor(found)
+    digits = 4 - math.floor(math.log10(abs(found))) if found else 0
+    scale = 10.0**digits
+    return (math.ceil(found * scale) if up else math.floor(found * scale)) / scale

@@ -1,0 +1,337 @@
+"""The smallest relaxations: the fewest edits to a criterion's config that make it pass on one transcript.
+
+Every proposal was graded again as it would be saved: nothing is proposed that does not make the criterion pass, or
+that makes it check nothing at all. The work is bounded by the number of configs that are tried, not by a clock.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+from agenteval_tui.core.errors import Fix
+from agenteval_tui.grading.compile import Checker, compile_criterion
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.metrics.tool_check import ToolCheck
+from agenteval_tui.grading.placeholders import PlaceholderError, fill
+from agenteval_tui.grading.registry import known_metric
+from agenteval_tui.grading.relax.changes import (
+    Change,
+    Op,
+    Path,
+    changed_text,
+    changed_value,
+    in_conflict,
+    normalised,
+    ordered,
+)
+from agenteval_tui.grading.relax.config import (
+    extraction_changes,
+    metric_changes,
+    negated_changes,
+    whole_metric_changes,
+    without_metric,
+)
+from agenteval_tui.grading.relax.text_match import text_changes
+from agenteval_tui.grading.relax.tool_check import tool_changes
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.uxon.edit import edits_between
+from agenteval_tui.uxon.tree import Document
+
+MOST = 6
+TRIES = 400
+"""Configs that are tried. One costs a fifth of a millisecond as a rule."""
+_STEPS = 3_000
+_ERROR = 40
+"""Tries that a config costs which cannot be graded: a pattern that is too slow takes its second each time."""
+_CONDITIONS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """A config under which the criterion passes. `edits` turn the config text into `new_text`.
+
+    `steps` are its changes in words, `title` all of them. `cost` orders proposals: 1 for each edit, and more for
+    what it gives up; removing what is forbidden costs 11.
+    """
+
+    title: str
+    edits: Fix
+    new_text: str
+    cost: float
+    steps: tuple[str, ...] = ()
+
+
+def relaxations(
+    spec: CriterionSpec,
+    transcript: Transcript,
+    variables: Mapping[str, Any] | None = None,
+    *,
+    most: int = MOST,
+    tries: int = TRIES,
+) -> tuple[Relaxation, ...]:
+    """The smallest relaxations of a criterion that fails on `transcript`, best first; () when it does not fail.
+
+    Edits are those of `spec.config_text`. Never raises.
+    """
+    result = compile_criterion(spec).check(transcript, variables)
+    if result.outcome is not Outcome.FAILED or not isinstance(spec.document.value, dict):
+        return ()
+    return _Search(spec, transcript, variables or {}, most, tries).run(result)
+
+
+class _Search:
+    def __init__(
+        self, spec: CriterionSpec, transcript: Transcript, variables: Mapping[str, Any], most: int, tries: int
+    ) -> None:
+        self.spec = spec
+        self.transcript = transcript
+        self.variables = variables
+        self.most = most
+        self.tries = tries
+        self.neutral = 0
+        self.value: dict[str, Any] = spec.document.value
+        self.checks_metrics = bool(self.value.get("metrics"))
+        self.found: list[tuple[Change, ...]] = []
+        self.tried: dict[str, bool] = {}
+
+    def run(self, result: CriterionResult) -> tuple[Relaxation, ...]:
+        """The proposals; `result` is what the criterion says as it is."""
+        self.neutral = sum(one.neutral for one in result.metrics)
+        if self.spec.negate:
+            self._alone(negated_changes(self.value, result.metrics))
+        elif result.value is None:
+            for first in sorted(extraction_changes(self.value, self.transcript), key=lambda one: one.cost):
+                self._after(first)
+        else:
+            self._alone(extraction_changes(self.value, self.transcript))
+            self._cover(self.value, result, ())
+        proposals: list[Relaxation] = []
+        for changes in sorted(_smallest(self.found), key=_cost):
+            made = self._proposal(changes)
+            if made is not None and all(made.new_text != other.new_text for other in proposals):
+                proposals.append(made)
+            if len(proposals) == self.most:
+                break
+        return tuple(proposals)
+
+    def _alone(self, changes: Iterable[Change]) -> None:
+        for change in sorted(changes, key=lambda one: one.cost):
+            if self._passes((change,)):
+                self.found.append((change,))
+
+    def _after(self, first: Change) -> None:
+        """With `first` something is extracted: if the metrics still fail, what is to be changed in them too."""
+        if self._passes((first,)):
+            self.found.append((first,))
+            return
+        value = _value(self.value, (first,))
+        result = self._graded(value, explain=True) if value is not None else None
+        if result is not None and result.outcome is Outcome.FAILED and result.value is not None:
+            self._cover(value, result, (first,))
+
+    def _cover(self, value: Any, result: CriterionResult, before: tuple[Change, ...]) -> None:
+        """Choose changes so that every failing condition is mended, cheapest first."""
+        by_condition = _by_condition(self._changes(value, result))
+        if not by_condition or len(by_condition) > _CONDITIONS:
+            return
+        if len(by_condition) > 1:
+            self._drop_useless(by_condition, before)
+        if not all(by_condition.values()) and self.spec.pass_threshold is None:
+            return
+        least = {
+            name: min((one.cost / len(one.covers) for one in changes), default=0.0)
+            for name, changes in by_condition.items()
+        }
+        everything = frozenset(by_condition)
+        number = count()
+        waiting: list[tuple[float, int, frozenset[str], tuple[Change, ...]]] = [(0.0, 0, frozenset(), ())]
+        seen: set[frozenset[tuple[Op, ...] | str]] = set()
+        goals = 0
+        for _ in range(_STEPS):
+            if not waiting or self.tries <= 0 or goals >= self.most:
+                break
+            _, _, covered, chosen = heapq.heappop(waiting)
+            left = everything - covered
+            if chosen and (not left or self.spec.pass_threshold is not None) and self._passes((*before, *chosen)):
+                self.found.append((*before, *chosen))
+                goals += 1
+                continue
+            if not left:
+                continue
+            condition = min(left, key=lambda name: (len(by_condition[name]), name))
+            for change in by_condition[condition]:
+                if any(in_conflict(change, other) for other in (*before, *chosen)):
+                    continue
+                key = frozenset((*(_key(one) for one in chosen), _key(change)))
+                if key in seen:
+                    continue
+                seen.add(key)
+                now = covered | change.covers
+                cost = _cost((*chosen, change)) + sum(least[name] for name in everything - now)
+                heapq.heappush(waiting, (cost, next(number), now, (*chosen, change)))
+            if self.spec.pass_threshold is not None:  # then a condition may also stay broken
+                cost = _cost(chosen)
+                heapq.heappush(waiting, (cost, next(number), covered | {condition}, chosen))
+
+    def _drop_useless(self, by_condition: dict[str, list[Change]], before: tuple[Change, ...]) -> None:
+        """Leave out changes that do not mend their own condition: tried with every other condition taken away."""
+        away = {name: max(changes, key=lambda one: one.cost) for name, changes in by_condition.items()}
+        for name, changes in by_condition.items():
+            kept = []
+            for change in changes:
+                others = {
+                    _key(one): one
+                    for other, one in away.items()
+                    if other not in change.covers and name not in one.covers and not in_conflict(one, change)
+                }
+                if self.tries <= self.most * 4:
+                    return
+                covered = change.covers.union(*(one.covers for one in others.values()))
+                # Where the others cannot be taken away beside it, only the whole will show.
+                if len(covered) < len(by_condition) or self._passes((*before, change, *others.values()), neutral=True):
+                    kept.append(change)
+            by_condition[name] = kept
+
+    def _changes(self, value: Any, result: CriterionResult) -> list[tuple[str, Change]]:
+        found: list[tuple[str, Change]] = []
+        listed = value.get("metrics") or []
+        for number, metric in enumerate(result.metrics):
+            if number >= len(listed) or metric.outcome is not Outcome.FAILED:
+                continue
+            at: Path = ("metrics", number)
+            own = list(self._of_metric(at, listed[number], metric, result.value or ""))
+            keys = sorted({key for key, _ in own}) or [f"{at}"]
+            kind = known_metric(str(listed[number].get("type"))) or ""
+            whole = list(whole_metric_changes(at, listed[number], kind, metric))
+            if len(listed) > 1:
+                whole.append(without_metric(at, metric.name))
+            own += [(key, change) for key in keys for change in whole]
+            found += own
+        return found
+
+    def _of_metric(
+        self, at: Path, raw: Mapping[str, Any], result: MetricResult, text: str
+    ) -> Iterable[tuple[str, Change]]:
+        kind = known_metric(str(raw.get("type")))
+        if kind == "TextMatch":
+            return text_changes(at, raw, result, text)
+        if kind == "ToolCheck":
+            return self._of_tools(at, raw)
+        return metric_changes(at, raw, result)
+
+    def _of_tools(self, at: Path, raw: Mapping[str, Any]) -> Iterable[tuple[str, Change]]:
+        from pydantic import ValidationError
+
+        from agenteval_tui.grading.metrics.tool_check import Tool
+
+        given = dict(self.variables)
+        try:
+            if self.spec.expected_value is not None:
+                given["expected_value"] = fill(json_like(self.spec.expected_value), self.variables, typed=True)
+            filled = fill(dict(raw), given, ToolCheck.any_json)
+            metric = ToolCheck.model_validate({key: item for key, item in filled.items() if key != "type"})
+        except (PlaceholderError, ValidationError):
+            return ()
+        tools = [Tool(data) for data in metric.tools or ()]
+        return tool_changes(at, raw, tools, metric.forbidden_tools or (), self.transcript.tool_calls)
+
+    def _passes(self, changes: Sequence[Change], *, neutral: bool = False) -> bool:
+        """Whether the criterion passes with these changes. `neutral`: also when it then checks nothing."""
+        value = _value(self.value, changes)
+        if value is None or self.tries <= 0:
+            return False
+        key = f"{neutral}{value!r}"
+        if key not in self.tried:
+            result = self._graded(value)
+            good = result.outcome is Outcome.PASSED
+            self.tried[key] = good and (neutral or self._still_checks(result))
+        return self.tried[key]
+
+    def _still_checks(self, result: CriterionResult) -> bool:
+        """Something is looked at, and no metric is left that looks at nothing any more."""
+        if result.neutral or sum(one.neutral for one in result.metrics) > self.neutral:
+            return False
+        return not self.checks_metrics or any(not one.neutral for one in result.metrics)
+
+    def _graded(self, value: Any, *, explain: bool = False) -> CriterionResult:
+        spec = replace(self.spec, config={})
+        # The value as it is, without writing and reading it as text: most of what a try would cost.
+        spec.__dict__["document"] = Document("", (), None, value, ())
+        result = Checker(spec).check(self.transcript, self.variables, explain=explain)
+        self.tries -= 1 if result.outcome is not Outcome.ERROR else _ERROR
+        return result
+
+    def _proposal(self, changes: tuple[Change, ...]) -> Relaxation | None:
+        text = self.spec.config_text
+        new_text = changed_text(text, normalised(self.value, ordered(changes)))
+        if new_text is None or new_text == text:
+            return None
+        spec = replace(self.spec, config=new_text)
+        if self._codes(spec) - self.codes:
+            return None  # what `validate` would complain about is no way out
+        result = Checker(spec).check(self.transcript, self.variables, explain=False)
+        if result.outcome is not Outcome.PASSED or not self._still_checks(result):
+            return None
+        steps = tuple(change.title for change in changes)
+        title = "; ".join(steps)
+        return Relaxation(title, Fix(title, edits_between(text, new_text)), new_text, round(_cost(changes), 3), steps)
+
+    @cached_property
+    def codes(self) -> Counter[str]:
+        """The diagnostics that the config has already, by code."""
+        return self._codes(self.spec)
+
+    def _codes(self, spec: CriterionSpec) -> Counter[str]:
+        # The document, not its text: it is read once for this and for grading.
+        return Counter(one.code for one in diagnose(spec.document, spec.prototype_class))
+
+
+def _by_condition(found: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:
+    """The changes of each condition, cheapest first; the same edits for several conditions are one change."""
+    merged: dict[str, Change] = {}
+    for condition, change in found:
+        key = _key(change)
+        known = merged.get(key)
+        covers = change.covers | {condition} | (known.covers if known is not None else frozenset())
+        merged[key] = replace(known or change, covers=covers)
+    by_condition: dict[str, list[Change]] = {}
+    for condition, _ in found if isinstance(found, list) else ():
+        by_condition.setdefault(condition, [])
+    for change in sorted(merged.values(), key=lambda one: one.cost):
+        for condition in change.covers:
+            if condition in by_condition:
+                by_condition[condition].append(change)
+    return by_condition
+
+
+def _key(change: Change) -> str:
+    return repr(change.ops)
+
+
+def _cost(changes: Iterable[Change]) -> float:
+    return sum(change.cost for change in changes)
+
+
+def _value(value: Any, changes: Sequence[Change]) -> Any:
+    try:
+        return changed_value(value, normalised(value, ordered(changes)))
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _smallest(found: Sequence[tuple[Change, ...]]) -> list[tuple[Change, ...]]:
+    """Without those that do more than another one that is enough."""
+    sets = [frozenset(_key(change) for change in changes) for changes in found]
+    return [
+        changes
+        for number, changes in enumerate(found)
+        if not any(other < sets[number] or (other == sets[number] and at < number) for at, other in enumerate(sets))
+    ]

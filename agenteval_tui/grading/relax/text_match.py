@@ -1,0 +1,175 @@
+"""What may relax a TextMatch: each failing condition with the changes that could make it hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.grading.relax.changes import Change, Op, Path
+from agenteval_tui.grading.results import Evidence, MetricResult
+
+_CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
+_ANY = {"contains": "contains_any", "starts_with": "starts_with_any", "ends_with": "ends_with_any"}
+_LONGEST_WHOLE = 500
+"""Characters of an answer that may become the expectation as a whole."""
+_SHORTEST_PIECE = 4
+_ALIKE = 70.0
+
+
+def text_changes(at: Path, raw: Mapping[str, Any], result: MetricResult, text: str) -> Iterator[tuple[str, Change]]:
+    """For each failing condition (a key) the changes that could mend it. `raw` is the metric as it is written."""
+    for one in result.evidence:
+        matched = _CONDITION.fullmatch(one.condition)
+        if one.passed is not False or matched is None or matched[1] not in raw:
+            continue
+        key = f"{at}{one.condition}"
+        for change in _of(at, raw, matched[1], int(matched[2]) if matched[2] else None, one, text):
+            yield key, change
+
+
+def _of(at: Path, raw: Mapping[str, Any], name: str, index: int | None, one: Evidence, text: str) -> Iterator[Change]:
+    path = (*at, name)
+    if name == "not_contains_any" and index is not None:
+        yield _without(raw, at, name, index, one, 11.0, "allow")
+        return
+    if name == "contains_all" and index is not None:
+        yield from _of_all(at, raw, index, one, text)
+        return
+    if name in ("contains_any", "starts_with_any", "ends_with_any"):
+        yield from _variants(path, raw[name], one, name, text)
+    elif name in ("equals", "equals_ignore_case"):
+        yield from _of_equals(at, raw, name, one, text)
+    else:
+        yield from _of_one(at, raw, name, one, text)
+    yield Change(f"drop `{name}`", (Op("remove", path),), 3.0)
+
+
+def _of_one(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text: str) -> Iterator[Change]:
+    """`contains`, `contains_ignore_case`, `starts_with`, `ends_with`."""
+    path, written = (*at, name), raw[name]
+    needle = str(one.expected)
+    if name == "contains" and "contains_ignore_case" not in raw:
+        yield Change("ignore case: `contains_ignore_case`", (Op("rename", path, "contains_ignore_case"),), 1.1)
+    many = _ANY.get(name.removesuffix("_ignore_case"), "")
+    for variant in _found(one):
+        if many not in raw:
+            ops = (Op("set", path, [written, variant]), Op("rename", path, many))
+            yield Change(f"also accept {quoted(variant, 40)}: `{many}`", ops, 1.4)
+    if name in ("starts_with", "ends_with"):
+        where = "at the beginning" if name == "starts_with" else "at the end"
+        title = f"anywhere, not only {where}"
+        if "contains" not in raw:
+            yield Change(f"{title}: `contains`", (Op("rename", path, "contains"),), 1.8)
+        if "contains_ignore_case" not in raw:
+            rename = Op("rename", path, "contains_ignore_case")
+            yield Change(f"{title}, in any case: `contains_ignore_case`", (rename,), 1.9)
+    if piece := _common(needle, text, name):
+        yield Change(f"look for less: {quoted(piece, 40)}", (Op("set", path, piece),), 2.2 - len(piece) / len(needle))
+
+
+def _of_equals(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text: str) -> Iterator[Change]:
+    path = (*at, name)
+    if name == "equals" and "equals_ignore_case" not in raw:
+        yield Change("ignore case: `equals_ignore_case`", (Op("rename", path, "equals_ignore_case"),), 1.1)
+    if one.expected:
+        if name == "equals" and "contains" not in raw:
+            yield Change("anywhere in the text: `contains`", (Op("rename", path, "contains"),), 1.8)
+        if "contains_ignore_case" not in raw:
+            rename = Op("rename", path, "contains_ignore_case")
+            yield Change("anywhere in the text, in any case: `contains_ignore_case`", (rename,), 1.9)
+    if len(text) <= _LONGEST_WHOLE and "{{" not in text:
+        yield Change(f"expect what was said: {quoted(text, 40)}", (Op("set", path, text),), 2.4)
+
+
+def _of_all(at: Path, raw: Mapping[str, Any], index: int, one: Evidence, text: str) -> Iterator[Change]:
+    listed = raw["contains_all"]
+    path = (*at, "contains_all")
+    needle = str(one.expected)
+    for variant in _found(one):
+        title = f"write {quoted(variant, 40)} for {quoted(needle, 40)}"
+        # Another expectation, not a wider one: what passed until now may fail with it.
+        yield Change(title, (Op("set", (*path, index), variant),), 2.4)
+    if needle.lower() in text.lower():
+        gone = _gone(raw, at, "contains_all", index)
+        if "contains_ignore_case" not in raw:
+            ops = (Op("set", (*at, "contains_ignore_case"), listed[index]), gone)
+            yield Change(f"ignore case for {quoted(needle, 40)}: `contains_ignore_case`", ops, 1.3)
+        # The property holds one text; for a second one there is a metric of its own.
+        own = {"type": "TextMatch", "contains_ignore_case": listed[index]}
+        title = f"ignore case for {quoted(needle, 40)}: a TextMatch of its own"
+        yield Change(title, (Op("append", ("metrics",), own), gone), 1.5)
+    if piece := _common(needle, text, "contains"):
+        title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
+        yield Change(title, (Op("set", (*path, index), piece),), 2.3 - len(piece) / len(needle))
+    yield _without(raw, at, "contains_all", index, one, 2.0, "no longer ask for")
+    yield Change("drop `contains_all`", (Op("remove", path),), 3.5)
+    if len([entry for entry in listed if entry]) > 1 and "contains_any" not in raw:
+        # One op for all the needles that are missing: the same change mends each of them.
+        title = "one of them is enough: `contains_any`"
+        yield Change(title, (Op("rename", path, "contains_any"),), 2.6)
+        for variant in _found(one):
+            ops = (Op("append", path, variant), Op("rename", path, "contains_any"))
+            yield Change(f"one of them is enough, or {quoted(variant, 40)}: `contains_any`", ops, 2.9)
+
+
+def _variants(path: Path, listed: Any, one: Evidence, name: str, text: str) -> Iterator[Change]:
+    for variant in _found(one):
+        yield Change(f"also accept {quoted(variant, 40)}", (Op("append", path, variant),), 1.4)
+    if name == "contains_any" and isinstance(one.expected, list):
+        lowered = text.lower()
+        for needle in one.expected[:20]:
+            place = lowered.find(needle.lower())
+            if place >= 0 and len(lowered) == len(text):
+                variant = text[place : place + len(needle)]
+                if variant not in listed and "{{" not in variant:
+                    title = f"also accept {quoted(variant, 40)}, as it is written in the answer"
+                    yield Change(title, (Op("append", path, variant),), 1.2)
+                return
+
+
+def _found(one: Evidence) -> Iterator[str]:
+    """The piece of the text that came nearest, as another text to accept; nothing that is quite another text."""
+    found = one.found
+    if not isinstance(found, str) or not found.strip() or found.endswith("…") or "{{" in found:
+        return
+    from rapidfuzz import fuzz
+
+    wanted = one.expected if isinstance(one.expected, list) else [one.expected]
+    if max(fuzz.ratio(found.lower(), str(needle).lower()) for needle in wanted[:20]) >= _ALIKE:
+        yield found
+
+
+def _gone(raw: Mapping[str, Any], at: Path, name: str, index: int) -> Op:
+    """Takes an entry out of a list; the last one with its property: an empty list checks nothing."""
+    alone = len(raw[name]) == 1
+    return Op("remove", (*at, name) if alone else (*at, name, index))
+
+
+def _without(raw: Mapping[str, Any], at: Path, name: str, index: int, one: Evidence, cost: float, verb: str) -> Change:
+    return Change(f"{verb} {quoted(str(one.expected), 40)}", (_gone(raw, at, name, index),), cost)
+
+
+def _common(needle: str, text: str, name: str) -> str:
+    """The longest piece of the needle that is where it must be, if it is half of the needle, in whole words."""
+    text, wanted = (text.lower(), needle.lower()) if name.endswith("_ignore_case") else (text, needle)
+    if len(needle) > 300 or len(wanted) != len(needle):
+        return ""
+    words = [match.span() for match in re.finditer(r"\S+", needle)]
+    best = ""
+    for first in range(len(words)):
+        for last in range(len(words) - 1, first - 1, -1):
+            start, end = words[first][0], words[last][1]
+            if end - start <= max(len(best), _SHORTEST_PIECE - 1, len(needle) // 2 - 1):
+                break
+            if _fits(wanted[start:end], text, name):
+                best = needle[start:end]
+                break
+    return "" if best == needle or "{{" in best else best
+
+
+def _fits(piece: str, text: str, name: str) -> bool:
+    if name == "starts_with":
+        return text.startswith(piece)
+    return text.endswith(piece) if name == "ends_with" else piece in text

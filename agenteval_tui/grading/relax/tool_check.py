@@ -1,0 +1,244 @@
+"""What may relax a ToolCheck: each failing condition with the changes that could make it hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.core.phrasing import count, shown
+from agenteval_tui.grading.metrics.matchers import compile_matcher, is_matcher, same_json, type_of
+from agenteval_tui.grading.metrics.tool_check import Leaf, Tool, arguments_of, differences, nearest_calls, only_leaf
+from agenteval_tui.grading.relax.changes import Change, Op, Path
+from agenteval_tui.transcripts.model import ToolCall
+
+_VALUES = 4
+"""Different values of an argument that are still listed one by one."""
+_LONG_VALUE = 400
+
+
+def tool_changes(
+    at: Path, raw: Mapping[str, Any], tools: Sequence[Tool], forbidden: Sequence[str], calls: Sequence[ToolCall]
+) -> Iterator[tuple[str, Change]]:
+    """For each failing condition (a key) the changes that could mend it. `raw` is the metric as it is written."""
+    listed = "tools" if "tools" in raw else "tool"
+    for number, tool in enumerate(tools):
+        own = [call for call in calls if call.name == tool.name]
+        place = (*at, listed, number)
+        written = raw[listed][number]
+        key = f"{at}{listed}[{number}]"
+        found = [*_usage(key, place, written, tool, tools, number, own, calls)]
+        found += _arguments(key, place, written, tool, own)
+        conditions = frozenset(condition for condition, _ in found)
+        yield from found
+        if conditions:
+            gone = Op("remove", place if len(raw[listed]) > 1 else (*at, listed))
+            change = Change(f"no longer look at {tool.name}", (gone,), 4.0, conditions)
+            yield from ((condition, change) for condition in conditions)
+    names = {call.name for call in calls}
+    for number, name in enumerate(raw.get("forbidden_tools") or ()):
+        if number < len(forbidden) and forbidden[number] in names:
+            alone = len(raw["forbidden_tools"]) == 1
+            gone = Op("remove", (*at, "forbidden_tools") if alone else (*at, "forbidden_tools", number))
+            yield f"{at}forbidden[{number}]", Change(f"allow {shown(name, 40)}", (gone,), 11.0)
+    if raw.get("tool_call_forbidden") and calls:
+        change = Change("allow tool calls", (Op("remove", (*at, "tool_call_forbidden")),), 11.0)
+        yield f"{at}tool_call_forbidden", change
+
+
+def _usage(
+    key: str,
+    place: Path,
+    written: Mapping[str, Any],
+    tool: Tool,
+    tools: Sequence[Tool],
+    number: int,
+    own: Sequence[ToolCall],
+    calls: Sequence[ToolCall],
+) -> Iterator[tuple[str, Change]]:
+    times = len(own)
+    condition = f"{key}.usage"
+    if tool.usage(times) == 1.0:
+        return
+    if times == 0:
+        # That it was never called breaks its arguments too; nothing is asked of an optional tool that is not called.
+        for near in nearest_calls(tools, calls):
+            if near.tool == number and near.call is not None and not near.differences:
+                name = calls[near.call].name
+                if any(other.name == name for other in tools):
+                    break  # that tool has its own entry
+                yield condition, Change(f"expect {name} instead", (Op("set", (*place, "name"), name),), 1.5)
+                break
+        ops = (Op("set", (*place, "required"), False),)
+        yield condition, Change(f"{tool.name} need not be called", ops, 3.5)
+        return
+    if times < tool.least:
+        ops = (Op("set", (*place, "min_calls"), times),)
+        yield condition, Change(f"`min_calls` {times} for {tool.name}", ops, 1.3)
+    elif tool.most is not None:
+        if tool.most > 0 or not tool.required:
+            ops = (Op("set", (*place, "max_calls"), times),)
+            yield condition, Change(f"`max_calls` {times} for {tool.name}", ops, 1.3)
+        gone = (Op("remove", (*place, "max_calls")),)
+        yield condition, Change(f"any number of calls of {tool.name}", gone, 1.7)
+
+
+def _arguments(
+    key: str, place: Path, written: Mapping[str, Any], tool: Tool, own: Sequence[ToolCall]
+) -> Iterator[tuple[str, Change]]:
+    wrong = [call for call in own if not tool.right(call)]
+    if not wrong:
+        return
+    found = [one for call in wrong for one in differences(tool, call)]
+    conditions = frozenset(f"{key}.{one.kind}.{one.name}" for one in found)
+    for condition in sorted(conditions):
+        # Without `arguments` nothing is asked of them: one edit for whatever is wrong.
+        change = Change(f"no longer look at the arguments of {tool.name}", (Op("remove", (*place, "arguments")),), 3.0)
+        yield condition, Change(change.title, change.ops, change.cost, conditions)
+    extras = sorted({one.name for one in found if one.kind == "extra"})
+    if extras:
+        covers = frozenset(f"{key}.extra.{name}" for name in extras)
+        title = f"allow additional arguments of {tool.name}"
+        change = Change(title, (Op("set", (*place, "allow_additional_arguments"), True),), 1.3, covers)
+        yield from ((condition, change) for condition in sorted(covers))
+    for name in extras:
+        values = _values(name, own)
+        if len(values) == len(own) and isinstance(written["arguments"], Mapping):
+            ops = (Op("set", (*place, "arguments", name), {"$any": True}),)
+            yield f"{key}.extra.{name}", Change(f"expect {name} too, with any value", ops, 1.6)
+    for name in sorted({one.name for one in found if one.kind == "missing"}):
+        for change in _dropped(place, written, tool, name, own):
+            yield f"{key}.missing.{name}", change
+    for name in sorted({one.name for one in found if one.kind == "differs"}):
+        for change in _differing(place, written, tool, name, own):
+            yield f"{key}.differs.{name}", change
+
+
+def _values(name: str, calls: Sequence[ToolCall]) -> list[Any]:
+    given = [arguments_of(call) for call in calls]
+    return [one[name] for one in given if one is not None and name in one]
+
+
+def _dropped(
+    place: Path, written: Mapping[str, Any], tool: Tool, name: str, own: Sequence[ToolCall]
+) -> Iterator[Change]:
+    arguments = written["arguments"]
+    if isinstance(arguments, Mapping):
+        gone = [Op("remove", (*place, "arguments", name))]
+    else:
+        gone = [
+            Op("remove", (*place, "arguments", number) if len(one) == 1 else (*place, "arguments", number, name))
+            for number, one in enumerate(arguments)
+            if name in one
+        ]
+    if tool.additional or not _values(name, own):
+        yield Change(f"no longer ask for the argument {name}", tuple(gone), 2.1)
+    else:
+        gone.append(Op("set", (*place, "allow_additional_arguments"), True))
+        yield Change(f"no longer ask for the argument {name}, allow additional ones", tuple(gone), 2.6)
+
+
+def _differing(
+    place: Path, written: Mapping[str, Any], tool: Tool, name: str, own: Sequence[ToolCall]
+) -> Iterator[Change]:
+    values = _different(_values(name, own))
+    expected = next(one for one in tool.expected or () if one.name == name)
+    wrong = [value for value in values if not expected.holds(value)]
+    arguments = written["arguments"]
+    if not isinstance(arguments, Mapping):
+        # Several values of an argument are several entries here.
+        if len(wrong) <= _VALUES and all(_short(value) for value in wrong):
+            ops = tuple(Op("append", (*place, "arguments"), {name: value}) for value in wrong)
+            yield Change(f"also accept {_said(wrong)} as {name}", ops, 1.5)
+    else:
+        path = (*place, "arguments", name)
+        leaves = [only_leaf(arguments[name], value) for value in wrong]
+        inner = [leaf for leaf in leaves if leaf is not None]
+        if inner and len(inner) == len(wrong) and inner[0][0] and len({leaf[0] for leaf in inner}) == 1:
+            # Only one value inside of an object or list differs: that one is relaxed, the rest stays.
+            yield from _widened((*path, *inner[0][0]), _name(name, inner[0]), inner[0][1], [leaf[2] for leaf in inner])
+        yield from _widened(path, name, arguments[name], wrong, expected.values[0])
+    yield from _dropped(place, written, tool, name, own)
+
+
+def _name(name: str, leaf: Leaf) -> str:
+    return ".".join((name, *map(str, leaf[0])))
+
+
+def _widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected: Any = None) -> Iterator[Change]:
+    """Matchers in place of an expected value: from hardly wider to anything at all. `written` may be a placeholder."""
+    expected = written if expected is None else expected
+
+    def change(title: str, value: Any, cost: float) -> Iterator[Change]:
+        try:
+            holds = compile_matcher(value if value is not written else expected, named=True).holds
+        except ValueError:
+            return
+        if "{{" in str(value) or all(holds(one) for one in wrong):
+            yield Change(title, (Op("set", path, value),), cost)
+
+    if isinstance(expected, str) and all(isinstance(one, str) for one in wrong):
+        if all(one.lower() == expected.lower() for one in wrong):
+            yield from change(f"ignore case in {name}", {"$ignore_case": written}, 1.1)
+        if expected and all(expected in one for one in wrong):
+            yield from change(f"{name} contains it", {"$contains": written}, 1.4)
+    if is_matcher(expected):
+        yield from _wider_matcher(path, name, expected, wrong)
+    elif _number(expected) and all(map(_number, wrong)):
+        if all(one > expected for one in wrong):
+            yield from change(f"{name} is at least {shown(expected)}", {"$gte": expected}, 1.7)
+        elif all(one < expected for one in wrong):
+            yield from change(f"{name} is at most {shown(expected)}", {"$lte": expected}, 1.7)
+    if (
+        len(wrong) <= _VALUES
+        and all(_short(one) for one in wrong)
+        and "$one_of" not in (expected if isinstance(expected, Mapping) else ())
+    ):
+        values = [written, *wrong]
+        yield from change(f"also accept {_said(wrong)} as {name}", {"$one_of": values}, 1.5)
+    types = {type_of(one) for one in wrong}
+    if len(types) == 1 and (is_matcher(expected) or type_of(expected) in types):
+        kind = types.pop()
+        yield from change(f"any {kind} as {name}", {"$type": kind}, 1.9)
+    yield from change(f"anything as {name}", {"$any": True}, 2.0)
+
+
+def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Sequence[Any]) -> Iterator[Change]:
+    for bound, choose in (("$gte", min), ("$gt", min), ("$lte", max), ("$lt", max)):
+        if bound in expected and wrong and all(map(_number, wrong)):
+            limit = choose([expected[bound], *wrong])
+            inclusive = {"$gt": "$gte", "$lt": "$lte"}.get(bound, bound)
+            if inclusive == bound:
+                yield Change(f"{name}: `{bound}` {shown(limit)}", (Op("set", (*path, bound), limit),), 1.3)
+            elif inclusive not in expected:
+                ops = (Op("set", (*path, bound), limit), Op("rename", (*path, bound), inclusive))
+                yield Change(f"{name}: `{inclusive}` {shown(limit)}", ops, 1.3)
+    if isinstance(expected.get("$one_of"), list) and len(wrong) <= _VALUES and all(map(_short, wrong)):
+        more = tuple(Op("append", (*path, "$one_of"), one) for one in wrong)
+        yield Change(f"also accept {_said(wrong)} as {name}", more, 1.4)
+    if isinstance(expected.get("$contains"), str) and len(expected) == 1:
+        needle = expected["$contains"].lower()
+        if "{{" not in needle and all(isinstance(one, str) and one.lower() == needle for one in wrong):
+            yield Change(f"ignore case in {name}", (Op("rename", (*path, "$contains"), "$ignore_case"),), 1.2)
+
+
+def _different(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if len(found) > 2 * _VALUES:
+            break
+        if not any(same_json(value, other) for other in found):
+            found.append(value)
+    return found
+
+
+def _said(values: Sequence[Any]) -> str:
+    return shown(values[0], 40) if len(values) == 1 else count(len(values), "more value")
+
+
+def _short(value: Any) -> bool:
+    text = shown(value, _LONG_VALUE + 1)
+    return len(text) <= _LONG_VALUE and "{{" not in text
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,157 @@
+"""Runs and their criteria as comparisons need them: narrow rows of many runs, and no transcript."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.suites.row_keys import row_case
+
+_T = TypeVar("_T")
+_SELECT = (
+    "SELECT r.id, r.uid, e.uid, e.started_ms, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
+    " r.agent, r.status, r.score, r.duration_ms, r.input_tokens, r.output_tokens, r.cost, r.cached, r.transcript,"
+    " r.plan, coalesce(d.key, '') FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
+    " JOIN suites s ON s.id = t.suite LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
+)
+_CHUNK = 5_000  # runs asked about in one statement
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run without its texts. `started_ms` is its execution's start.
+
+    `transcript` and `plan` are numbers of what is stored: runs with equal ones did the same, or were asked the same.
+    `row` is where the dataset's row stood, `row_key` what it is ("": no dataset).
+    """
+
+    rowid: int
+    id: str
+    execution_id: str
+    started_ms: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str
+    row: int
+    repetition: int
+    agent: str
+    status: str
+    score: float | None
+    duration_ms: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    cached: bool
+    transcript: int | None
+    plan: int
+    row_key: str = ""
+
+    @property
+    def row_case(self) -> str:
+        """What tells its row from others; "" without a dataset."""
+        return row_case(self.row, self.row_key)
+
+    @property
+    def tokens(self) -> float | None:
+        """Input and output together; None: not measured."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return float((self.input_tokens or 0) + (self.output_tokens or 0))
+
+
+class ComparedCriterion(NamedTuple):
+    """What one criterion said of one run (`run`: its row number). `hash` "": not known which version judged.
+
+    A tuple: there are several for each of 100,000 runs.
+    """
+
+    run: int
+    hash: str
+    name: str
+    outcome: str
+    score: float | None
+
+
+def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str]) -> str | None:
+    """The newest execution before these in which one of their tests came to a verdict; None: there is none."""
+    found = connection.execute(
+        "WITH these AS (SELECT id FROM executions WHERE uid IN (SELECT value FROM json_each(?))),"
+        " wanted AS MATERIALIZED (SELECT DISTINCT test FROM runs WHERE execution IN (SELECT id FROM these))"
+        " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND EXISTS ("
+        "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
+        "  AND r.test IN (SELECT test FROM wanted)) ORDER BY e.id DESC LIMIT 1",
+        (json.dumps([clean(one) for one in execution_ids]),),
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def of_execution(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:
+    """The runs of an execution in the order of its plan."""
+    rows = connection.execute(
+        f"{_SELECT} WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) ORDER BY r.position, r.id",
+        (clean(execution_id),),
+    )
+    return [_run(row) for row in rows.fetchall()]
+
+
+def of_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
+    """These runs, in the order given; those that are gone are left out."""
+    found: dict[str, ComparedRun] = {}
+    for chunk in _chunks(run_ids):
+        rows = connection.execute(
+            f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))", (json.dumps([clean(one) for one in chunk]),)
+        )
+        found.update((row[1], _run(row)) for row in rows.fetchall())
+    return [found[one] for one in run_ids if one in found]
+
+
+def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:
+    """What the criteria said of these runs, run by run, in the order of each run's criteria."""
+    for chunk in _chunks(rowids):
+        rows = connection.execute(
+            "SELECT o.run, coalesce(c.hash, ''), o.name, o.outcome, o.score FROM criterion_results o"
+            " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run IN (SELECT value FROM json_each(?))"
+            " ORDER BY o.run, o.position",
+            (json.dumps(list(chunk)),),
+        ).fetchall()
+        yield from map(ComparedCriterion._make, rows)
+
+
+def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, object]]:
+    """By plan: the variables of its runs."""
+    found: dict[int, dict[str, object]] = {}
+    for chunk in _chunks(plans):
+        rows = connection.execute(
+            "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk)),)
+        )
+        found.update((number, json.loads(text)) for number, text in rows.fetchall())
+    return found
+
+
+def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """By plan: the beginning of its prompt, and its variables as JSON."""
+    found: dict[int, tuple[str, str]] = {}
+    for chunk in _chunks(plans):
+        rows = connection.execute(
+            "SELECT id, prompt_head, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunk)),),
+        )
+        found.update((number, (prompt, variables)) for number, prompt, variables in rows.fetchall())
+    return found
+
+
+def _run(row: Sequence[object]) -> ComparedRun:
+    values = (*row[:18], bool(row[18]), *row[19:])
+    return ComparedRun(*values)  # type: ignore[arg-type]
+
+
+def _chunks(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))

@@ -1,0 +1,21 @@
+"""Who decides: the name that stands beside a label or a decision when nobody gave one."""
+
+from __future__ import annotations
+
+import getpass
+import os
+
+NAME = "AGENTEVAL_WHO"
+"""The environment variable with a person's name; without it the account's name counts."""
+_LONGEST = 80
+
+
+def current_user() -> str:
+    """The name of the person at the terminal, as far as the system tells; "" where it tells nothing."""
+    given = os.environ.get(NAME, "").strip()
+    if not given:
+        try:
+            given = getpass.getuser()
+        except (KeyError, OSError, ImportError):
+            return ""
+    return given[:_LONGEST]

@@ -1,0 +1,221 @@
+"""Taking runs out of the history: their rows, search entries, replies, labels, and what nothing else needs.
+
+Runs go in small batches, so that an execution which writes at the same time waits for milliseconds. An execution goes
+with its last run.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.history import baselines
+from agenteval_tui.history.process_liveness import is_alive
+from agenteval_tui.history.recordings import ASKED, settle
+from agenteval_tui.history.replies import forget_runs
+from agenteval_tui.history.resume import forget_transcript
+from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
+from agenteval_tui.history.writer import Totals
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+PRUNED = "some of its runs were removed"
+"""What an execution says of which only some runs are left."""
+_BATCH = 200  # runs in the first transaction
+_SMALLEST, _LARGEST = 25, 800
+_LONGEST = 0.15  # seconds that a transaction should take at most: so long others wait for the lock
+_LONGEST_REST = 0.25  # seconds between two batches while others write
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResult:
+    """How many of each are gone. `free_bytes` is what lies unused in the file now, for new rows or for `vacuum`."""
+
+    runs: int = 0
+    executions: int = 0
+    orphans: int = 0
+    free_bytes: int = 0
+
+
+Progress = Callable[[int, int], bool]
+"""Told how many runs are gone and how many there were to be; True: stop here."""
+
+
+def remove_runs(
+    store: Store,
+    runs: Sequence[int],
+    *,
+    executions: Sequence[int] = (),
+    unless: str = "",
+    on_progress: Progress | None = None,
+) -> DeleteResult:
+    """Remove runs by rowid, and `executions` (rowids) as far as they have no run left. Blocks.
+
+    What belongs to an execution that is running stays, and what `unless` names: an SQL condition over table `runs`,
+    asked at the moment of removal. Baselines that rest on what goes, go. Raises HistoryError.
+    """
+    gone = went = at = 0
+    size = _BATCH
+    while at < len(runs):
+        began = time.monotonic()
+        batch: tuple[int, int] = store.write(_Remove(runs[at : at + size], (), unless)).result()
+        took = time.monotonic() - began
+        gone += batch[0]
+        went += batch[1]
+        at = min(at + size, len(runs))
+        size = (
+            max(size // 2, _SMALLEST) if took > _LONGEST else min(size * 2, _LARGEST) if took < _LONGEST / 4 else size
+        )
+        if on_progress is not None and on_progress(at, len(runs)):
+            break
+        if store.read(running_executions):
+            # SQLite's locks are not fair: without a rest others would seldom come between two batches.
+            time.sleep(min(took, _LONGEST_REST))
+    else:
+        for start in range(0, len(executions), _BATCH):
+            went += store.write(_Remove((), executions[start : start + _BATCH], unless)).result()[1]
+    orphans = int(store.write(_Sweep()).result()) if gone or went else 0
+    return DeleteResult(gone, went, orphans, store.read(free_bytes))
+
+
+def running_executions(connection: sqlite3.Connection) -> list[int]:
+    """Rowids of executions whose process is alive."""
+    rows = connection.execute("SELECT id, owner FROM executions WHERE status = 'running'").fetchall()
+    return [rowid for rowid, owner in rows if is_alive(owner)]
+
+
+def runs_of(connection: sqlite3.Connection, executions: Sequence[int]) -> list[int]:
+    """Rowids of all runs of these executions."""
+    found: list[int] = []
+    for execution in executions:
+        found += [row[0] for row in connection.execute("SELECT id FROM runs WHERE execution = ?", (execution,))]
+    return found
+
+
+def free_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold nothing."""
+    free, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_size"))
+    return free * size
+
+
+@dataclass(slots=True)
+class _Remove:
+    """A batch of runs, and executions that may be empty. Gives how many runs and executions went."""
+
+    patient: ClassVar[bool] = False
+    runs: Sequence[int]
+    executions: Sequence[int]
+    unless: str
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> tuple[int, int]:
+        """Delete them, and take their share out of the totals."""
+        busy = set(running_executions(connection))
+        rows = [row for row in self._rows(connection) if row[1] not in busy]
+        runs = [row[0] for row in rows]
+        attempts = spent_by_attempts(connection, runs)
+        for run, execution, test, status, cached, *spent, _, _, _ in rows:
+            if status in TOTAL_OF:
+                withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+            totals.add(execution, "runs", -1)
+            for column, number in attempts.get(run, ()):
+                totals.add(execution, column, -number)
+        forget_runs(connection, runs)
+        baselines.delete_baselines_of(connection, None, runs)
+        gone = [(run,) for run in runs]
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
+        connection.executemany("DELETE FROM runs WHERE id = ?", gone)
+        settle(connection, [row[-2] or row[-1] for row in rows])
+        for transcript in {row[-3] for row in rows if row[-3] is not None}:
+            forget_transcript(connection, transcript)
+        touched = {row[1] for row in rows}
+        went = 0
+        for execution in touched.union(self.executions) - busy:
+            if connection.execute("SELECT 1 FROM runs WHERE execution = ? LIMIT 1", (execution,)).fetchone():
+                connection.execute(
+                    "UPDATE executions SET message = ? WHERE id = ? AND message = '' AND status != 'running'",
+                    (PRUNED, execution),
+                )
+                continue
+            connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
+            baselines.delete_baselines_of(connection, execution, ())
+            went += connection.execute("DELETE FROM executions WHERE id = ?", (execution,)).rowcount
+            totals.executions.pop(execution, None)
+        return len(runs), went
+
+    def _rows(self, connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+        if not self.runs:
+            return []
+        unless = f" AND NOT ({self.unless})" if self.unless else ""
+        return connection.execute(
+            f"SELECT id, execution, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript, recording,"
+            f" uid FROM runs WHERE id IN ({','.join('?' * len(self.runs))}){unless}",
+            list(self.runs),
+        ).fetchall()
+
+
+def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, list[tuple[str, float]]]:
+    """What failed attempts of these runs put into the totals, by run."""
+    if not runs:
+        return {}
+    found: dict[int, list[tuple[str, float]]] = {}
+    rows = connection.execute(
+        "SELECT run, input_tokens, output_tokens, cost FROM failed_attempts"
+        f" WHERE run IN ({','.join('?' * len(runs))})",
+        list(runs),
+    ).fetchall()
+    for run, *spent in rows:
+        for column, number in zip(("input_tokens", "output_tokens", "cost"), spent, strict=True):
+            if number is not None:
+                found.setdefault(run, []).append((column, number))
+    return found
+
+
+@dataclass(slots=True)
+class _Sweep:
+    """What no run needs any more: plans, tasks, transcripts, replies, versions of criteria. Gives the number of rows.
+
+    One walk over the runs a table: an index of its own for each would cost every run that is stored more than that.
+    """
+
+    patient: ClassVar[bool] = False
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
+        """Delete them."""
+        return sum(connection.execute(f"DELETE FROM {table} WHERE {where}").rowcount for table, where in orphan_rows())
+
+
+def orphan_rows() -> Iterator[tuple[str, str]]:
+    """(table, condition) of rows that nothing needs, in the order in which they can go."""
+    yield "plans", "id NOT IN (SELECT plan FROM runs)"
+    yield "dataset_rows", "id NOT IN (SELECT dataset_row FROM runs WHERE dataset_row IS NOT NULL)"
+    yield (
+        "tasks",
+        "id NOT IN (SELECT task FROM runs WHERE task IS NOT NULL"
+        " UNION SELECT setup FROM executions WHERE setup IS NOT NULL)",
+    )
+    yield "transcripts", "id NOT IN (SELECT transcript FROM runs WHERE transcript IS NOT NULL)"
+    yield "tool_calls", "transcript NOT IN (SELECT id FROM transcripts)"
+    yield "run_replies", "run NOT IN (SELECT id FROM runs)"
+    yield "judge_replies", "id NOT IN (SELECT reply FROM run_replies)"
+    yield "criterion_texts", "test NOT IN (SELECT test FROM runs)"
+    # A version that no stored verdict, label, reply or plan speaks of can't be told to belong to any test.
+    yield (
+        "criteria",
+        "id NOT IN (SELECT criterion FROM criterion_results WHERE criterion IS NOT NULL"
+        " UNION SELECT criterion FROM labels WHERE criterion IS NOT NULL"
+        " UNION SELECT criterion FROM run_replies WHERE criterion IS NOT NULL)"
+        " AND hash NOT IN (SELECT one.value FROM plans, json_each(plans.criteria) AS one)",
+    )
+    yield "criterion_texts", "criterion NOT IN (SELECT id FROM criteria)"

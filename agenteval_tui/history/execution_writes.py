@@ -1,0 +1,234 @@
+"""Writing an execution and its planned runs. Runs in the writer's thread, inside its transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history import criterion_versions
+from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.bulk_sql import look_up, write_rows
+from agenteval_tui.history.dataset_rows import row_ids
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.process_liveness import owner_name
+from agenteval_tui.history.records import HEAD, ExecutionRecord, PlannedRun
+from agenteval_tui.history.task_specs import PackedTask, PackedTasks, pack, store_packed
+from agenteval_tui.history.writer import Totals
+from agenteval_tui.suites.projects import project_of_keys
+
+_NAMES = 20  # of suites and agents that an execution's row lists
+
+
+@dataclass(slots=True)
+class Begin:
+    """An execution and its planned runs."""
+
+    patient: ClassVar[bool] = False
+    record: ExecutionRecord
+    runs: Sequence[PlannedRun]
+    setup: PackedTask | None = None
+    tasks: PackedTasks = field(default_factory=PackedTasks)
+    project: str = ""
+
+    def prepare(self) -> None:
+        """Encode and compress what resuming needs; find the project of the suites where nobody said it."""
+        given = self.record.project
+        self.project = project_of_keys(self.record.suite_keys) if given is None else given
+        self.tasks.add(run.task for run in self.runs)
+        self.tasks.pack()
+        if self.record.setup is not None:
+            self.setup = pack(dict(self.record.setup))
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Insert all of it."""
+        record = self.record
+        task_ids = store_packed(connection, [*self.tasks.packed, *([self.setup] if self.setup is not None else [])])
+        connection.execute(
+            "INSERT INTO executions"
+            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup, project)"
+            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)",
+            (
+                clean(record.id),
+                clean(record.title),
+                record.kind,
+                clean(record.source),
+                record.started_ms,
+                record.batch_id,
+                json_text(dict(record.options)),
+                json_text(record.suite_keys),
+                owner_name(record.pid),
+                task_ids[self.setup.hash] if self.setup is not None else None,
+                clean(self.project),
+            ),
+        )
+        _add_runs(connection, record.id, self.runs, self.tasks, task_ids)
+
+
+@dataclass(slots=True)
+class AddRuns:
+    """More planned runs of an execution."""
+
+    patient: ClassVar[bool] = False
+    execution_id: str
+    runs: Sequence[PlannedRun]
+    tasks: PackedTasks = field(default_factory=PackedTasks)
+
+    def prepare(self) -> None:
+        """Encode and compress what resuming needs."""
+        self.tasks.add(run.task for run in self.runs)
+        self.tasks.pack()
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Insert them, with the suites, tests, criteria and plans that are new."""
+        _add_runs(connection, self.execution_id, self.runs, self.tasks, store_packed(connection, self.tasks.packed))
+
+
+def _add_runs(
+    connection: sqlite3.Connection,
+    execution_id: str,
+    runs: Sequence[PlannedRun],
+    tasks: PackedTasks,
+    task_ids: Mapping[bytes, int],
+) -> None:
+    found = connection.execute("SELECT id, suites, agents FROM executions WHERE uid = ?", (execution_id,)).fetchone()
+    if found is None:
+        raise HistoryError(f"there is no execution {execution_id}")
+    execution: int = found[0]
+    suites: list[str] = json.loads(found[1])
+    agents: list[str] = json.loads(found[2])
+    known, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
+    tests = [known[run.suite_key, run.test_id] for run in runs]
+    criterion_versions.note(connection, _written(runs, known))
+    rows = []
+    for run, test, plan, row in zip(runs, tests, plans, row_ids(connection, runs, tests), strict=True):
+        _note(suites, run.suite_name)
+        _note(agents, run.agent)
+        rows.append(
+            (
+                clean(run.id),
+                execution,
+                run.position,
+                test,
+                plan,
+                clean(run.variation),
+                run.row,
+                run.repetition,
+                clean(run.agent),
+                "queued",
+                *tasks.place_of(run.task, task_ids),
+                run.seed,
+                row,
+                clean(run.recording),
+                clean(run.agent_version),
+            )
+        )
+    write_rows(
+        connection,
+        "INSERT INTO runs"
+        " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
+        " task_number, seed, dataset_row, recording, agent_version)"
+        " {rows}",
+        rows,
+    )
+    connection.execute(
+        "UPDATE executions SET runs = runs + ?, suites = ?, agents = ? WHERE id = ?",
+        (len(rows), json_text(suites), json_text(agents), execution),
+    )
+
+
+def _written(
+    runs: Sequence[PlannedRun], tests: Mapping[tuple[str, str], int]
+) -> list[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]:
+    """The criteria of each of the tests, once: row number, hashes, specs."""
+    found: dict[tuple[int, tuple[str, ...]], tuple[Mapping[str, Any], ...]] = {}
+    for run in runs:
+        if run.specs:
+            found[tests[run.suite_key, run.test_id], run.criteria] = run.specs
+    return [(test, hashes, specs) for (test, hashes), specs in found.items()]
+
+
+def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dict[tuple[str, str], int]:
+    """The ids of the runs' tests, by suite key and test id; names are brought up to date."""
+    named = {(run.suite_key, run.test_id): run for run in runs}
+    suites = {clean(run.suite_key): clean(run.suite_name) for run in named.values()}
+    suite_ids = dict(
+        write_rows(
+            connection,
+            "INSERT INTO suites (key, name) {rows}"
+            " ON CONFLICT (key) DO UPDATE SET name = excluded.name RETURNING key, id",
+            list(suites.items()),
+        )
+    )
+    places = {key: (suite_ids[clean(key[0])], clean(key[1])) for key in named}
+    names = {places[key]: clean(run.test_name) for key, run in named.items()}
+    found = write_rows(
+        connection,
+        "INSERT INTO tests (suite, test_id, name) {rows}"
+        " ON CONFLICT (suite, test_id) DO UPDATE SET name = excluded.name RETURNING suite, test_id, id",
+        [(*place, name) for place, name in names.items()],
+    )
+    ids = {(suite, test): number for suite, test, number in found}
+    return {key: ids[place] for key, place in places.items()}
+
+
+def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> list[int]:
+    """For each run the id of what it has in common with other repetitions."""
+    shared: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bytes] = {}
+    tuples: dict[tuple[str, ...], str] = {}
+    new: dict[bytes, tuple[Any, ...]] = {}
+    criteria: dict[str, Mapping[str, Any] | None] = {}
+    digests = []
+
+    def tuple_text(names: tuple[str, ...]) -> str:
+        found = tuples.get(names)
+        if found is None:
+            found = tuples[names] = json_text(names)
+        return found
+
+    for run in runs:
+        key = (run.prompt, run.tags, run.criteria)
+        digest = shared.get(key) if not run.variables else None  # spares the JSON and the hash of most runs
+        if digest is None:
+            tags, wanted = tuple_text(run.tags), tuple_text(run.criteria)
+            variables = json_text(dict(run.variables)) if run.variables else "{}"
+            parts = "\0".join((json_text(run.prompt), tags, variables, wanted))
+            digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
+            if not run.variables:
+                shared[key] = digest
+            if digest not in new:
+                prompt = clean(run.prompt)
+                new[digest] = (digest, prompt, prompt[:HEAD], tags, variables, wanted)
+                for number, one in enumerate(run.criteria):
+                    if one not in criteria:
+                        criteria[one] = run.specs[number] if number < len(run.specs) else None
+        digests.append(digest)
+    _note_criteria(connection, criteria)
+    ids = dict(look_up(connection, "SELECT hash, id FROM plans WHERE hash IN {keys}", list(new)))
+    ids.update(
+        write_rows(
+            connection,
+            "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) {rows} RETURNING hash, id",
+            [row for digest, row in new.items() if digest not in ids],
+        )
+    )
+    return [ids[digest] for digest in digests]
+
+
+def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mapping[str, Any] | None]) -> None:
+    now = now_ms()
+    write_rows(
+        connection,
+        "INSERT INTO criteria (hash, spec, first_ms) {rows} ON CONFLICT (hash)"
+        " DO UPDATE SET spec = excluded.spec WHERE criteria.spec IS NULL",
+        [(one, None if spec is None else json_text(dict(spec)), now) for one, spec in criteria.items()],
+    )
+
+
+def _note(names: list[str], name: str) -> None:
+    if name and name not in names and len(names) < _NAMES:
+        names.append(name)

@@ -1,0 +1,258 @@
+"""Another history file is somebody else's data: what must hold of it before anything of it comes in.
+
+SQLite keeps whatever a file says: views and triggers in place of tables, columns with names of any kind, texts where
+numbers belong. All of a file is looked at before the first row is taken; transcripts and results one by one, and
+what is none is left out.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
+
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history import schema
+from agenteval_tui.history.blobs import inflated, json_text, unpack_results, unpack_transcript
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.transcripts.model import Transcript
+
+LARGEST_VALUE = 256_000_000
+"""Bytes of one text or blob, as it lies there and when it is no longer compressed."""
+DEEPEST = 200
+"""Levels of the JSON that is read into rows. (Arguments of tools may be deeper: they are read with care.)"""
+_LAST_MS = 253_402_300_799_999  # 9999-12-31
+_LARGEST_NUMBER = 1e300
+_LETTERS = "0-9A-Za-z._-"
+_IDS = {"executions": "uid", "runs": "uid"}
+WORDS = {
+    ("executions", "kind"): ("run", "import"),
+    ("executions", "status"): ("running", "finished", "cancelled", "stopped", "failed", "interrupted"),
+    ("runs", "status"): (
+        *("queued", "running", "grading", "passed", "failed", "error", "skipped", "needs_review", "cancelled"),
+    ),
+    ("criterion_results", "outcome"): ("passed", "failed", "error", "skipped", "needs_review"),
+    ("triage", "decision"): ("accept", "fix", "quarantine", "label", "ignore"),
+    ("taken_back", "kind"): ("label", "triage", "baseline"),
+}
+LISTS = (
+    *(("executions", name) for name in ("suite_keys", "suites", "agents")),
+    *(("plans", name) for name in ("tags", "criteria")),
+)
+OBJECTS = (
+    ("executions", "options"),
+    ("plans", "variables"),
+    ("criteria", "spec"),
+    ("criterion_texts", "spec"),
+    ("triage", "context"),
+)
+_KINDS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
+
+
+def check_tables(connection: sqlite3.Connection, version: int, where: str) -> None:
+    """Refuse a file whose tables are not those of this version, or in which something acts. Raises HistoryError."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+    acts = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()
+    if acts is not None:
+        raise _not_ours(f"it has a {acts[0]}, {acts[1]!r}", where)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
+        schema.migrate(ours, upto=version)
+        known = {row[0] for row in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            if name not in known and not name.startswith("sqlite_"):
+                raise _not_ours(f"it has a table {name!r} more", where)
+        for table, statement in ours.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+            found = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+            ).fetchone()
+            if found is None:
+                raise _not_ours(f"it has no table {table}", where)
+            virtual = "CREATE VIRTUAL TABLE" in statement
+            if found[0] != statement if virtual else _columns(connection, table) != _columns(ours, table):
+                raise _not_ours(f"table {table} is another one", where)
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    """Name, type, whether it may be empty, place in the key, and whether it is made of others."""
+    found = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
+    return [(row[1], row[2].upper(), row[3], row[5], row[6]) for row in found]
+
+
+def check_rows(connection: sqlite3.Connection, where: str) -> None:
+    """Refuse a file with values that this program never writes, before anything is taken. Raises HistoryError.
+
+    Its tables are known to be ours (`check_tables`). Each table is read once, by SQLite.
+    """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
+    connection.create_function("list_of_texts", 1, is_list, deterministic=True)
+    connection.create_function("object_of_json", 1, is_object, deterministic=True)
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in sorted(tables):
+        if table.startswith(("search", "sqlite_")):
+            continue
+        for column, wrong in _conditions(connection, table):
+            if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone() is not None:
+                raise _not_ours(f"a value in {table}.{column} is none that could be there", where)
+
+
+def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
+    """A column, and what holds where its value is wrong."""
+    for _, column, declared, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+        kind = _KINDS.get(declared.upper())
+        if kind is not None:
+            yield column, f"typeof({column}) NOT IN ('{kind}', 'null')"
+        if column.endswith("_ms") and kind == "integer":
+            yield column, f"{column} NOT BETWEEN 0 AND {_LAST_MS}"
+        elif kind == "real":
+            yield column, f"abs({column}) > {_LARGEST_NUMBER}"
+        if _IDS.get(table) == column:
+            yield (
+                column,
+                f"{column} GLOB '*[^{_LETTERS}]*' OR {column} GLOB '.*' OR length({column}) NOT BETWEEN 1 AND 100",
+            )
+        if (table, column) in WORDS:
+            yield column, f"{column} NOT IN ({', '.join(repr(one) for one in WORDS[table, column])})"
+        if (table, column) in LISTS:
+            yield column, f"NOT list_of_texts({column})"
+        if (table, column) in OBJECTS:
+            yield column, f"{column} IS NOT NULL AND NOT object_of_json({column})"
+
+
+def is_list(text: str) -> bool:
+    value = _read(text)
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def is_object(text: str) -> bool:
+    return isinstance(_read(text), dict)
+
+
+def _read(text: str) -> Any:
+    """The JSON value; None where it is none, or too deep."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError, TypeError):
+        return None
+    return value if _depth_within(value, DEEPEST) else None
+
+
+def _depth_within(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return True
+    return False
+
+
+def _not_ours(what: str, where: str) -> HistoryError:
+    return HistoryError(
+        f"this is no history as agenteval writes it: {what}", where=where, mend="nothing of it was taken in"
+    )
+
+
+# One by one: what is compressed
+
+
+def transcript_in(row: Mapping[str, Any]) -> tuple[dict[str, Any], Transcript | None]:
+    """A row of `transcripts` as it may come in, and what it holds.
+
+    Its hash is made anew: one that says another content's would be found in its place. What is no transcript comes in
+    without bytes, and None: its run is listed, and can't be shown.
+    """
+    try:
+        text = inflated(row["data"], LARGEST_VALUE)
+        transcript = unpack_transcript(text)
+        if not _fits(transcript, Transcript) or not _points_inside(transcript):
+            raise ValueError("its parts are something else")
+    except ValueError:
+        return {**row, "data": b"", "hash": hashlib.sha256(b"broken" + row["hash"]).digest()[:16]}, None
+    return {**row, "hash": hashlib.sha256(text).digest()[:16]}, transcript
+
+
+def are_results(data: bytes) -> bool:
+    """Whether these bytes are results as they are stored."""
+    try:
+        text = inflated(data, LARGEST_VALUE)
+        return all(_fits(one, CriterionResult) for one in unpack_results(text))
+    except ValueError:
+        return False
+
+
+def plan_in(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of `plans` with the hash of what it says, and the beginning of its own prompt."""
+    from agenteval_tui.history.records import HEAD
+
+    parts = "\0".join((json_text(row["prompt"]), row["tags"], row["variables"], row["criteria"]))
+    digest = hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:16]
+    return {**row, "hash": digest, "prompt_head": row["prompt"][:HEAD]}
+
+
+def is_packed(data: bytes, digest: bytes | None = None) -> bool:
+    """Whether this is compressed JSON that may be opened, with the hash that it says where it says one."""
+    try:
+        text = inflated(data, LARGEST_VALUE, words=False)
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return digest is None or hashlib.sha256(text).digest()[:16] == digest
+
+
+def _points_inside(transcript: Transcript) -> bool:
+    messages, calls = len(transcript.messages), len(transcript.tool_calls)
+    return all(
+        all(0 <= one < calls for one in message.tool_calls)
+        and (message.tool_call is None or 0 <= message.tool_call < calls)
+        for message in transcript.messages
+    ) and all(call.message is None or 0 <= call.message < messages for call in transcript.tool_calls)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what its type says: texts are texts, numbers are finite."""
+    return _check(hint)(value)
+
+
+@lru_cache(maxsize=64)
+def _check(hint: Any) -> Callable[[Any], bool]:
+    """What tells whether a value is of this type. Made once for each: it is asked of everything that comes in."""
+    if hint is Any:
+        return lambda _: True
+    if hint is None or hint is type(None):
+        return lambda value: value is None
+    if hint is float:
+        return lambda value: type(value) in (float, int) and abs(value) <= _LARGEST_NUMBER
+    if hint is int:
+        return lambda value: type(value) is int and abs(value) < 1 << 63
+    origin, given = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        checks = [_check(one) for one in given]
+        return lambda value: any(check(value) for check in checks)
+    if origin is typing.Literal:
+        return lambda value: isinstance(value, str) and value in given
+    if origin is tuple:
+        inner = _check(given[0])
+        return lambda value: type(value) is tuple and all(map(inner, value))
+    if origin is dict:
+        return lambda value: type(value) is dict
+    if is_dataclass(hint):
+        hints = typing.get_type_hints(hint)
+        parts = [(attrgetter(one.name), _check(hints[one.name])) for one in fields(hint)]
+        return lambda value: type(value) is hint and all(check(read(value)) for read, check in parts)
+    kind: type = hint
+    return lambda value: type(value) is kind

@@ -1,0 +1,434 @@
+"""Looking after the history file: what takes its space, whether it is whole and counts right, giving space back."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history import schema, schema_check
+from agenteval_tui.history import schema_check as shape
+from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
+from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_reader, connect_writer, on_network
+from agenteval_tui.history.delete_runs import orphan_rows, running_executions
+from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
+from agenteval_tui.history.lock_wait import patiently
+from agenteval_tui.history.open_database import mark_damaged
+from agenteval_tui.history.rebuild_totals import (
+    LOST,
+    WITHOUT_EVIDENCE,
+    admit_losses,
+    forget_lost_examples,
+    lost_examples,
+    recount,
+    reindex,
+)
+from agenteval_tui.history.run_writes import TOTAL_OF
+from agenteval_tui.history.writer import Totals
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connections import Connection
+    from agenteval_tui.history.store import Store
+
+_MOST = 20  # problems of a kind that are listed
+_PARTS = (
+    ("transcripts", ("transcripts",)),
+    ("results and evidence", ("evidence", "criterion_results")),
+    ("search index", ("search",)),
+    ("runs", ("runs", "plans", "dataset_rows", "tasks", "executions", "tests", "suites", "failed_attempts")),
+    ("criteria", ("criteria", "criterion_texts")),
+    ("tool calls", ("tool_calls",)),
+    ("replies of judges", ("judge_replies", "run_replies")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUsage:
+    """What takes the space: (what, bytes), the largest first, with its indexes; "unused" is what deleted rows left."""
+
+    parts: tuple[tuple[str, int], ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
+
+    `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good, and
+    `lost_evidence`: whose evidence is. `shape`: what the tables lack; where they lack something nothing else is looked
+    at.
+    """
+
+    damage: tuple[str, ...]
+    wrong: tuple[str, ...]
+    lost: int = 0
+    lost_evidence: int = 0
+    shape: tuple[shape.Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumResult:
+    """Sizes of the file in bytes."""
+
+    before: int
+    after: int
+
+
+def space(path: Path) -> DiskUsage:
+    """Which tables the pages of the file belong to. Walks the whole file. Raises HistoryError."""
+    try:
+        return patiently(path, lambda: _space(path), READING_TRIES)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
+
+
+def _space(path: Path) -> DiskUsage:
+    with closing(connect_reader(path)) as connection:
+        size, free = (
+            int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "freelist_count")
+        )
+        table_of = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master").fetchall())
+        sizes: dict[str, int] = {}
+        try:
+            found = connection.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE").fetchall()
+        except sqlite3.OperationalError:  # a SQLite that was built without it
+            found = []
+        for name, number in found:
+            sizes[table_of.get(name, name)] = sizes.get(table_of.get(name, name), 0) + int(number)
+        total = int(connection.execute("PRAGMA page_count").fetchone()[0]) * size
+    parts = {}
+    for said, tables in _PARTS:
+        parts[said] = sum(
+            number for name, number in sizes.items() if name in tables or name.startswith(f"{tables[0]}_")
+        )
+    parts["unused"] = free * size
+    parts["other"] = max(total - sum(parts.values()), 0)
+    listed = sorted(((said, number) for said, number in parts.items() if number), key=lambda one: -one[1])
+    return DiskUsage(tuple(listed), total)
+
+
+def check(path: Path, *, deep: bool = False) -> CheckResult:
+    """Read the whole file: every page, the search index, the totals, what rows name. `deep`: unpack every transcript.
+
+    The file is not changed; where damage is found the next opening saves what it can. Raises HistoryError when it
+    can't be opened at all, or is locked.
+    """
+    try:
+        return patiently(path, lambda: _checked(path, deep), READING_TRIES)
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path, doing="read") from error
+
+
+def _checked(path: Path, deep: bool) -> CheckResult:
+    damage: list[str] = []
+    wrong: list[str] = []
+    lost = evidence = 0
+    try:
+        with closing(connect_reader(path)) as connection:
+            version = schema.version_of(connection)
+            if not version and not path.stat().st_size:
+                raise HistoryError(
+                    "the file is empty: nothing was ever stored in it, or all of it is lost", where=str(path)
+                )
+            if version != schema.newest():
+                raise HistoryError(
+                    f"the history file has version {version}, and this program checks version {schema.newest()}",
+                    where=str(path),
+                    mend="open it once with write permission" if version < schema.newest() else "update agenteval",
+                )
+            damage += [
+                str(row[0])
+                for row in connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
+                if row[0] != "ok"
+            ]
+            missing = () if damage else shape.differences(connection, version)
+            if missing:
+                return CheckResult((), tuple(map(str, missing)), shape=missing)
+            if not damage:
+                connection.execute("BEGIN")  # one moment of the file, whoever writes meanwhile
+                wrong += _wrong_totals(connection)
+                wrong += _loose_rows(connection)
+                wrong += loose_decisions(connection)
+                lost = int(connection.execute("SELECT count(*) FROM runs WHERE transcript = ?", (LOST,)).fetchone()[0])
+                evidence = int(connection.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
+                damage += _unreadable(connection) if deep else []
+                connection.execute("ROLLBACK")
+        if not damage:
+            damage += _broken_index(path)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        damage.append(str(error))
+    if damage:
+        mark_damaged(path)
+    return CheckResult(tuple(damage), tuple(wrong), lost, evidence)
+
+
+def repair(store: Store) -> None:
+    """Count the totals anew, take out rows that nothing needs, make the search index anew. Blocks, and others wait."""
+    store.write(_Mend()).result()
+
+
+def vacuum(store: Store) -> VacuumResult:
+    """Write the file anew without unused pages. Needs as much free space again as the file takes. Blocks.
+
+    Raises HistoryError: an execution is running, no room, another program keeps the file locked.
+    """
+    path = store.path
+    if store.read_only:
+        raise HistoryError("the history is open for reading only", where=str(path))
+    if store.read(running_executions):
+        raise HistoryError(
+            "an execution is running: it would wait until the file is written anew",
+            where=str(path),
+            mend="wait for its end (agenteval ps)",
+        )
+    _refuse_without_room(path, store.read(_pages))
+    store.flush()
+    try:
+        return patiently(path, lambda: _vacuumed(path), WRITING_TRIES)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="written") from error
+
+
+def _vacuumed(path: Path) -> VacuumResult:
+    with closing(connect_writer(path)) as connection:
+        before = _pages(connection)  # the file itself may lag behind its log
+        connection.execute("INSERT INTO search (search) VALUES ('optimize')")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA optimize")
+        if not on_network(path):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return VacuumResult(before, _pages(connection))
+
+
+def _pages(connection: sqlite3.Connection) -> int:
+    """Bytes that the pages of the file take."""
+    pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
+    return pages * size
+
+
+def _refuse_without_room(path: Path, size: int) -> None:
+    """`size`: bytes of the pages, also of those that are only in the log yet."""
+    import shutil
+
+    free = shutil.disk_usage(path.parent).free
+    if free < 2 * size:
+        raise HistoryError(
+            f"there is not enough room to write the file anew: it takes {size / 1e6:,.1f} MB twice, and"
+            f" {free / 1e6:,.1f} MB are free",
+            where=str(path),
+            mend="free some space, or copy it to another disk: agenteval db export FILE",
+        )
+
+
+def _wrong_totals(connection: Connection) -> list[str]:
+    """Executions and tests whose figures are not those of their runs."""
+    columns = (
+        ("runs", "count(r.id)"),
+        *((c, f"count(r.id) FILTER (WHERE r.status = '{s}')") for s, c in TOTAL_OF.items()),
+    )
+    sums = ", ".join(f"{count} AS counted_{name}" for name, count in columns)
+    differs = " OR ".join(f"{name} != counted_{name}" for name, _ in columns)
+    rows = connection.execute(
+        f"SELECT uid FROM (SELECT e.*, {sums} FROM executions e LEFT JOIN runs r ON r.execution = e.id GROUP BY e.id)"
+        f" WHERE {differs}"
+    ).fetchall()
+    said = [f"the totals of {len(rows)} executions are not those of their runs ({rows[0][0]}, ...)"] if rows else []
+    tests = connection.execute(
+        "SELECT count(*) FROM (SELECT t.ended, count(r.id) FILTER (WHERE r.status IN"
+        " ('passed', 'failed', 'error', 'skipped', 'needs_review')) AS counted FROM tests t"
+        " LEFT JOIN runs r ON r.test = t.id GROUP BY t.id) WHERE ended != counted"
+    ).fetchone()[0]
+    if tests:
+        said.append(f"the number of runs of {tests} tests is not what is counted")
+    return said
+
+
+_NAMED = (
+    ("runs", "execution", "executions"),
+    ("runs", "test", "tests"),
+    ("runs", "plan", "plans"),
+    ("runs", "dataset_row", "dataset_rows"),
+    ("runs", "transcript", "transcripts"),
+    ("tests", "suite", "suites"),
+    ("criterion_results", "run", "runs"),
+    ("evidence", "run", "runs"),
+    ("failed_attempts", "run", "runs"),
+    ("run_replies", "reply", "judge_replies"),
+    ("criterion_texts", "test", "tests"),
+    ("criterion_texts", "criterion", "criteria"),
+)
+_DECIDED = (
+    ("labels", "run", "runs"),
+    ("baselines", "test", "tests"),
+    ("baselines", "execution", "executions"),
+    ("baselines", "run", "runs"),
+    ("quarantines", "test", "tests"),
+)
+"""What people decided, and about what."""
+
+
+def loose_decisions(connection: sqlite3.Connection) -> list[str]:
+    """What people decided about runs, executions and tests that are not in the history."""
+    said = []
+    for table, column, other in _DECIDED:
+        number = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+        ).fetchone()[0]
+        if number:
+            named = f"name {other}"
+            if number == 1:
+                named = f"names {'an' if other == 'executions' else 'a'} {other[:-1]}"
+            said.append(f"{number} {table[:-1] if number == 1 else table} {named} not in the history")
+    examples = lost_examples(connection)
+    if examples:
+        number = len(examples)
+        said.append(f"{number} triage {'decision names' if number == 1 else 'decisions name'} runs not in the history")
+    return said
+
+
+def _loose_rows(connection: Connection) -> list[str]:
+    """Rows that name others which are not there, and rows that nothing names."""
+    said = []
+    for table, column, other in _NAMED:
+        number = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+            f" AND {column} != {LOST}"
+        ).fetchone()[0]
+        if number:
+            said.append(f"{number} rows of {table} name a row of {other} that is not there")
+    for table, where in orphan_rows():
+        if table in ("tool_calls", "run_replies"):
+            number = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
+            if number:
+                said.append(f"{number} rows of {table} belong to nothing")
+    return said
+
+
+def _unreadable(connection: Connection) -> list[str]:
+    """Transcripts and results whose bytes can't be unpacked, and transcripts that are not what was stored."""
+    said: list[str] = []
+    for number, content_hash, data in connection.execute("SELECT id, hash, data FROM transcripts"):
+        try:
+            unpack_transcript(data)
+            if is_transcript(content_hash, data):
+                continue
+            said.append(f"transcripts {number}: its bytes have changed since they were stored")
+        except ValueError as error:
+            said.append(f"transcripts {number}: {error}")
+        if len(said) >= _MOST:
+            return said
+    for number, data in connection.execute("SELECT run, data FROM evidence"):
+        try:
+            unpack_results(data)
+        except ValueError as error:
+            said.append(f"evidence {number}: {error}")
+            if len(said) >= _MOST:
+                return said
+    return said
+
+
+def _broken_index(path: Path) -> list[str]:
+    """What FTS5 says of its own tables. It asks by writing, so a file that can't be written is not asked."""
+
+    def ask() -> None:
+        with closing(connect_writer(path)) as connection:
+            connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+
+    try:
+        patiently(path, ask, WRITING_TRIES)
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise  # nobody knows: "whole" would be untrue
+        return [f"the search index is broken: {error}"] if is_damage(error) else []
+    return []
+
+
+@dataclass(slots=True)
+class _Mend:
+    patient: ClassVar[bool] = False
+    at_ms: int = 0
+
+    def prepare(self) -> None:
+        """Know the time."""
+        self.at_ms = now_ms()
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
+        """Count, take out, index."""
+        admit_losses(connection)
+        forget_lost_examples(connection)
+        for table, column, other in (*_NAMED, *_DECIDED):
+            if table not in ("runs", "tests"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+                )
+        for table, where in orphan_rows():
+            connection.execute(f"DELETE FROM {table} WHERE {where}")
+        recount(connection)
+        reindex(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`problems` is empty for a file that SQLite can read, `wrong` for one in which everything fits as far as a glance
+    tells (`upkeep.check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""
+
+    path: Path
+    version: int
+    newest_version: int
+    size: int
+    log_size: int
+    free: int
+    journal: str
+    rows: dict[str, int]
+    problems: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
+
+
+def check_health(path: Path) -> Health:
+    """Read the whole file and judge it: seconds for a large one. Raises HistoryError when it can't even be opened."""
+    try:
+        return patiently(path, lambda: _health(path), READING_TRIES)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
+
+
+def _health(path: Path) -> Health:
+    from sqlite_utils import Database
+
+    log = Path(f"{path}-wal")
+    connection = connect_reader(path)
+    try:
+        problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)").fetchall()]
+        database = Database(connection)
+        tables = [name for name in database.table_names() if not name.startswith(("sqlite_", "search"))]
+        figures = {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_size", "freelist_count", "journal_mode")
+        }
+        version = schema.version_of(connection)
+        sound = all(problem == "ok" for problem in problems)
+        wrong: list[str] = []
+        if sound and version == schema.newest():
+            wrong += map(str, schema_check.differences(connection, version))
+            wrong += loose_decisions(connection) if not wrong else []
+        return Health(
+            path=path,
+            version=version,
+            newest_version=schema.newest(),
+            size=path.stat().st_size,
+            log_size=log.stat().st_size if log.exists() else 0,
+            free=figures["page_size"] * figures["freelist_count"],
+            journal=figures["journal_mode"],
+            rows={name: database[name].count for name in tables},
+            problems=tuple(problem for problem in problems if problem != "ok"),
+            wrong=tuple(wrong),
+        )
+    finally:
+        connection.close()

@@ -1,0 +1,602 @@
+"""Another history file comes in: what it has and this one has not, by the ids of executions and runs.
+
+The same file a second time adds nothing. Of an execution that is in both, runs that are missing come in, and ends of
+runs that had not ended here. Numbers of rows are given anew; whatever names them follows.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history import import_validation, tombstones
+from agenteval_tui.history import tombstones as taken_back
+from agenteval_tui.history.backup import copy_history
+from agenteval_tui.history.blobs import json_text, search_document
+from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
+from agenteval_tui.history.errors import HistoryError, explain
+from agenteval_tui.history.rebuild_totals import LOST
+from agenteval_tui.history.recordings import ASKED, settle
+from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
+from agenteval_tui.history.writer import Totals
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+Row = dict[str, Any]
+# What a column names: a row of this table, by its number there. The first to come are those that others name.
+_NAMES = {
+    "tests": {"suite": "suites"},
+    "executions": {"setup": "tasks"},
+    "dataset_rows": {"test": "tests"},
+    "runs": {
+        "execution": "executions",
+        "test": "tests",
+        "plan": "plans",
+        "dataset_row": "dataset_rows",
+        "transcript": "transcripts",
+        "task": "tasks",
+    },
+    "criterion_results": {"run": "runs", "criterion": "criteria"},
+    "evidence": {"run": "runs"},
+    "tool_calls": {"transcript": "transcripts"},
+    "labels": {"run": "runs", "criterion": "criteria"},
+    "failed_attempts": {"run": "runs"},
+    "run_replies": {"run": "runs", "reply": "judge_replies", "criterion": "criteria"},
+    "baselines": {"test": "tests", "execution": "executions", "run": "runs"},
+    "quarantines": {"test": "tests"},
+    "criterion_texts": {"test": "tests", "criterion": "criteria"},
+    "imports": {"execution": "executions"},
+    "triage": {},
+}
+# By which columns rows of the two files are the same.
+_SAME = {
+    "suites": ("key",),
+    "tests": ("suite", "test_id"),
+    "dataset_rows": ("test", "key"),
+    "criteria": ("hash",),
+    "plans": ("hash",),
+    "tasks": ("hash",),
+    "transcripts": ("hash",),
+    "executions": ("uid",),
+    "runs": ("uid",),
+    "judge_replies": ("request", "answerer", "at_ms", "data"),
+    "labels": ("run", "criterion", "criterion_name", "rating", "passed", "comment", "who", "at_ms"),
+    "baselines": ("test",),
+    "quarantines": ("test", "criterion", "at_ms"),
+    "criterion_texts": ("test", "name", "criterion"),
+    "imports": ("digest",),
+    "triage": ("signature",),
+}
+_DECIDED = ("baselines", "quarantines", "triage", "imports", "taken_back")
+_OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
+
+
+@dataclass(slots=True)
+class MergeBatch:
+    """Rows of the other file by table: an execution, some of its runs, and all that those name."""
+
+    tables: dict[str, list[Row]]
+
+
+def read_rows(connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    cursor = connection.execute(statement, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
+    wanted = sorted({one for one in ids if one is not None})
+    found: list[Row] = []
+    for start in range(0, len(wanted), 400):
+        chunk = wanted[start : start + 400]
+        found += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
+    return found
+
+
+def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[int]) -> MergeBatch:
+    marks = ",".join("?" * len(runs))
+    tables: dict[str, list[Row]] = {"executions": [execution], "runs": _by_id(connection, "runs", runs)}
+    for table in _OF_RUN:
+        tables[table] = read_rows(connection, f"SELECT * FROM {table} WHERE run IN ({marks})", runs)
+    rows = tables["runs"]
+    tables["transcripts"] = _by_id(connection, "transcripts", [row["transcript"] for row in rows])
+    numbers = [row["id"] for row in tables["transcripts"]]
+    tables["tool_calls"] = read_rows(
+        connection, f"SELECT * FROM tool_calls WHERE transcript IN ({','.join('?' * len(numbers))})", numbers
+    )
+    tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
+    tables["dataset_rows"] = _by_id(connection, "dataset_rows", [row["dataset_row"] for row in rows])
+    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
+    tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
+    tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
+    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
+    tests = [row["id"] for row in tables["tests"]]
+    tables["criterion_texts"] = read_rows(
+        connection, f"SELECT * FROM criterion_texts WHERE test IN ({','.join('?' * len(tests))})", tests
+    )
+    name_criteria = ("criterion_results", "labels", "run_replies", "criterion_texts")
+    named = [row["criterion"] for table in name_criteria for row in tables[table]]
+    hashes = {one for row in tables["plans"] for one in _hashes(row["criteria"])}
+    tables["criteria"] = _by_id(connection, "criteria", named) + [
+        row
+        for one in sorted(hashes)
+        for row in read_rows(connection, "SELECT * FROM criteria WHERE hash = ?", (one,))
+        if row["id"] not in set(named)
+    ]
+    return MergeBatch(tables)
+
+
+def _hashes(text: str) -> list[str]:
+    found = json.loads(text)
+    return [one for one in found if isinstance(one, str)]
+
+
+def read_decisions(connection: sqlite3.Connection) -> MergeBatch:
+    """What people decided, with the tests, executions and runs that it names by their ids."""
+    tables = {name: read_rows(connection, f"SELECT * FROM {name}") for name in _DECIDED}
+    tests = [row["test"] for name in ("baselines", "quarantines") for row in tables[name]]
+    tables["tests"] = _by_id(connection, "tests", tests)
+    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
+    ids = [row["execution"] for name in ("baselines", "imports") for row in tables[name]]
+    tables["executions"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "executions", ids)]
+    runs = [row["run"] for row in tables["baselines"]]
+    tables["runs"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "runs", runs)]
+    return MergeBatch(tables)
+
+
+@dataclass(slots=True)
+class IdMap:
+    """From the numbers of rows in the other file to those in this one, by table."""
+
+    maps: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def translated(self, table: str, row: Row) -> Row | None:
+        """The row as it is here, without its own number; None: it names something that is not here."""
+        made = {name: value for name, value in row.items() if name != "id"}
+        for column, other in _NAMES.get(table, {}).items():
+            if made.get(column) is not None:
+                found = self.maps.get(other, {}).get(made[column])
+                if found is None:
+                    return None
+                made[column] = found
+        return made
+
+    def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
+        """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
+        numbers = self.maps.setdefault(table, {})
+        came = 0
+        for row in rows:
+            made = self.translated(table, row)
+            if made is None:
+                continue
+            known = _find(connection, table, made)
+            if known is None:
+                known = insert(connection, table, made)
+                came += 1
+            numbers[row["id"]] = known
+        return came
+
+    def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+        """Learn the numbers of those that are here."""
+        numbers = self.maps.setdefault(table, {})
+        for row in rows:
+            known = _find(connection, table, row)
+            if known is not None:
+                numbers[row["id"]] = known
+
+
+def _find(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int | None:
+    where = " AND ".join(f"{column} IS ?" for column in _SAME[table])
+    found = connection.execute(
+        f"SELECT id FROM {table} WHERE {where}", [row[column] for column in _SAME[table]]
+    ).fetchone()
+    return None if found is None else int(found[0])
+
+
+def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
+    names = ", ".join(row)
+    cursor = connection.execute(
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values())
+    )
+    return int(cursor.lastrowid or 0)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Store]:
+    """The other file, read only; one of an older version is copied and brought up to date first."""
+    from agenteval_tui.history import schema
+    from agenteval_tui.history.store import Store
+
+    if not path.is_file():
+        raise HistoryError("there is no such history file", where=str(path))
+    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
+        wanted = path
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
+                version = schema.version_of(looked)
+                ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
+                if ours and 0 < version <= schema.newest():
+                    import_validation.check_tables(looked, version, str(path))
+        except sqlite3.DatabaseError:
+            ours, version = False, 0
+        if not ours or not version:
+            raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+        if version > schema.newest():
+            raise HistoryError(
+                f"this history was made by a newer agenteval (file version {version})",
+                where=str(path),
+                mend="update agenteval",
+            )
+        if version < schema.newest():
+            wanted = Path(folder, "history.db")
+            copy_history(path, wanted)
+            Store.open(wanted).close()
+        source = Store.open(wanted, read_only=True)
+        try:
+            source.read(lambda c: _check_rows(c, path))
+            yield source
+        finally:
+            source.close()
+
+
+def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        import_validation.check_rows(connection, str(path))
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
+
+    `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
+    runs whose stored verdict may rest on other labels than they have now.
+    """
+
+    executions: int = 0
+    runs: int = 0
+    completed: int = 0
+    labels: int = 0
+    already: int = 0
+    left_out: tuple[str, ...] = ()
+    taken_back: int = 0
+    relabelled: tuple[str, ...] = ()
+
+    def __add__(self, other: Merged) -> Merged:
+        """Both together."""
+        return Merged(
+            self.executions + other.executions,
+            self.runs + other.runs,
+            self.completed + other.completed,
+            self.labels + other.labels,
+            self.already + other.already,
+            tuple(dict.fromkeys((*self.left_out, *other.left_out))),
+            self.taken_back + other.taken_back,
+            tuple(dict.fromkeys((*self.relabelled, *other.relabelled))),
+        )
+
+
+@dataclass(slots=True)
+class MergeDecisions:
+    """Baselines, quarantines, triage, what was taken back, and which files were imported."""
+
+    patient: ClassVar[bool] = False
+    batch: MergeBatch
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
+        """A test's baseline here stays; of two decisions about one cause the newer counts, and taking back is one."""
+        tables, numbers = self.batch.tables, IdMap()
+        numbers.take(connection, "suites", tables["suites"])
+        numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
+        for table in ("executions", "runs"):
+            numbers.find(connection, table, tables[table])
+        left_out = _baselines(connection, numbers, tables["baselines"])
+        _quarantines(connection, numbers, tables["quarantines"])
+        numbers.take(connection, "imports", tables["imports"])
+        for row in tables["triage"]:
+            made = {name: value for name, value in row.items() if name != "id"}
+            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
+            gone = taken_back.tombstone_time(connection, "triage", made["signature"])
+            if max(at[0] if at else -1, gone if gone is not None else -1) < made["at_ms"]:
+                connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
+                insert(connection, "triage", made)
+        went, relabelled = _take_back(connection, tables["taken_back"])
+        return Merged(left_out=left_out, taken_back=went, relabelled=relabelled)
+
+
+def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> tuple[str, ...]:
+    """A test's baseline here stays; one that was cleared here after it was set there does not come."""
+    other, came = 0, set[int]()
+    for row in rows:
+        made = numbers.translated("baselines", row)
+        if made is None:
+            continue
+        known = connection.execute("SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)).fetchone()
+        if known is None:
+            came.add(insert(connection, "baselines", made))
+        elif known != (made["execution"], made["run"]):
+            other += 1
+        else:
+            # The same, maybe said again after it was cleared.
+            connection.execute(
+                "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
+                (made["who"], made["at_ms"], made["test"]),
+            )
+    if came:
+        for rowid, name in taken_back.baseline_names(connection).items():
+            gone = taken_back.tombstone_time(connection, "baseline", name) if rowid in came else None
+            if gone is not None:
+                taken_back.remove_baseline(connection, name, gone)
+    return (f"{other} baselines: these tests have another one here",) if other else ()
+
+
+def _quarantines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> None:
+    """One that is known, and was ended before its day there, ends here too."""
+    numbers.take(connection, "quarantines", rows)
+    connection.executemany(
+        "UPDATE quarantines SET until_ms = ?1 WHERE id = ?2 AND (until_ms IS NULL OR until_ms > ?1)",
+        [
+            (row["until_ms"], numbers.maps["quarantines"][row["id"]])
+            for row in rows
+            if row["until_ms"] is not None and row["id"] in numbers.maps["quarantines"]
+        ],
+    )
+
+
+def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int, tuple[str, ...]]:
+    """What was taken back there goes here: how much that was, and the runs that have lost a label."""
+    went, relabelled = 0, dict[str, None]()
+    for row in rows:
+        taken_back.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
+        if row["kind"] == "triage":
+            went += connection.execute(
+                "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
+            ).rowcount
+        elif row["kind"] == "baseline":
+            went += taken_back.remove_baseline(connection, row["name"], row["at_ms"])
+        else:
+            lost = list(taken_back.remove_labels(connection, row["name"]))
+            went += len(lost)
+            relabelled.update(dict.fromkeys(lost))
+    return went, tuple(relabelled)
+
+
+_BATCH = 100  # runs in a transaction
+_UNENDED = ("queued", "running", "grading")
+COMING = "it was running in the history that it was merged from"
+MERGED = "merged"
+"""The option of an execution of which something came from another history: to resume it needs a person's word."""
+_NOT_HERE = ("executor", "scheduler")
+_LEFT_OUT = "what can't be read of {} runs: they are listed without it"
+
+
+def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> Merged:
+    """Take in another history file, which is not changed. Blocks; others can write between batches.
+
+    What waits for a person in `relabelled` runs is to be graded anew (`analysis.labels.settle`).
+    Raises AgentevalError: it is this history itself, no history, or made by a newer program.
+    """
+    if path.exists() and path.samefile(store.path):
+        raise AgentevalError("this is the history itself", where=str(path), mend="name another file")
+    with opened(path) as source:
+        total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
+        done = Merged()
+        seen = 0
+        for execution in source.read(lambda c: read_rows(c, "SELECT * FROM executions ORDER BY id")):
+            runs: list[int] = source.read(
+                lambda c, one=execution: [  # type: ignore[misc]
+                    row[0] for row in c.execute("SELECT id FROM runs WHERE execution = ? ORDER BY id", (one["id"],))
+                ]
+            )
+            for start in range(0, len(runs), _BATCH) or (0,):
+                some = runs[start : start + _BATCH]
+                batch = source.read(lambda c, one=execution, some=some: read_batch(c, one, some))  # type: ignore[misc]
+                done += store.write(_Merge(batch)).result()
+                seen += len(some)
+                if on_progress is not None:
+                    on_progress(seen, total)
+        decided: Merged = store.write(MergeDecisions(source.read(read_decisions))).result()
+        return done + decided
+
+
+@dataclass(slots=True)
+class _Merge:
+    """A batch of runs of one execution."""
+
+    patient: ClassVar[bool] = False
+    batch: MergeBatch
+    documents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
+    unreadable: int = 0
+
+    def prepare(self) -> None:
+        """What search finds of the transcripts (by their number in the other file); what is broken is left out."""
+        tables = self.batch.tables
+        transcripts = [import_validation.transcript_in(row) for row in tables["transcripts"]]
+        for row, transcript in transcripts:
+            if transcript is not None:
+                self.documents[row["id"]] = search_document(transcript, "")
+        results = [row for row in tables["evidence"] if import_validation.are_results(row["data"])]
+        self.unreadable = len(transcripts) - len(self.documents) + len(tables["evidence"]) - len(results)
+        tables["transcripts"] = [row for row, _ in transcripts]
+        tables["evidence"] = results
+        tables["plans"] = [import_validation.plan_in(row) for row in tables["plans"]]
+        tables["tasks"] = [row for row in tables["tasks"] if import_validation.is_packed(row["data"], row["hash"])]
+        tables["judge_replies"] = [row for row in tables["judge_replies"] if import_validation.is_packed(row["data"])]
+        # What can't be read can't be run again; what was lost there is lost here.
+        known = {row["id"] for row in tables["tasks"]}
+        there = {row["id"] for row in tables["transcripts"]}
+        tables["runs"] = [
+            {
+                **row,
+                "task": row["task"] if row["task"] in known else None,
+                "transcript": LOST
+                if row["transcript"] is not None and row["transcript"] not in there
+                else row["transcript"],
+            }
+            for row in tables["runs"]
+        ]
+        execution = tables["executions"][0]
+        # Where it was run there is nothing that anything here should be sent to.
+        options = {name: one for name, one in json.loads(execution["options"]).items() if name not in _NOT_HERE}
+        setup = execution["setup"] if execution["setup"] in known else None
+        tables["executions"] = [{**execution, "setup": setup, "options": json_text(options)}]
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
+        """Insert what is not here."""
+        tables, numbers = self.batch.tables, IdMap()
+        for table in ("suites", "criteria", "plans", "tasks", "judge_replies"):
+            numbers.take(connection, table, tables[table])
+        numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
+        numbers.take(connection, "dataset_rows", tables["dataset_rows"])
+        numbers.take(connection, "criterion_texts", tables["criterion_texts"])
+        execution, new = self._execution(connection, numbers)
+        if not new and execution in running_executions(connection):
+            return Merged(left_out=(f"execution {tables['executions'][0]['uid']}: it is running here",))
+        coming, completed, already = self._coming(connection)
+        numbers.maps["transcripts"] = {LOST: LOST}
+        self._transcripts(connection, numbers, {row["transcript"] for row in coming})
+        done = Merged(int(new), len(coming) - len(completed), len(completed), 0, already)
+        numbers.find(connection, "runs", tables["runs"])
+        for row in coming:
+            self._run(connection, totals, numbers, row, completed)
+        settle(connection, [name for row in coming for name in (row["recording"], row["uid"])])
+        here = {row["id"] for row in coming}
+        for table in ("criterion_results", "evidence", "failed_attempts", "run_replies"):
+            for row in tables[table]:
+                made = numbers.translated(table, row)
+                if row["run"] in here and made is not None:
+                    insert(connection, table, made)
+        labels, relabelled = self._labels(connection, numbers, here)
+        if completed:
+            self._end(connection, execution)
+        if coming:
+            connection.execute(
+                "UPDATE executions SET options = json_set(options, ?, json('true')) WHERE id = ?",
+                (f"$.{MERGED}", execution),
+            )
+        unread = (_LEFT_OUT.format(self.unreadable),) if self.unreadable and coming else ()
+        return replace(done, labels=labels, relabelled=relabelled, left_out=unread)
+
+    def _labels(self, connection: sqlite3.Connection, numbers: IdMap, coming: set[int]) -> tuple[int, tuple[str, ...]]:
+        """Insert what is new and was not taken back here: how many, and the runs whose verdict doesn't know it yet."""
+        uids = {row["id"]: row["uid"] for row in self.batch.tables["runs"]}
+        hashes = {row["id"]: row["hash"] for row in self.batch.tables["criteria"]}
+        came, relabelled = 0, dict[str, None]()
+        for row in self.batch.tables["labels"]:
+            named = (uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"])
+            # What was taken back before version 6 was taken back without the criterion's name.
+            names = {tombstones.name_of_label(*named), tombstones.name_of_label(*named, row["criterion_name"] or "")}
+            gone = any(tombstones.tombstone_time(connection, "label", name) is not None for name in names)
+            new = not gone and bool(numbers.take(connection, "labels", [row]))
+            came += new
+            if gone if row["run"] in coming else new:
+                relabelled[uids[row["run"]]] = None
+        return came, tuple(relabelled)
+
+    def _execution(self, connection: sqlite3.Connection, numbers: IdMap) -> tuple[int, bool]:
+        row = self.batch.tables["executions"][0]
+        none = dict.fromkeys(("runs", "input_tokens", "output_tokens", *TOTAL_OF.values()), 0)
+        # What ran there is not run here; where it ended after all, its runs that come in later say so.
+        status = {"status": "interrupted", "message": COMING} if row["status"] == "running" else {}
+        came = numbers.take(connection, "executions", [{**row, **none, **status, "cost": None}])
+        return numbers.maps["executions"][row["id"]], bool(came)
+
+    def _end(self, connection: sqlite3.Connection, execution: int) -> None:
+        """What was finished there is finished here, when nothing of it is missing any more."""
+        row = self.batch.tables["executions"][0]
+        connection.execute(
+            "UPDATE executions SET status = 'finished', message = ?, finished_ms = ? WHERE id = ? AND ? = 'finished'"
+            " AND NOT EXISTS (SELECT 1 FROM runs WHERE execution = executions.id"
+            " AND status IN ('queued', 'running', 'grading', 'cancelled'))",
+            (row["message"], row["finished_ms"], execution, row["status"]),
+        )
+
+    def _coming(self, connection: sqlite3.Connection) -> tuple[list[Row], dict[int, int], int]:
+        """The runs to take in, those of them that are here and have not ended (there: here), and how many others."""
+        coming, completed, already = [], {}, 0
+        for row in self.batch.tables["runs"]:
+            found = connection.execute("SELECT id, status FROM runs WHERE uid = ?", (row["uid"],)).fetchone()
+            if found is None:
+                coming.append(row)
+            elif found[1] in (*_UNENDED, "cancelled") and row["status"] not in (*_UNENDED, "cancelled"):
+                coming.append(row)
+                completed[row["id"]] = found[0]
+            else:
+                already += 1
+        return coming, completed, already
+
+    def _transcripts(self, connection: sqlite3.Connection, numbers: IdMap, wanted: set[int | None]) -> None:
+        calls: dict[int, list[Row]] = {}
+        for row in self.batch.tables["tool_calls"]:
+            calls.setdefault(row["transcript"], []).append(row)
+        for row in self.batch.tables["transcripts"]:
+            if row["id"] in wanted and numbers.take(connection, "transcripts", [row]):
+                for call in calls.get(row["id"], ()):
+                    made = numbers.translated("tool_calls", call)
+                    if made is not None:
+                        insert(connection, "tool_calls", made)
+
+    def _run(
+        self, connection: sqlite3.Connection, totals: Totals, numbers: IdMap, row: Row, completed: Mapping[int, int]
+    ) -> None:
+        made = numbers.translated("runs", row)
+        if made is None:
+            raise HistoryError(f"run {row['uid']} of the other history names something that is not in it")
+        if made["status"] in ("running", "grading"):
+            made["status"] = "queued"
+        execution, status = made["execution"], made["status"]
+        if row["id"] in completed:
+            number = completed[row["id"]]
+            self._withdraw(connection, totals, number, execution)
+            sets = ", ".join(f"{name} = ?" for name in made)
+            connection.execute(f"UPDATE runs SET {sets} WHERE id = ?", [*made.values(), number])
+        else:
+            number = insert(connection, "runs", made)
+            totals.add(execution, "runs", 1)
+        numbers.maps["runs"][row["id"]] = number
+        if status in TOTAL_OF:
+            totals.add(execution, TOTAL_OF[status], 1)
+            if status != "cancelled":
+                totals.tests[made["test"]] = totals.tests.get(made["test"], 0) + 1
+        attempts = [one for one in self.batch.tables["failed_attempts"] if one["run"] == row["id"]]
+        for one in (*attempts, *(() if made["cached"] or made["recording"] else (made,))):
+            for column in ("input_tokens", "output_tokens", "cost"):
+                if one[column] is not None:
+                    totals.add(execution, column, one[column])
+        document = self.documents.get(row["transcript"] or 0)
+        if document is not None and status in TOTAL_OF:
+            prompt, answer, tools = document
+            planned = connection.execute("SELECT prompt FROM plans WHERE id = ?", (made["plan"],)).fetchone()[0]
+            connection.execute(
+                "INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)",
+                (number, prompt or planned, answer, tools),
+            )
+
+    @staticmethod
+    def _withdraw(connection: sqlite3.Connection, totals: Totals, run: int, execution: int) -> None:
+        """Of a run that is completed by the other file: what it had here comes from there too."""
+        for column, number in spent_by_attempts(connection, [run]).get(run, ()):
+            totals.add(execution, column, -number)
+        connection.execute("DELETE FROM failed_attempts WHERE run = ?", (run,))
+        connection.execute("DELETE FROM run_replies WHERE run = ?", (run,))
+        test, status, cached, *spent = connection.execute(
+            f"SELECT test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)
+        ).fetchone()
+        if status == "cancelled":
+            withdraw(connection, totals, run, execution, test, status, () if cached else spent)

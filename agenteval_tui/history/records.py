@@ -1,0 +1,339 @@
+"""What goes into the history and what comes out: plain frozen rows. Times are milliseconds since 1970 (UTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.suites.row_keys import row_label
+from agenteval_tui.transcripts.model import Transcript
+
+HEAD = 240  # characters of a prompt, an answer or a reason that lists show
+ENDED = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+DECIDED = ("passed", "failed")
+"""How a run ended that has a verdict."""
+SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRecord:
+    """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
+
+    `setup`: what its runs' tasks have in common, as JSON (`runs.task_payload`); None: it can't be resumed. `project`: see
+    `suites.projects`; None: that of its suites.
+    """
+
+    id: str
+    title: str
+    kind: str
+    source: str
+    suite_keys: tuple[str, ...]
+    started_ms: int
+    batch_id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pid: int | None = None
+    setup: Mapping[str, Any] | None = None
+    project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that is going to be. `criteria` are the hashes of `specs` (the criteria as JSON), in order.
+
+    `position` counts from 0 within the execution and is the order in which runs are shown.
+    """
+
+    id: str
+    execution_id: str
+    position: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str = ""
+    row: int = 0
+    repetition: int = 1
+    agent: str = ""
+    prompt: str = ""
+    tags: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    criteria: tuple[str, ...] = ()
+    specs: tuple[Mapping[str, Any], ...] = ()
+    task: Mapping[str, Any] | None = None
+    """All that is needed to run it later without the suite's file, as JSON (`runs.task_payload`); shared by repetitions.
+
+    Runs that share a task should share the object: it is encoded once.
+    """
+    seed: int = 0
+    row_key: str = ""
+    """What the dataset's row is (`suites.row_keys`), wherever it stands; `row` is where it stood. "" with a `row`: the
+    key is made of the variables."""
+    recording: str = ""
+    """The id of the run that was recorded, where this one only grades it again."""
+    agent_version: str = ""
+    """Which configuration of the agent answers (`agents.agent_version`); "": not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt of a run that ended in an error and was followed by another one."""
+
+    number: int
+    kind: str
+    message: str
+    duration_ms: float
+    at_ms: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """How a run ended. `status` is an outcome or "cancelled"; `why` one line on what failed first."""
+
+    run_id: str
+    status: str
+    score: float | None
+    started_ms: int | None
+    duration_ms: float | None
+    attempts: int
+    transcript: Transcript
+    results: tuple[CriterionResult, ...] = ()
+    warnings: int = 0
+    why: str = ""
+    failed_attempts: tuple[FailedAttempt, ...] = ()
+    request: str = ""
+    """The hash of all that was asked of the agent, so that `--cache` finds the answer; "" where it may not."""
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRow:
+    """An execution with its totals. `status`: running, finished, cancelled, stopped (a limit was reached), failed,
+    interrupted (its process died).
+
+    `runs` counts all planned runs; tokens and `cost` (None: never measured) are what agents took, also for attempts
+    that failed; answers that were known before cost nothing. `suites` and `agents` are names joined by commas, for
+    lists. `rowid` grows with every execution and is the key to page by.
+    """
+
+    rowid: int
+    id: str
+    title: str
+    kind: str
+    source: str
+    status: str
+    started_ms: int
+    finished_ms: int | None
+    message: str
+    runs: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    cancelled: int
+    needs_review: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    suites: str
+    agents: str
+    suite_keys: tuple[str, ...] = ()
+    batch_id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    project: str = ""
+    """The folder of its project (`suites.projects`); "": not known."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Of an import what was left out of its file, and what else is to be known of it, a sentence each."""
+        found = self.options.get("notes")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
+    def ended(self) -> int:
+        """Runs that have an outcome or were cancelled."""
+        return self.passed + self.failed + self.errors + self.skipped + self.cancelled + self.needs_review
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters.
+
+    `row` is where the dataset's row stood in its file (0: no dataset), `row_key` what it is (`suites.row_keys`).
+    """
+
+    rowid: int
+    id: str
+    execution_id: str
+    position: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str
+    row: int
+    repetition: int
+    agent: str
+    status: str
+    score: float | None
+    started_ms: int | None
+    duration_ms: float | None
+    attempts: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    prompt_head: str
+    output_head: str
+    why: str
+    error_kind: str
+    error_message: str
+    variables: Mapping[str, Any]
+    tags: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    warnings: int = 0
+    cached: bool = False
+    checks_not_made: int = 0
+    """Criteria in error, whatever the run's own outcome."""
+    row_key: str = ""
+    recording: str = ""
+    """The id of the run that was recorded, where this one only grades it again."""
+    superseded: bool = False
+    """Whether a newer grading of the same recording takes its place in what is counted."""
+    agent_version: str = ""
+    """Which configuration of the agent answered (`agents.agent_version`); "": not known."""
+
+    @property
+    def recorded(self) -> str:
+        """The id of the run that was recorded: its own, unless it was graded again."""
+        return self.recording or self.id
+
+    @property
+    def row_label(self) -> str:
+        """What people call its row: the id that it has, or its place in the file; "" without a dataset."""
+        return row_label(self.row, self.row_key)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """What a run was planned from (`runs.task_payload`), and the seed of this repetition."""
+
+    task: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What one agent used for one test of an execution, or the judges asked by one criterion of it.
+
+    `kind` is "agent" or "judge" (embedders too). `agent`: the agent's name; of a judge the model that answered.
+    `criterion` is the hash and `criterion_name` the name of the criterion that asked, "" for agents, and where it is
+    not known. `count`: ended runs, or replies that were asked for. Failed attempts are in the tokens and the cost;
+    what came from the history (cached answers, replies known before) is in none of the figures: nobody paid for it.
+    `cost` None: never measured.
+    """
+
+    kind: str
+    suite_key: str
+    test_id: str
+    test_name: str
+    agent: str
+    criterion: str
+    criterion_name: str
+    count: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionSummary:
+    """A criterion over the runs of the summary's window: how many it judged, how many passed, the last outcome."""
+
+    n: int
+    passed: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestSummary:
+    """The last `SUMMARY_WINDOW` ended runs of a test (cancelled ones count as never made).
+
+    `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
+    older ones say little about the test as it is now; `total` counts all ended runs ever. `recent` holds their
+    outcomes, newest last; `settings`, for each of them, the agent that was asked and the versions of the criteria, as a
+    word that is the same for the same ones (empty: not told).
+    """
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    test_id: str
+    n: int
+    passed: int
+    errors: int
+    recent: tuple[str, ...]
+    last_ms: int | None
+    p50_ms: float | None
+    cost: float | None
+    criteria: Mapping[str, CriterionSummary]
+    total: int = 0
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs: all conditions that are given must hold. `text` is searched in prompts, answers and tool calls.
+
+    In `text`, words must all occur, "quoted words" in that order, and the last word may be the start of one.
+    """
+
+    text: str = ""
+    outcomes: tuple[str, ...] = ()
+    suite_key: str = ""
+    test_id: str = ""
+    agent: str = ""
+    execution_id: str = ""
+    kind: str = ""
+    agent_part: str = ""
+    """Letters that the agent's name holds; so of the next three. Whatever their case."""
+    test_part: str = ""
+    suite_part: str = ""
+    cause_part: str = ""
+    """Letters in the signature of a cause of its failure (`grading.causes`), or in the class of its error."""
+    tags: tuple[str, ...] = ()
+    """All of them, whatever their case."""
+    since_ms: int | None = None
+    """Of executions that began then or later; `before_ms`: before it."""
+    before_ms: int | None = None
+    baseline: bool = False
+    """Only runs that a baseline consists of; `labelled`: only those that a person labelled."""
+    labelled: bool = False
+    projects: tuple[str, ...] = ()
+    """Only of executions of these projects, and of those below them (`history.scope`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Totals over the whole history, from maintained figures."""
+
+    executions: int
+    runs: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    cancelled: int
+    needs_review: int
+    tests: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+def checks_not_made(runs: Iterable[RunRow]) -> int:
+    """The checks that could not be made in runs which have a verdict all the same."""
+    return sum(run.checks_not_made for run in runs if run.status in DECIDED)

@@ -1,0 +1,347 @@
+"""Writing that runs started and ended. Runs in the writer's thread, inside its transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.grading.causes import signatures
+from agenteval_tui.history.blobs import (
+    clean,
+    json_text,
+    pack_results,
+    pack_transcript,
+    search_document,
+    unpack_transcript,
+)
+from agenteval_tui.history.bulk_sql import look_up, write_rows
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.recordings import settle
+from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
+from agenteval_tui.history.writer import Totals
+from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
+from agenteval_tui.transcripts.model import Transcript
+
+# Which of an execution's totals a status counts in.
+TOTAL_OF = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "errors",
+    "skipped": "skipped",
+    "cancelled": "cancelled",
+    "needs_review": "needs_review",
+}
+_unique = lru_cache(maxsize=256)(criterion_names)  # the runs of an execution have few sets of criteria
+_SPENT = ("input_tokens", "output_tokens", "cost")
+
+
+@dataclass(slots=True)
+class Started:
+    """A run left the queue."""
+
+    patient: ClassVar[bool] = True
+    run_id: str
+    attempt: int
+    at_ms: int
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Only of a run that has not ended: a late message must not take an outcome away."""
+        start_runs(connection, [self])
+
+
+def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> None:
+    """Many runs left the queue; of several messages about one run the last counts."""
+    last = {one.run_id: (one.run_id, one.attempt, one.at_ms) for one in started}
+    write_rows(
+        connection,
+        "WITH new AS ({rows}) UPDATE runs SET status = 'running', attempts = new.column2,"
+        " started_ms = coalesce(runs.started_ms, new.column3) FROM new"
+        " WHERE runs.uid = new.column1 AND runs.status IN ('queued', 'running', 'grading')",
+        list(last.values()),
+    )
+
+
+@dataclass(slots=True)
+class EndRuns:
+    """A run with its transcript and results."""
+
+    patient: ClassVar[bool] = True
+    ended: RunEnded
+    hash: bytes = b""
+    transcript: bytes = b""
+    evidence: bytes = b""
+    document: tuple[str, str, str] = ("", "", "")
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    causes: Sequence[str | None] = ()
+    why: str = ""
+
+    def prepare(self) -> None:
+        """Encode and compress; say why it failed, where it did."""
+        ended = self.ended
+        if ended.status not in TOTAL_OF:
+            raise HistoryError(f"a run can't end as {ended.status!r}")
+        given = tuple([one.criterion for one in ended.results])
+        names = _unique(given)
+        if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
+            results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
+            ended = self.ended = replace(ended, results=results)
+        transcript = ended.transcript
+        self.hash, self.transcript = pack_transcript(transcript)
+        self.evidence = pack_results(ended.results) if ended.results else b""
+        self.document = search_document(transcript, "")
+        error = transcript.error
+        ending = ending_of(transcript)
+        self.why = ended.why
+        if ending is not None and ended.status in ("passed", "failed"):
+            self.why = with_ending(ended.why, transcript)
+        self.causes = signatures(
+            ended.status,
+            ended.results,
+            error,
+            "" if ending is None else ending.code,
+        )
+        self.calls = call_rows(transcript)
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Write the run; one that had ended already is replaced."""
+        end_runs(connection, totals, [self])
+
+
+def call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
+    """The rows of a transcript's tool calls, but for its number."""
+    return [
+        (
+            position,
+            clean(call.name),
+            clean(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
+            call.status,
+            call.duration_ms,
+        )
+        for position, call in enumerate(transcript.tool_calls)
+    ]
+
+
+def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndRuns]) -> None:
+    """Write runs that ended, each at most once. Of one that had ended before, the new end replaces the old."""
+    planned = {
+        uid: rest
+        for uid, *rest in (
+            row
+            for (text,) in look_up(
+                connection,
+                "SELECT json_group_array(json_array("
+                "uid, id, execution, test, plan, status, cached, input_tokens, output_tokens, cost,"
+                " recording))"
+                " FROM runs WHERE uid IN {keys}",
+                [end.ended.run_id for end in ends],
+            )
+            for row in json.loads(text)
+        )
+    }
+    blobs = _store_transcripts(connection, ends)
+    criteria = _criterion_ids(connection, ends)
+    updates, results, evidence, documents = [], [], [], []
+    for end in ends:
+        ended, transcript = end.ended, end.ended.transcript
+        if ended.run_id not in planned:
+            raise HistoryError(f"there is no planned run {ended.run_id}")
+        run, execution, test, plan, was, was_cached, *spent_before, recording = planned[ended.run_id]
+        if was in TOTAL_OF:
+            withdraw(connection, totals, run, execution, test, was, () if was_cached or recording else spent_before)
+        cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before
+        usage, error = transcript.usage, transcript.error
+        updates.append(
+            (
+                run,
+                ended.status,
+                ended.score,
+                ended.started_ms,
+                ended.duration_ms,
+                ended.attempts,
+                ended.warnings,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cost,
+                blobs[end.hash],
+                clean(transcript.final_output[:HEAD]),
+                clean(end.why[:HEAD]),
+                clean(error.kind) if error else "",
+                clean(error.message) if error else "",
+                clean(ended.request) or None,
+                cached,
+                len(end.calls),
+            )
+        )
+        if ended.failed_attempts:
+            keep_attempts(connection, totals, execution, run, ended.failed_attempts)
+        for position, (one, cause) in enumerate(zip(ended.results, end.causes, strict=True)):
+            criterion = criteria.get(one.criterion_hash)
+            name, source = clean(one.criterion), clean(one.source)
+            results.append(
+                (run, position, criterion, name, one.outcome.value, one.score, source, cause and clean(cause))
+            )
+        if ended.results:
+            evidence.append((run, end.evidence))
+        prompt, answer, tools = end.document
+        documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
+        totals.add(execution, TOTAL_OF[ended.status], 1)
+        # What came from the history was paid for there.
+        spent = () if cached or recording else (usage.input_tokens, usage.output_tokens, usage.cost)
+        for column, number in zip(_SPENT, spent, strict=False):
+            if number is not None:
+                totals.add(execution, column, number)
+        if ended.status != "cancelled":
+            totals.tests[test] = totals.tests.get(test, 0) + 1
+    write_rows(connection, _UPDATE_RUNS, updates)
+    settle(connection, [one[-1] for one in planned.values()])
+    write_rows(
+        connection,
+        "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source, cause) {rows}",
+        results,
+    )
+    write_rows(connection, "INSERT INTO evidence (run, data) {rows}", evidence)
+    # One by one: a statement for several rows makes FTS5 write a segment for each statement, at three times the cost.
+    connection.executemany("INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)", documents)
+
+
+_UPDATE_RUNS = (
+    "WITH new AS ({rows}) UPDATE runs SET status = new.column2, score = new.column3,"
+    " started_ms = coalesce(new.column4, runs.started_ms), duration_ms = new.column5, attempts = new.column6,"
+    " warnings = new.column7, input_tokens = new.column8, output_tokens = new.column9, cost = new.column10,"
+    " transcript = new.column11, output_head = new.column12, why = new.column13, error_kind = new.column14,"
+    " error_message = new.column15, request = coalesce(new.column16, runs.request), cached = new.column17,"
+    " steps = new.column18"
+    " FROM new WHERE runs.id = new.column1"
+)
+
+
+def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[EndRuns]) -> dict[bytes, int]:
+    """The ids of the transcripts, by hash; those that are not stored yet are, with their tool calls."""
+    by_hash = {end.hash: end for end in ends}
+    ids: dict[bytes, int] = dict(
+        look_up(connection, "SELECT hash, id FROM transcripts WHERE hash IN {keys}", list(by_hash))
+    )
+    # The write lock is ours, so the next numbers are too.
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
+    number = int(found[0]) if found else 0
+    new, calls = [], []
+    for content_hash, end in by_hash.items():
+        if content_hash not in ids:
+            number += 1
+            ids[content_hash] = number
+            new.append((number, content_hash, end.transcript))
+            calls += [(number, *call) for call in end.calls]
+    write_rows(connection, "INSERT INTO transcripts (id, hash, data) {rows}", new)
+    write_rows(
+        connection,
+        "INSERT INTO tool_calls (transcript, position, name, arguments, status, duration_ms) {rows}",
+        calls,
+    )
+    return ids
+
+
+def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[EndRuns]) -> dict[str, int]:
+    hashes = {clean(result.criterion_hash) for end in ends for result in end.ended.results} - {""}
+    return dict(look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list(hashes)))
+
+
+def planned_prompt(connection: sqlite3.Connection, plan: int) -> str:
+    """The prompt that was planned; "" where the plan is lost."""
+    found = connection.execute("SELECT prompt FROM plans WHERE id = ?", (plan,)).fetchone()
+    return str(found[0]) if found else ""
+
+
+def withdraw(
+    connection: sqlite3.Connection,
+    totals: Totals,
+    run: int,
+    execution: int,
+    test: int,
+    status: str,
+    spent: Sequence[float | None],
+) -> None:
+    """Take an ended run's results, search entry and share of the totals (`spent`: tokens, cost) away; its row stays."""
+    entry = stored_document(connection, run)
+    if entry is not None:
+        connection.execute(
+            "INSERT INTO search (search, rowid, prompt, answer, tools) VALUES ('delete', ?, ?, ?, ?)", (run, *entry)
+        )
+    connection.execute("DELETE FROM criterion_results WHERE run = ?", (run,))
+    connection.execute("DELETE FROM evidence WHERE run = ?", (run,))
+    totals.add(execution, TOTAL_OF[status], -1)
+    for column, number in zip(_SPENT, spent, strict=False):
+        if number is not None:
+            totals.add(execution, column, -number)
+    if status != "cancelled":
+        totals.tests[test] = totals.tests.get(test, 0) - 1
+
+
+@dataclass(slots=True)
+class KeepAttempts:
+    """The failed attempts of a run that has not ended and goes back to the queue."""
+
+    patient: ClassVar[bool] = True
+    run_id: str
+    attempts: Sequence[FailedAttempt]
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Add them."""
+        found = connection.execute("SELECT id, execution FROM runs WHERE uid = ?", (self.run_id,)).fetchone()
+        if found is None:
+            raise HistoryError(f"there is no planned run {self.run_id}")
+        keep_attempts(connection, totals, found[1], found[0], self.attempts)
+
+
+def keep_attempts(
+    connection: sqlite3.Connection, totals: Totals, execution: int, run: int, attempts: Sequence[FailedAttempt]
+) -> None:
+    """Add failed attempts to those that the run has (they are numbered on from there), and to what was paid for."""
+    for one in attempts:
+        for column, spent in zip(_SPENT, (one.input_tokens, one.output_tokens, one.cost), strict=True):
+            if spent is not None:
+                totals.add(execution, column, spent)
+    found = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]
+    write_rows(
+        connection,
+        "INSERT INTO failed_attempts"
+        " (run, number, kind, message, duration_ms, at_ms, input_tokens, output_tokens, cost) {rows}",
+        [
+            (
+                run,
+                number,
+                clean(one.kind),
+                clean(one.message),
+                one.duration_ms,
+                one.at_ms,
+                one.input_tokens,
+                one.output_tokens,
+                one.cost,
+            )
+            for number, one in enumerate(attempts, (found or 0) + 1)
+        ],
+    )
+
+
+def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
+    """The texts under which a run can be found, made anew from its transcript; None: it is not in the index."""
+    found = connection.execute(
+        "SELECT t.data, r.plan FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)
+    ).fetchone()
+    if found is None:
+        return None
+    try:
+        prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
+    except ValueError:  # broken bytes: its words stay in the index, and lists leave out rows that are gone
+        return None
+    return prompt or planned_prompt(connection, found[1]), answer, tools

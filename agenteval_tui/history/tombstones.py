@@ -1,0 +1,87 @@
+"""What a person took back: remembered, so that it does not come again with another history that still has it.
+
+A label is named by its run, criterion (version and name), person and time; a decision by the signature of its cause, a
+baseline by its test and what it rests on: then whatever was decided about it until it was taken back counts no more.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Literal
+
+from agenteval_tui.history.blobs import clean, json_text
+
+Kind = Literal["label", "triage", "baseline"]
+
+
+def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int, criterion: str = "") -> str:
+    """How a label is told from all others, in any history. Without hash and name: of the run as a whole.
+
+    Without a name it is as histories before version 6 have it.
+    """
+    return json_text([run_id, criterion_hash, who, at_ms, *([criterion] if criterion else [])])
+
+
+def add_tombstone(connection: sqlite3.Connection, kind: Kind, name: str, at_ms: int) -> None:
+    """It was taken back at this time. Within the caller's transaction."""
+    connection.execute(
+        "INSERT INTO taken_back (kind, name, at_ms) VALUES (?, ?, ?)"
+        " ON CONFLICT (kind, name) DO UPDATE SET at_ms = max(at_ms, excluded.at_ms)",
+        (kind, clean(name), at_ms),
+    )
+
+
+def tombstone_time(connection: sqlite3.Connection, kind: Kind, name: str) -> int | None:
+    """When it was taken back; None: never."""
+    found = connection.execute("SELECT at_ms FROM taken_back WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
+    """Delete the label that a name stands for, and give its run's id; nothing for one that is not here."""
+    try:
+        run, digest, who, at_ms, *of = json.loads(name)
+    except (ValueError, TypeError, RecursionError):
+        return
+    if not (isinstance(run, str) and isinstance(digest, str) and isinstance(who, str) and type(at_ms) is int):
+        return
+    if len(of) > 1 or not all(isinstance(one, str) for one in of):
+        return
+    gone = connection.execute(
+        "DELETE FROM labels WHERE run = (SELECT id FROM runs WHERE uid = ?1) AND who = ?2 AND at_ms = ?3"
+        " AND coalesce((SELECT hash FROM criteria WHERE id = labels.criterion), '') = ?4"
+        " AND (?5 IS NULL OR criterion_name = ?5)",
+        (run, who, at_ms, digest, of[0] if of else None),
+    ).rowcount
+    if gone:
+        yield run
+
+
+_BASELINES = (
+    "SELECT b.id, s.key, t.test_id, coalesce(e.uid, ''), coalesce(r.uid, '') FROM baselines b"
+    " JOIN tests t ON t.id = b.test JOIN suites s ON s.id = t.suite"
+    " LEFT JOIN executions e ON e.id = b.execution LEFT JOIN runs r ON r.id = b.run"
+)
+
+
+def baseline_names(connection: sqlite3.Connection, test: tuple[str, str] | None = None) -> dict[int, str]:
+    """How the baselines (of one test: suite's key and id) are told from all others in any history, by rowid."""
+    where, values = ("", ()) if test is None else (" WHERE s.key = ? AND t.test_id = ?", test)
+    return {rowid: json_text(named) for rowid, *named in connection.execute(_BASELINES + where, values).fetchall()}
+
+
+def remove_baseline(connection: sqlite3.Connection, name: str, at_ms: int) -> int:
+    """Delete the baseline that a name stands for, if it was set until then. Gives how many that were."""
+    try:
+        suite, test, _, _ = json.loads(name)
+    except (ValueError, TypeError, RecursionError):
+        return 0
+    if not (isinstance(suite, str) and isinstance(test, str)):
+        return 0
+    return sum(
+        connection.execute("DELETE FROM baselines WHERE id = ? AND at_ms <= ?", (rowid, at_ms)).rowcount
+        for rowid, known in baseline_names(connection, (suite, test)).items()
+        if known == name
+    )

@@ -1,0 +1,184 @@
+"""What else is written, and how a batch of operations is put together."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history import baselines, queries
+from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.recordings import ASKED
+from agenteval_tui.history.replies import forget_runs
+from agenteval_tui.history.resume import forget_transcript
+from agenteval_tui.history.run_writes import TOTAL_OF, EndRuns, Started, end_runs, start_runs, withdraw
+from agenteval_tui.history.writer import Operation, Totals
+
+
+def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Sequence[Operation]) -> list[Any]:
+    """Apply a batch. Starts and ends of runs that lie between two other operations are written together.
+
+    Starts go first: one that comes behind its run's end would change nothing anyway.
+    """
+    values: list[Any] = []
+    starts: list[Started] = []
+    ends: dict[str, EndRuns] = {}
+
+    def write_runs() -> None:
+        if starts:
+            start_runs(connection, starts)
+            starts.clear()
+        if ends:
+            end_runs(connection, totals, list(ends.values()))
+            ends.clear()
+
+    for operation in waiting:
+        if isinstance(operation, Started):
+            starts.append(operation)
+            values.append(None)
+        elif isinstance(operation, EndRuns):
+            if operation.ended.run_id in ends:
+                write_runs()
+            ends[operation.ended.run_id] = operation
+            values.append(None)
+        else:
+            write_runs()
+            values.append(operation.apply(connection, totals))
+    write_runs()
+    return values
+
+
+@dataclass(slots=True)
+class EndExecution:
+    """An execution is over."""
+
+    patient: ClassVar[bool] = True
+    execution_id: str
+    status: str
+    message: str = ""
+    at_ms: int = field(default_factory=now_ms)
+
+    def prepare(self) -> None:
+        """Refuse a status that no list knows."""
+        if self.status not in ("finished", "cancelled", "stopped", "failed", "interrupted"):
+            raise HistoryError(f"an execution can't end as {self.status!r}")
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Set the status. Cancelled: what had not ended is cancelled too. Else it goes back to the queue, where a
+        later process may take it up."""
+        found = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
+        if found is None:
+            raise HistoryError(f"there is no execution {self.execution_id}")
+        execution: int = found[0]
+        connection.execute(
+            "UPDATE executions SET status = ?, finished_ms = ?, message = ? WHERE id = ?",
+            (self.status, self.at_ms, clean(self.message), execution),
+        )
+        left = "execution = ? AND status IN ('queued', 'running', 'grading')"
+        if self.status == "cancelled":
+            cursor = connection.execute(f"UPDATE runs SET status = 'cancelled' WHERE {left}", (execution,))
+            totals.add(execution, "cancelled", cursor.rowcount)
+        else:
+            connection.execute(f"UPDATE runs SET status = 'queued' WHERE {left}", (execution,))
+
+
+class AlreadyImportedError(HistoryError):
+    """A file with this digest is in the history already, as `execution_id`: another import of it was quicker."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(f"this file was imported before, as execution {execution_id}")
+        self.execution_id = execution_id
+
+
+@dataclass(slots=True)
+class EndImport:
+    """An import has come to its end: the execution and the digest of its file stand in the history together.
+
+    `digest`: "" when the file is not to be known again. `notes`: what is to be known of the import, a sentence each.
+    """
+
+    patient: ClassVar[bool] = False
+    digest: str
+    execution_id: str
+    path: str
+    notes: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """End the execution. Raises `AlreadyImportedError`, under the lock, when another import of the file has ended:
+        of two at the same time one comes in."""
+        if self.digest:
+            before = queries.imported(connection, self.digest)
+            if before is not None and before != self.execution_id:
+                raise AlreadyImportedError(before)
+        EndExecution(self.execution_id, "finished").apply(connection, totals)
+        if self.notes:
+            connection.execute(
+                "UPDATE executions SET options = json_set(options, '$.notes', json(?)) WHERE uid = ?",
+                (json_text([clean(note) for note in self.notes]), self.execution_id),
+            )
+        if not self.digest:
+            return
+        connection.execute(
+            "INSERT INTO imports (digest, execution, path, at_ms)"
+            " SELECT ?, id, ?, ? FROM executions WHERE uid = ?"
+            " ON CONFLICT (digest) DO UPDATE SET execution = excluded.execution, path = excluded.path,"
+            " at_ms = excluded.at_ms",
+            (self.digest, clean(self.path), now_ms(), self.execution_id),
+        )
+
+
+@dataclass(slots=True)
+class DeleteExecution:
+    """An execution with all its runs."""
+
+    patient: ClassVar[bool] = False
+    execution_id: str
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
+        """Delete it and what only it used. Returns how many runs went."""
+        found = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
+        if found is None:
+            return 0
+        execution: int = found[0]
+        rows = connection.execute(
+            f"SELECT id, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript FROM runs"
+            " WHERE execution = ?",
+            (execution,),
+        ).fetchall()
+        for run, test, status, cached, *spent, _ in rows:
+            if status in TOTAL_OF:
+                withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+        forget_runs(connection, [row[0] for row in rows])
+        baselines.delete_baselines_of(connection, execution, [row[0] for row in rows])
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", [(row[0],) for row in rows])
+        connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
+        for transcript in {row[-1] for row in rows if row[-1] is not None}:
+            forget_transcript(connection, transcript)
+        connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
+        connection.execute("DELETE FROM executions WHERE id = ?", (execution,))
+        totals.executions.pop(execution, None)
+        return len(rows)
+
+
+@dataclass(slots=True)
+class Barrier:
+    """Done when all before it is done."""
+
+    patient: ClassVar[bool] = False
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Nothing to write."""

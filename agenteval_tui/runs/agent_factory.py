@@ -1,0 +1,248 @@
+"""The agents that are configured: where each is described, what it talks to, whether it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.private_files import read_small
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.base import Agent, CheckReport
+    from agenteval_tui.agents.permission import Permission
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+CHECK_S = 20.0
+THOROUGH_S = 90.0
+"""Seconds that a check may take; a thorough one waits for answers of a model."""
+
+_SECRET = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
+# These are about keys and hold none.
+_NOT_SECRET = re.compile(r"_env\Z|\Amax_|_tokens\Z|\Atokens?_per|\Afirst_token\Z", re.IGNORECASE)
+_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
+_QUERY_IN_URL = re.compile(r"(https?://[^\s?]*)\?\S*")
+_FLAG = re.compile(r"(--?[\w-]*(?:key|token|secret|passw)[\w-]*(?:=|\s+))(?!\$\{)\S+", re.IGNORECASE)
+HIDDEN = "(not shown)"
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """An agent as it is configured, `${VAR}` not expanded. `suite` is the name of the suite that has it; "": the user's
+    agents.yaml. `line` (from 1) is where it stands in `file`; relative paths are meant from that file's folder."""
+
+    name: str
+    config: Mapping[str, Any]
+    file: Path
+    line: int
+    suite: str = ""
+
+    @property
+    def key(self) -> str:
+        """What names it among all: two suites may have an agent of the same name."""
+        return f"{self.file}\x1f{self.name}"
+
+    @property
+    def kind(self) -> str:
+        """Its kind: openai, command, ..."""
+        return str(self.config.get("kind", ""))
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder from which its paths are meant."""
+        return self.file.resolve().parent
+
+    @property
+    def about(self) -> str:
+        """What its configuration says of it, in words."""
+        said = self.config.get("description")
+        return said if isinstance(said, str) else ""
+
+    @property
+    def address(self) -> str:
+        """What it talks to, in a few words: model and server, program, function, recordings."""
+        config = self.config
+        parts = [str(config[name]) for name in ("model", "version") if config.get(name)]
+        for name in ("base_url", "url", "callable", "execution", "file", "transcripts"):
+            if config.get(name):
+                parts.append(without_secrets(str(config[name])))
+        if config.get("command"):
+            from agenteval_tui.agents.process.trust_description import program_words
+
+            parts.append(without_secrets(program_words(config["command"])))
+        return "  ".join(parts)
+
+    def keys(self, env: Mapping[str, str]) -> list[tuple[str, bool]]:
+        """The environment variables that it takes its keys from, and whether each is set. Never their values."""
+        names = [str(value) for name, value in self.config.items() if name.endswith("_env") and isinstance(value, str)]
+        names += re.findall(r"\$\{([A-Za-z_]\w*)", repr(dict(self.config)))
+        return [(name, bool(env.get(name))) for name in dict.fromkeys(names)]
+
+    def executes(self) -> tuple[str, ...]:
+        """What asking it would execute on this machine, and which keys it would send to a server of the suite's."""
+        from agenteval_tui.agents.permission import needs_of_agent
+
+        return needs_of_agent(self.config, self.base_dir)
+
+
+def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Configured], list[Problem]]:
+    """The user's agents, then those of the suites; and what is wrong in agents.yaml.
+
+    Raises `AgentevalError` when agents.yaml can't be read at all.
+    """
+    from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+    from agenteval_tui.suites.yaml.line_index import LineIndex
+    from agenteval_tui.suites.yaml.tree import compose
+
+    path = agents_path(config_dir)
+    mine, problems = read_agents_file(path)
+    found: list[Configured] = []
+    if mine:
+        text = read_small(path, "the list of your agents") or ""
+        lines = _lines(compose(text, lambda *_: None)[0], LineIndex(text))
+        found += [Configured(name, one.as_dict(), path, lines.get(name, 1)) for name, one in mine.items()]
+    for one in loaded:
+        if one.suite is not None and one.suite.agents:
+            lines = _lines(one.root, one.places)
+            found += [
+                Configured(name, agent.as_dict(), one.path, lines.get(name, 1), one.suite.name)
+                for name, agent in one.suite.agents.items()
+            ]
+    return found, list(problems)
+
+
+def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(option, value as text) of an agent's configuration but its kind and description. Nothing that may be a key."""
+    from agenteval_tui.agents.process.trust_description import program_words
+    from agenteval_tui.suites.yaml.write import flow
+
+    made: list[tuple[str, str]] = []
+    for name, value in config.items():
+        if name in ("kind", "description"):
+            continue
+        shown = without_secrets(program_words(value)) if name == "command" else _shown(name, value)
+        made.append((name, shown if isinstance(shown, str) else flow(shown, bare_keys=True)))
+    return made
+
+
+def without_secrets(address: str) -> str:
+    """An address or a command line without user, password and query, and without what follows `--api-key`."""
+    return _FLAG.sub(rf"\1{HIDDEN}", _QUERY_IN_URL.sub(r"\1?…", _USER_IN_URL.sub("", address)))
+
+
+async def check(
+    one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
+) -> CheckReport:
+    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
+    from agenteval_tui.agents.base import CheckReport
+
+    try:
+        # In a thread: it reads files.
+        agent = await asyncio.to_thread(made, one, permission, env=env)
+    except AgentevalError as error:
+        return CheckReport(False, error.what, mend=error.mend)
+    limit = THOROUGH_S if thorough else CHECK_S
+    try:
+        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), withheld_of(one, env))
+    except TimeoutError:
+        return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
+    except AgentevalError as error:
+        return CheckReport(False, error.what, mend=error.mend)
+    except Exception as error:
+        return CheckReport(False, f"its check broke: {type(error).__name__}: {error}")
+    finally:
+        await _closed(agent)
+
+
+def made(
+    one: Configured,
+    permission: Permission,
+    *,
+    env: Mapping[str, str] | None = None,
+    store: Store | None = None,
+) -> Agent:
+    """The agent itself; nothing is connected or started yet.
+
+    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission` (`trusting.check_agents`)
+    does not cover it.
+    """
+    from agenteval_tui.agents.registry import make_agent
+    from agenteval_tui.runs.recordings import recordings_of
+    from agenteval_tui.suites.environment import environment_for
+
+    full = environment_for(one.base_dir, os.environ if env is None else env)
+    source = None if store is None else lambda reference: recordings_of(store, reference)
+    return make_agent(
+        one.name,
+        one.config,
+        base_dir=one.base_dir,
+        env=full,
+        permission=permission,
+        transcripts=source,
+    )
+
+
+def withheld_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
+    """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
+    from agenteval_tui.agents.secrets import secrets_of
+    from agenteval_tui.suites.environment import environment_for
+    from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+    given = os.environ if env is None else env
+    try:
+        full: Mapping[str, str] = environment_for(one.base_dir, given)
+    except AgentevalError:
+        full = given
+    return TranscriptRedactor(secrets_of(one.config, full, one.base_dir, trusted=True))
+
+
+def _without_secrets(report: CheckReport, withheld: TranscriptRedactor) -> CheckReport:
+    from agenteval_tui.transcripts.model import RunError
+
+    def clean(text: str) -> str:
+        return withheld.error(RunError("", text)).message
+
+    steps = tuple([replace(step, message=clean(step.message)) for step in report.steps])
+    return replace(report, message=clean(report.message), mend=clean(report.mend), steps=steps)
+
+
+async def _closed(agent: Agent) -> None:
+    try:
+        await asyncio.wait_for(agent.close(), 5)
+    except Exception:  # an agent that can't be closed must not hide what it said
+        return
+
+
+def _lines(root: Any, places: Any) -> dict[str, int]:
+    """The line of each agent in a tree: below `agents:`, or at the top."""
+    from agenteval_tui.suites.yaml.tree import MappingNode, resolve
+
+    top = resolve(root) if root is not None else None
+    if not isinstance(top, MappingNode):
+        return {}
+    below = top.get("agents")
+    listed = resolve(below) if below is not None else top
+    pairs = listed.pairs if isinstance(listed, MappingNode) else []
+    return {key.text: places.line_and_column(key.start)[0] for key, _ in pairs}
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        if _SECRET.search(name) and not _NOT_SECRET.search(name) and "${" not in value:
+            return HIDDEN
+        return without_secrets(value)
+    if isinstance(value, Mapping):
+        if name in ("headers", "env"):
+            # Whatever stands there may be a key; a reference to a variable is none.
+            return {str(key): one if isinstance(one, str) and "${" in one else HIDDEN for key, one in value.items()}
+        return {str(key): _shown(str(key), one) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_shown(name, one) for one in value]
+    return value

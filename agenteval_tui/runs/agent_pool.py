@@ -1,0 +1,141 @@
+"""The agents of a plan, made: what can be found wrong before anything is run is found here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.base import Agent, Closable
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
+from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
+from agenteval_tui.runs.response_cache import fingerprint
+from agenteval_tui.runs.response_cache import uses_environment as reads_variables
+from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.executors.base import Executor
+
+log = logging.getLogger(__name__)
+
+_PRICED = ("openai", "anthropic")
+"""Kinds whose servers tell tokens and no cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An agent ready to be asked. `limit`: runs at once, None: any. `fingerprint` says which answers of the history
+    may be its own ("": none); see `cached`."""
+
+    name: str
+    agent: Agent
+    config: Mapping[str, Any]
+    retries: Retries
+    limit: int | None
+    price: Price | None
+    fingerprint: str
+    withheld: TranscriptRedactor = NOTHING
+    release: Callable[[str], None] | None = None
+    """To be told of each run that is over, where the agent wants to know."""
+    reads_variables: bool = True
+    error_on_finish: frozenset[str] = frozenset()
+    """Endings of an answer that make the run an error."""
+
+    def let_go(self, run: str) -> None:
+        """The run is over: tell the agent. What it does wrong then changes nothing."""
+        if self.release is not None:
+            try:
+                self.release(run)
+            except Exception:
+                log.warning("agent %s could not let a run go", self.name, exc_info=True)
+
+
+def prepare_agents(
+    plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None = None
+) -> dict[str, Prepared]:
+    """By hash, the agents of all runs of the plan. Raises `AgentevalError` where one is wrong (unknown kind or option,
+    missing variable), or where a limit on cost can't be kept because a price is not known.
+
+    With an `executor` those that it takes run there: a variable that is missing here may be set there.
+    """
+    from agenteval_tui.core.directories import config_dir
+
+    fresh_prices(config_dir())
+    made: dict[str, Prepared] = {}
+    for run in plan.runs:
+        if run.agent.hash not in made:
+            made[run.agent.hash] = _prepared(run.agent, plan, store, env, retry_base_s, executor)
+    return made
+
+
+def _prepared(
+    one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
+) -> Prepared:
+    from agenteval_tui.agents.secrets import secrets_of
+    from agenteval_tui.core.directories import config_dir
+    from agenteval_tui.suites.environment import environment_for
+
+    variables = environment_for(one.base_dir, env)
+    away = executor is not None and executor.takes(one)
+    agent: Agent | None = None
+    try:
+        config = expanded(one, variables)
+    except AgentevalError:
+        if not away:
+            raise
+        config = dict(one.config)
+    else:
+        agent = _made(one, plan, store, variables)
+    if executor is not None and away:
+        agent = executor.agent(one, agent, permission=plan.permission)
+    assert agent is not None
+    price = price_for(config, config_dir())
+    if plan.limits.cost is not None:
+        _check_price(one.name, config, price)
+    return Prepared(
+        name=one.name,
+        agent=agent,
+        config=config,
+        retries=Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), retry_base_s),
+        limit=int(config["concurrency"]) if config.get("concurrency") else None,
+        price=price,
+        error_on_finish=frozenset(config.get("error_on_finish") or ()),
+        # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
+        fingerprint=""
+        if away and "${" in str(one.config)
+        else fingerprint(config, one.base_dir, trusted=plan.permission.trusted),
+        release=agent.release if isinstance(agent, Closable) else None,
+        reads_variables=reads_variables(config),
+        withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.permission.trusted)),
+    )
+
+
+def _made(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
+    from agenteval_tui.agents.registry import make_agent
+    from agenteval_tui.runs.recordings import recordings_of
+
+    return make_agent(
+        one.name,
+        one.config,
+        base_dir=one.base_dir,
+        env=env,
+        permission=plan.permission,
+        transcripts=lambda reference: recordings_of(store, reference),
+    )
+
+
+def _check_price(name: str, config: Mapping[str, Any], price: Price) -> None:
+    """A limit that nothing could ever reach is none: say so before money is spent."""
+    model = str(config.get("model") or "")
+    if config.get("kind") in _PRICED and price(model, Usage(1_000, 1_000)) is None:
+        raise AgentevalError(
+            f"the price of model {model!r} is not known, so a limit on cost can't be kept",
+            where=f"agent {name!r}",
+            mend="write the price into prices.yaml, or `price:` into the agent; use a limit on tokens instead",
+        )

@@ -1,0 +1,355 @@
+"""One run in flight: its attempts, each with the turns of its conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Container
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, cast
+
+from agenteval_tui.agents.base import (
+    Agent,
+    AgentEvent,
+    AgentRequest,
+    Done,
+    Failed,
+    Recorded,
+    Restarted,
+    TextDelta,
+    UsageReported,
+)
+from agenteval_tui.agents.recorder import Recorder, add_usage
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.core.timespan import spoken_seconds
+from agenteval_tui.history.records import FailedAttempt
+from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.pricing import Price, Priced
+from agenteval_tui.runs.run_stream import Stream, Tell
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.finish_reason import ending_of
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
+
+MAX_ATTEMPTS = 3
+MAX_BACK_OFF_S = 30.0
+_NO_USAGE = Usage()
+BREATH = 100
+"""After so many events of an agent that never waits, others get a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """When to try again: at most `attempts` in all, waiting `base_s`, twice that, ... (with jitter) between them."""
+
+    attempts: int = MAX_ATTEMPTS
+    base_s: float = 0.5
+
+    def wait_s(self, attempt: int, retry_after_s: float | None) -> float:
+        """Seconds to wait after failed attempt number `attempt`. What a server asks for is the least."""
+        back_off = min(self.base_s * 2.0 ** (attempt - 1), MAX_BACK_OFF_S)
+        jitter = random.random()  # noqa: S311 - spreads load, hides nothing
+        if retry_after_s is not None:
+            return max(retry_after_s, 0.0) + back_off * 0.1 * jitter
+        return back_off * (0.5 + 0.5 * jitter)
+
+
+class RunAttempts:
+    """A run from its first attempt to the agent's end. `stop` says why it was ended from outside.
+
+    `fly` may end with `refused`: the server asks for less (429), and the run is to wait in line; then `fly` again.
+    Afterwards `transcript()` is what the agent left behind, with the `error` in it if there was one.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        agent: Agent,
+        request: AgentRequest,
+        retries: Retries,
+        tell: Tell,
+        price: Price | None = None,
+        withheld: TranscriptRedactor = NOTHING,
+        error_on_finish: Container[str] = (),
+    ) -> None:
+        self.plan = plan
+        self.run = plan.ref.run
+        self.attempt = 0
+        self.noted = 0
+        """The last attempt that the store was told of."""
+        self.started_ms = 0
+        self.duration_ms = 0.0
+        self.stop = ""
+        """Empty, "timeout" or "cancelled"."""
+        self.refused: Failed | None = None
+        """The failure with which the server sent the run back into the line."""
+        self.refusals = 0
+        """How often the server refused it, up to now; `refused_alone` of them while nothing else of its agent asked."""
+        self.refused_alone = 0
+        self.landed = False
+        """True once the agent is done; what follows is grading, which the run's time does not count."""
+        self.settled = False
+        """True once its end was given to the store."""
+        self.cached = False
+        """True when the answer was in the history already."""
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs out when the agent does not end although it was stopped."""
+        self.usage = _NO_USAGE
+        self.spent = _NO_USAGE
+        """What all attempts used together; `usage` is that of the current one."""
+        self.failed_attempts: list[FailedAttempt] = []
+        self.asked_at = 0.0
+        """When the current attempt began, on the steady clock."""
+        self.request = request
+        self._agent = agent
+        self._retries = retries
+        self._tell = tell
+        self._price = price
+        self._withheld = withheld
+        self._error_on_finish = error_on_finish
+        self._stream = Stream(self.run, tell, withheld)
+        self._priced: Priced | None = None
+        self._began = time.monotonic()
+        self._parked_at = 0.0
+        self._counted = 0  # attempts without those that a busy server refused
+        self._attempt_ms = 0
+        self.deadline = self._began + plan.timeout_s
+        self._recorder: Recorder | None = None
+        self._known: Transcript | None = None
+        self._error: RunError | None = None
+
+    @property
+    def age_s(self) -> float:
+        """For how long it has been at work."""
+        return time.monotonic() - self._began
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a refusal may be followed by another attempt at all. Who allows one attempt wants to see how it ends.
+
+        Beyond that a refusal is no attempt: the server did not look at the question. It counts neither towards
+        `max_attempts` nor, while the run waits in line, towards its time-out.
+        """
+        return self._retries.attempts > 1
+
+    async def fly(self) -> None:
+        """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
+        if not self.started_ms:
+            self.started_ms = now_ms()
+        self._unpark()
+        while not self.stop:
+            self.attempt += 1
+            self._tell(RunStarted, self.run, self.attempt, now_ms())
+            failed = await self._attempt()
+            if failed is None or not failed.retry:
+                break
+            if failed.error.kind == "rate_limit" and self.may_wait:
+                self.refused = failed
+                break
+            self._counted += 1
+            if self._counted >= self._retries.attempts:
+                break
+            wait_s = self._retries.wait_s(self._counted, failed.retry_after_s)
+            if wait_s >= self.deadline - time.monotonic():
+                # The run would time out while it waits: say now what is wrong.
+                if failed.retry_after_s is not None:
+                    asked = f"it asks to wait {spoken_seconds(failed.retry_after_s)}, longer than the run may take"
+                    self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
+                break
+            self.again_in(wait_s, failed)
+            await asyncio.sleep(wait_s)
+            self._error = None
+
+    def again_in(self, wait_s: float, failed: Failed) -> None:
+        """The attempt failed and there will be another one."""
+        self.flush()
+        error = self._clean(failed.error)
+        used = self.usage
+        self.failed_attempts.append(
+            FailedAttempt(
+                self.attempt,
+                error.kind,
+                error.message,
+                (time.monotonic() - self.asked_at) * 1000,
+                self._attempt_ms,
+                used.input_tokens,
+                used.output_tokens,
+                used.cost,
+            )
+        )
+        self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.mend)
+
+    def give_up(self, error: RunError) -> None:
+        """A refused run does not wait any longer: it ends with this error."""
+        self.refused = None
+        self._error = error
+
+    def park(self) -> None:
+        """The run goes back into the line; the time that it stands there is not its own."""
+        self._parked_at = time.monotonic()
+
+    def take(self, transcript: Transcript) -> None:
+        """The answer is known: no agent is asked, nothing is spent."""
+        self.cached = True
+        self.started_ms = now_ms()
+        self._known = transcript
+        self._tell(RunStarted, self.run, 1, self.started_ms)
+        self._stream.show(transcript)
+
+    def land(self) -> None:
+        """The agent is done: stop the clock, send what is left of the stream."""
+        if self.landed:
+            return
+        self.landed = True
+        self._unpark()
+        self.duration_ms = (time.monotonic() - self._began) * 1000
+        self._stream.end()
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def transcript(self) -> Transcript:
+        """What there is of the conversation; complete when the agent ended by itself."""
+        if self._known is not None:
+            transcript = self._known
+        elif self._recorder is None:
+            transcript = self.bare()
+        else:
+            transcript = self._recorder.transcript()
+        error = self._error
+        if self.stop == "timeout":
+            limit = f"{self.plan.timeout_s:g} s"
+            said, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
+            error = RunError("timeout", said, mend, ErrorCode.RUN_TIMEOUT)
+        elif self.stop == "cancelled":
+            error = RunError("cancelled", "the run was cancelled", code=ErrorCode.CANCELLED)
+        ending = ending_of(transcript) if self._error_on_finish and error is None else None
+        if ending is not None and ending.code in self._error_on_finish:
+            mend = f"`error_on_finish` of the agent has `{ending.code}`"
+            more = "raise `max_tokens`; " if ending.code == "length" else ""
+            error = RunError(ending.code, ending.said, more + mend, ErrorCode.ENDING, {"ending": ending.code})
+        if error is not None:
+            transcript = replace(transcript, error=error)
+        return self._withheld.transcript(transcript) if self._withheld else transcript
+
+    def bare(self) -> Transcript:
+        """The conversation that was to be answered, and nothing else."""
+        return Transcript(messages=self.plan.messages, tool_calls=self.plan.tool_calls)
+
+    def flush(self) -> None:
+        """Send the text that was gathered since the last time, as one event."""
+        self._stream.flush()
+
+    def _unpark(self) -> None:
+        if self._parked_at:
+            waited = time.monotonic() - self._parked_at
+            self._began += waited
+            self.deadline += waited
+            self._parked_at = 0.0
+            self.refused = self._error = None
+
+    def _clean(self, error: RunError) -> RunError:
+        return self._withheld.error(error) if self._withheld else error
+
+    async def _attempt(self) -> Failed | None:
+        """One attempt with all turns; gives how it failed, or None when the agent was done."""
+        request = self.request
+        self._recorder = recorder = Recorder(request.messages, tool_calls=request.tool_calls)
+        self._stream.begin()
+        self._priced = Priced(self._price) if self._price is not None else None
+        self.usage = _NO_USAGE
+        self.asked_at = time.monotonic()
+        self._attempt_ms = now_ms()
+        failed = await self._turn(request, recorder)
+        for number, text in enumerate(self.plan.turns, request.turn + 1):
+            if failed is not None or self.stop or recorder.recorded:
+                break
+            so_far, said = recorder.transcript(), Message("user", text)
+            recorder.next_turn(said)
+            self._stream.next_turn()
+            self._tell(TurnStarted, self.run, number, text)
+            messages = (*so_far.messages, said)
+            request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
+            failed = await self._turn(request, recorder)
+        return failed
+
+    async def _turn(self, request: AgentRequest, recorder: Recorder) -> Failed | None:
+        try:
+            events = self._agent.run(request)
+            if hasattr(events, "aclose"):
+                async with aclosing(cast(Any, events)):
+                    return await self._consume(events, recorder)
+            return await self._consume(events, recorder)
+        except Exception as error:
+            said = str(error) or "no message"
+            self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")
+            return Failed(self._error)
+
+    async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
+        count = 0
+        async for event in events:
+            if self.stop:
+                return None
+            kind = type(event)
+            if kind is UsageReported:
+                event = self._used(cast(UsageReported, event), recorder)
+            recorder.apply(event)
+            if kind is TextDelta:
+                self._stream.text(cast(TextDelta, event).text)
+            elif kind is Done:
+                self._settle_price(cast(Done, event).model, recorder)
+                return None
+            elif kind is Failed:
+                self._error = cast(Failed, event).error
+                return cast(Failed, event)
+            elif kind is Restarted:
+                # For watchers it begins anew: what streamed until now is no part of the answer.
+                self._stream.begin()
+                self._tell(RunStarted, self.run, self.attempt, now_ms())
+            elif kind is Recorded:
+                self._replayed(cast(Recorded, event).transcript)
+            else:
+                self._stream.other(event)
+            count += 1
+            if count % BREATH == 0:
+                await asyncio.sleep(0)
+        if not self.stop:
+            self._error = RunError(
+                "protocol", "the agent stopped without saying that it was done", code=ErrorCode.NOT_DONE
+            )
+            return Failed(self._error)
+        return None
+
+    # Usage
+
+    def _used(self, event: UsageReported, recorder: Recorder) -> UsageReported:
+        usage = event.usage
+        if self._priced is not None and usage.cost is None:
+            usage = self._priced.priced(usage)
+        self._count(usage)
+        return event if usage is event.usage else UsageReported(usage)
+
+    def _settle_price(self, model: str, recorder: Recorder) -> None:
+        """Now the model is known: what was priced as another one's tokens is put right."""
+        if self._priced is None or not model:
+            return
+        more = self._priced.named(model)
+        if more is not None:
+            recorder.apply(UsageReported(Usage(cost=more)))
+            self._count(Usage(cost=more))
+
+    def _replayed(self, transcript: Transcript) -> None:
+        """A recording that did not stream is shown as if it had just happened."""
+        if not self._stream.shown:
+            self._stream.show(transcript)
+        self._count(transcript.usage)
+
+    def _count(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.spent = add_usage(self.spent, usage)
+        if self.usage != _NO_USAGE:
+            self._stream.usage(self.usage)

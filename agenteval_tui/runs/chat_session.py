@@ -1,0 +1,325 @@
+"""A scratch conversation with an agent: nothing of it is stored. It can be made into a test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from agenteval_tui.agents.base import AgentEvent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.recorder import Recorder, add_usage
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.base import Agent
+    from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_factory import Configured, withheld_of
+
+CANCELLED = "cancelled"
+LIKE = 0.6
+"""How alike a later answer must be to the one that a test was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One turn: what the person wrote, when it began (seconds, monotonic) and what it used."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    took_ms: float | None = None
+    first_token_ms: float | None = None
+    error: RunError | None = None
+
+
+class Conversation:
+    """A conversation of several turns with one configured agent.
+
+    `say` asks and returns when the answer is there; `changed` is called with every event that came. One turn at a
+    time. `transcript` is all of it until now, also while an answer streams. Use it in one event loop; `close` it.
+    """
+
+    def __init__(
+        self,
+        one: Configured,
+        permission: Permission = NOTHING,
+        *,
+        env: Mapping[str, str] | None = None,
+        store: Callable[[], Store] | None = None,
+    ) -> None:
+        """`store` is asked for by agents that replay an execution, and read only.
+
+        `permission`: see `configured.made`.
+        """
+        self.configured = one
+        self.turns: list[ChatMessage] = []
+        self.busy = False
+        self._env = env
+        self._store = store
+        self._permission = permission
+        self._agent: Agent | None = None
+        self._before = Transcript()
+        # Without turns that failed or were cancelled: a server would not take calls without results.
+        self._answered = Transcript()
+        self._recorder: Recorder | None = None
+        self._replayed: Transcript | None = None
+        self._question: Message | None = None
+        self._run = new_id()
+
+    @property
+    def transcript(self) -> Transcript:
+        """The whole conversation until now. `error` is that of the last turn."""
+        if self._question is None:
+            return self._before
+        return _joined(self._before, self._question, self._made())
+
+    @property
+    def answered(self) -> Transcript:
+        """The turns that were answered: what the agent is sent next, before the next question."""
+        return self._answered
+
+    @property
+    def usage(self) -> Usage:
+        """What all turns used together."""
+        return self.transcript.usage
+
+    async def say(self, text: str, changed: Callable[[], None]) -> ChatMessage:
+        """Ask the agent. What goes wrong is the turn's `error`; cancelling ends it with kind "cancelled" and raises.
+
+        Raises `AgentevalError` when the agent can't be made (a wrong option, a variable that is not set).
+        """
+        self.busy = True
+        try:
+            if self._agent is None:
+                self._agent = await asyncio.to_thread(self._make)
+        except BaseException:
+            self.busy = False
+            raise
+        began = time.monotonic()
+        self._question = Message("user", text)
+        self._recorder, self._replayed = Recorder(()), None
+        self.turns.append(ChatMessage(text))
+        changed()
+        error: RunError | None = None
+        try:
+            error = await self._listen(self._agent, changed)
+        except BaseException as broken:
+            # Cancelled (the usual case), or the agent broke: what it said until then stays.
+            kind = CANCELLED if not isinstance(broken, Exception) else type(broken).__name__
+            if kind == CANCELLED:
+                error = RunError(kind, "cancelled", code=ErrorCode.CANCELLED)
+            else:
+                error = RunError.told(kind, f"the agent broke: {broken}")
+            if not isinstance(broken, Exception):
+                raise
+        finally:
+            self._end(error, (time.monotonic() - began) * 1000)
+            changed()
+        return self.turns[-1]
+
+    def _make(self) -> Agent:
+        from agenteval_tui.runs.agent_factory import made
+
+        store = self._store() if self._store is not None and self.configured.kind == "replay" else None
+        return made(self.configured, self._permission, env=self._env, store=store)
+
+    def forget(self) -> None:
+        """Begin a new conversation with the same agent."""
+        self.turns.clear()
+        self._before = self._answered = Transcript()
+        self._recorder = self._replayed = self._question = None
+        if isinstance(self._agent, Closable):
+            self._agent.release(self._run)
+        self._run = new_id()
+
+    async def close(self) -> None:
+        """Give back the agent's connections and processes."""
+        if self._agent is not None:
+            agent, self._agent = self._agent, None
+            await agent.close()
+
+    async def _listen(self, agent: Agent, changed: Callable[[], None]) -> RunError | None:
+        assert self._question is not None
+        assert self._recorder is not None
+        request = AgentRequest(
+            messages=(*self._answered.messages, self._question),
+            test_id="chat",
+            seed=len(self.turns),
+            tool_calls=self._answered.tool_calls,
+            run=self._run,
+            turn=len(self.turns),
+        )
+        done = False
+        redactor = EventRedactor(withheld_of(self.configured, self._env))
+        async with aclosing(_clean(redactor, _closable(agent.run(request)))) as events:
+            async for event in events:
+                if isinstance(event, PromptSent):
+                    continue  # the agent's own system prompt; it adds that to each request itself
+                if isinstance(event, Recorded):
+                    self._replayed = _answers(event.transcript)
+                    done = True
+                else:
+                    self._recorder.apply(event)
+                changed()
+                if isinstance(event, Failed):
+                    return event.error
+                done = done or isinstance(event, Done)
+                if isinstance(event, Done):
+                    break
+        if not done and not self._recorder.transcript().final_output:
+            said = "the agent stopped without an answer and without saying that it was done"
+            return RunError("protocol", said, code=ErrorCode.NOT_DONE)
+        return None
+
+    def _priced(self, made: Transcript) -> Usage:
+        """What the turn used, with its cost where a price is known."""
+        usage = made.usage
+        if usage.cost is not None or usage.total_tokens is None:
+            return usage
+        from agenteval_tui.core.directories import config_dir
+        from agenteval_tui.runs.pricing import price_for
+
+        return replace(usage, cost=price_for(self.configured.config, config_dir())(made.model, usage))
+
+    def _made(self) -> Transcript:
+        """What the agent said in this turn."""
+        return self._replayed or (self._recorder.transcript() if self._recorder is not None else Transcript())
+
+    def _end(self, error: RunError | None, took_ms: float) -> None:
+        self.busy = False
+        made, said = self._made(), self.turns[-1]
+        usage = self._priced(made)
+        made = replace(made, usage=usage)
+        whole = _joined(self._before, self._question, made) if self._question is not None else self._before
+        if error is None and self._question is not None:
+            self._answered = _joined(self._answered, self._question, made)
+        self.turns[-1] = replace(
+            said, usage=usage, took_ms=took_ms, first_token_ms=made.timing.first_token_ms, error=error
+        )
+        self._before = replace(whole, error=error)
+        self._question = self._recorder = self._replayed = None
+
+
+def drafted_test(test_id: str, name: str, conversation: Conversation) -> dict[str, Any]:
+    """A test (as a suite has it) that sends the same messages and expects much the same: the same calls
+    with their arguments, and an answer like the last one. Its criteria are a start, for a person to make sharper.
+
+    Raises `AgentevalError` when there is no answer yet.
+    """
+    whole = conversation.answered
+    prompts = [one.text for one in conversation.turns if one.error is None]
+    if not prompts or not (whole.final_output or whole.tool_calls):
+        raise AgentevalError("there is no answer yet to make a test of", mend="ask the agent something first")
+    test: dict[str, Any] = {"id": test_id, "name": name}
+    test.update({"prompt": _literally(prompts[0])} if len(prompts) == 1 else {"turns": [*map(_literally, prompts)]})
+    test["agent"] = conversation.configured.name
+    criteria: list[dict[str, Any]] = []
+    if tools := _tools(whole):
+        config: dict[str, Any] = {"metrics": [{"type": "ToolCheck", "tools": tools}]}
+        criteria.append(
+            {"name": "Calls the same tools", "prototype_class": "ToolResponse", "config_uxon": _uxon(config)}
+        )
+    if whole.final_output:
+        config = {"metrics": [{"type": "Lexical", "method": "rouge_l", "min": LIKE}]}
+        criteria.append(
+            {
+                "name": "Answers much the same",
+                "expected_value": whole.final_output,
+                "prototype_class": "TextResponse",
+                "config_uxon": _uxon(config),
+            }
+        )
+    return {**test, "criteria": criteria}
+
+
+def _tools(whole: Transcript) -> list[dict[str, Any]]:
+    """What `ToolCheck` expects of each tool; of one that was called with different arguments only that it is."""
+    tools: dict[str, dict[str, Any]] = {}
+    for call in whole.tool_calls:
+        if call.malformed or call.status != "ok":
+            continue
+        arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
+        expected: dict[str, Any] = {"name": call.name}
+        if arguments:
+            expected["arguments"] = {key: _expected(value) for key, value in arguments.items()}
+        known = tools.setdefault(call.name, expected)
+        if known != expected:
+            tools[call.name] = {"name": call.name}
+    return list(tools.values())
+
+
+def _uxon(config: Mapping[str, Any]) -> str:
+    return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+
+
+def _expected(value: Any) -> Any:
+    """An argument as a config may have it: what looks like a placeholder or a matcher stands for anything."""
+    written = json.dumps(value, ensure_ascii=False)
+    return {"$any": True} if "{{" in written or '"$' in written else value
+
+
+def _literally(prompt: str) -> str:
+    """A prompt is a template: what a person typed is meant as it is."""
+    if not any(mark in prompt for mark in ("{{", "{%", "{#")):
+        return prompt
+    return "{% raw %}" + prompt.replace("{% endraw %}", "") + "{% endraw %}"
+
+
+def _answers(recorded: Transcript) -> Transcript:
+    """What the agent of a recording said, without what it was asked."""
+    roles = [one.role for one in recorded.messages]
+    first = roles.index("assistant") if "assistant" in roles else len(roles)
+    calls = tuple(
+        replace(one, message=None if one.message is None else one.message - first) for one in recorded.tool_calls
+    )
+    return replace(recorded, messages=recorded.messages[first:], tool_calls=calls)
+
+
+def _joined(before: Transcript, question: Message, made: Transcript) -> Transcript:
+    """A conversation, with one more turn behind it. Times of the turn's calls are meant from its own start."""
+    asked = (*before.messages, question)
+    calls, place = len(before.tool_calls), len(asked)
+    messages = tuple(
+        replace(
+            one,
+            tool_calls=tuple(index + calls for index in one.tool_calls),
+            tool_call=None if one.tool_call is None else one.tool_call + calls,
+        )
+        for one in made.messages
+    )
+    moved = tuple(replace(one, message=None if one.message is None else one.message + place) for one in made.tool_calls)
+    return Transcript(
+        messages=(*asked, *messages),
+        tool_calls=(*before.tool_calls, *moved),
+        timing=Timing(made.timing.first_token_ms, made.timing.total_ms),
+        usage=add_usage(before.usage, made.usage),
+        model=made.model or before.model,
+        finish_reason=made.finish_reason,
+        final_output=made.final_output,
+        error=made.error,
+    )
+
+
+async def _clean(redactor: EventRedactor, events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
+    async with aclosing(events):
+        async for event in events:
+            for clean in redactor.clean(event):
+                yield clean
+
+
+async def _closable(events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:
+    """The events; what yields them is closed with this, where it can be."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        if hasattr(events, "aclose"):
+            await cast(Any, events).aclose()

@@ -1,0 +1,127 @@
+"""What goes between an execution and a worker: a run's task and an agent's events, as JSON data.
+
+No key is in a task: the agent's configuration goes as it was written, `${VAR}` unexpanded, and the request without the
+configuration that the engine expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui import __version__
+from agenteval_tui.agents import base as agents
+from agenteval_tui.agents.base import AgentEvent, AgentRequest
+from agenteval_tui.agents.permission import Permission, received
+from agenteval_tui.grading.spec import json_like
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.transcripts import codec
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
+
+_PLAIN = {
+    kind.__name__: kind
+    for kind in (
+        agents.TextDelta,
+        agents.ReasoningDelta,
+        agents.ToolCallStarted,
+        agents.ToolArgumentsDelta,
+        agents.ToolCallFinished,
+        agents.TurnEnded,
+        agents.Prepared,
+        agents.Restarted,
+        agents.LogLine,
+        agents.Done,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One attempt of one run, or one turn of it. `topic` is where its events are published."""
+
+    version: str
+    topic: str
+    agent: AgentPlan
+    permission: Permission
+    request: AgentRequest
+
+
+def task_data(topic: str, agent: AgentPlan, request: AgentRequest, permission: Permission) -> dict[str, Any]:
+    """A task as JSON data: see `read_task`."""
+    return {
+        "version": __version__,
+        "topic": topic,
+        "agent": {"name": agent.name, "config": json_like(agent.config), "base_dir": str(agent.base_dir)},
+        "permission": permission.to_json(),
+        "request": {
+            "messages": [asdict(one) for one in request.messages],
+            "tool_calls": [{**asdict(one), "arguments": json_like(one.arguments)} for one in request.tool_calls],
+            "context": json_like(request.context),
+            "test_id": request.test_id,
+            "repetition": request.repetition,
+            "seed": request.seed,
+            "run": request.run,
+            "turn": request.turn,
+            "variables": json_like(request.variables),
+        },
+    }
+
+
+def read_task(data: Mapping[str, Any]) -> Task:
+    """The task in what `task_data` gave. Raises KeyError or TypeError when it is something else."""
+    one, asked = data["agent"], data["request"]
+    request = AgentRequest(
+        **{
+            **asked,
+            "messages": tuple(_message(each) for each in asked["messages"]),
+            "tool_calls": tuple(ToolCall(**each) for each in asked["tool_calls"]),
+        }
+    )
+    agent = AgentPlan(one["name"], one["config"], Path(one["base_dir"]), "")
+    return Task(str(data["version"]), str(data["topic"]), agent, received(data["permission"]), request)
+
+
+def event_data(event: AgentEvent) -> list[Any]:
+    """An event as JSON data: its kind and its fields. Raises TypeError for what is no event."""
+    name = type(event).__name__
+    if name in _PLAIN:
+        return [name, asdict(event)]
+    match event:
+        case agents.PromptSent(messages):
+            return [name, [asdict(one) for one in messages]]
+        case agents.UsageReported(usage):
+            return [name, asdict(usage)]
+        case agents.Noted(note):
+            return [name, asdict(note)]
+        case agents.Recorded(transcript):
+            return [name, codec.to_json(transcript)]
+        case agents.Failed(error, retry, retry_after_s):
+            return [name, [asdict(error), retry, retry_after_s]]
+    raise TypeError(f"the agent yielded a {name}, which is no event")
+
+
+def read_event(data: Any) -> AgentEvent:
+    """The event in what `event_data` gave. Raises KeyError, TypeError or ValueError when it is something else."""
+    name, fields = data
+    if name in _PLAIN:
+        made: AgentEvent = _PLAIN[name](**fields)
+        return made
+    match name:
+        case "Prompted":
+            return agents.PromptSent(tuple(_message(one) for one in fields))
+        case "UsageReported":
+            return agents.UsageReported(Usage(**fields))
+        case "Noted":
+            return agents.Noted(Note(**fields))
+        case "Recorded":
+            return agents.Recorded(codec.from_json(fields))
+        case "Failed":
+            error, retry, retry_after_s = fields
+            return agents.Failed(RunError(**error), bool(retry), retry_after_s)
+    raise ValueError(f"there is no event {name!r}")
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    return Message(**{**data, "tool_calls": tuple(data["tool_calls"])})

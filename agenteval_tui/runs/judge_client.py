@@ -1,0 +1,443 @@
+"""Asking judges, embedders and functions what metrics want to know; each question once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.process.errors import stderr_tail
+from agenteval_tui.agents.process.python_host import HostError, RaisedError, start_host
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.labels import Label, label_of, sole_criterion
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
+from agenteval_tui.runs.pricing import Price, price_for
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.base import TranscriptSource
+
+TIMEOUT_S = 120.0
+"""How long a judge or an embedder may take for one answer."""
+AT_ONCE = 8
+"""Questions to one respondent at the same time, where its configuration says nothing."""
+ATTEMPTS = 3
+ROUNDS = 3  # a reply may need a second question; a third round finds that nothing is left
+_REMEMBERED = 2_000
+
+T = TypeVar("T")
+Known = Callable[[str, str], StoredReply | None]
+"""`known(request hash, answerer)`: a reply from the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequestGroup:
+    """One run to be graded: its criteria and what they look at.
+
+    `labels` are people's verdicts on it, `replies` what is known already and not asked again (but for errors).
+    """
+
+    suite_key: str
+    specs: tuple[CriterionSpec, ...]
+    transcript: Transcript
+    variables: Mapping[str, Any]
+    labels: tuple[Label, ...] = ()
+    replies: Mapping[str, Reply] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a case's questions were answered with: replies by hash, for grading, and the same to be stored."""
+
+    replies: Mapping[str, Reply]
+    stored: tuple[StoredReply, ...] = ()
+
+
+class JudgeClient:
+    """Answers the questions of cases. Use it in one event loop, and close it.
+
+    Equal questions to the same respondent are asked once, also when several runs ask at the same time; `known` looks
+    into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation.
+    `permission` (`trusting.check_asking`) says who may be asked and which functions may run; who is not covered is not
+    asked, and the reply says so.
+    """
+
+    def __init__(
+        self,
+        respondents: Respondents,
+        *,
+        env: Mapping[str, str] | None = None,
+        known: Known | None = None,
+        transcripts: TranscriptSource | None = None,
+        permission: Permission = NOTHING,
+        timeout_s: float = TIMEOUT_S,
+        retry_base_s: float = 0.5,
+    ) -> None:
+        self._respondents = respondents
+        self._env = dict(os.environ) if env is None else env
+        self._known = known
+        self._transcripts = transcripts
+        self._permission = permission
+        self._timeout_s = timeout_s
+        self._retry_base_s = retry_base_s
+        self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
+        self._asking: dict[tuple[str, str], _Shared] = {}
+        self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
+        self.usage = Usage()
+        """What was asked of servers since the start: tokens and cost, apart from those of the tested agents."""
+        self.asked = 0
+
+    async def answer(self, case: JudgeRequestGroup) -> Answers:
+        """Ask all that the case's criteria want to know. What nobody answers is missing, or a reply with `error`."""
+        checkers = [compile_criterion(spec) for spec in case.specs]
+        sole = sole_of_specs(case.specs)
+        replies = {key: reply for key, reply in case.replies.items() if not reply.error}
+        stored: dict[str, StoredReply] = {}
+        for _ in range(ROUNDS):
+            wanted: dict[str, RemoteRequest] = {}
+            wants: dict[str, str] = {}  # the first criterion that asks: what the reply cost is its cost
+            for checker in checkers:
+                for request in checker.requests(case.transcript, case.variables, replies):
+                    if request.kind == "person":
+                        reply = label_reply(checker.spec, case.labels, sole)
+                        if reply is not None:
+                            replies[request.hash] = reply
+                    else:
+                        wanted[request.hash] = request
+                        wants.setdefault(request.hash, checker.spec.hash)
+            if not wanted:
+                break
+            for one in await asyncio.gather(*(self._answered(request, case) for request in wanted.values())):
+                replies[one.request.hash] = one.reply
+                stored[one.request.hash] = replace(one, criterion=wants[one.request.hash])
+        return Answers(replies, tuple(stored.values()))
+
+    async def ask(self, request: RemoteRequest, case: JudgeRequestGroup) -> StoredReply:
+        """Ask one question anew, whatever was answered before."""
+        return await self._answered(request, case, anew=True)
+
+    async def close(self) -> None:
+        """End what is still being asked, and give back connections."""
+        for shared in list(self._asking.values()):
+            shared.task.cancel()
+        await asyncio.gather(*(shared.task for shared in self._asking.values()), return_exceptions=True)
+        for made, *_ in self._made.values():
+            try:
+                await asyncio.wait_for(made.close(), 5)
+            except Exception:  # noqa: S112 - a respondent that can't be closed must not hide what it said
+                continue
+        self._made.clear()
+
+    async def _answered(self, request: RemoteRequest, case: JudgeRequestGroup, *, anew: bool = False) -> StoredReply:
+        if request.kind == "call":
+            reply = await self._call(request, case)
+            return StoredReply(request, request.target, reply)
+        try:
+            plan = self._respondents.asked(request, case.suite_key)
+        except AgentevalError as error:
+            return StoredReply(request, "", Reply(error=_said(error), at_ms=now_ms()))
+        key = (request.hash, plan.hash)
+        if anew:
+            return StoredReply(request, plan.hash, await self._ask(request, plan))
+        found = self._remembered.get(key)
+        if found is None and self._known is not None:
+            try:
+                known = self._known(*key)
+            except AgentevalError:
+                known = None  # a history that can't be read only means that it is asked again
+            found = known.reply if known is not None else None
+        if found is None:
+            found = await self._shared(key, request, plan)
+        if not found.error:
+            self._remembered[key] = found
+            self._remembered.move_to_end(key)
+            while len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
+        return StoredReply(request, plan.hash, found)
+
+    async def _shared(self, key: tuple[str, str], request: RemoteRequest, plan: AgentPlan) -> Reply:
+        """Ask, together with whoever else asks the same at this time; ended when nobody waits any more."""
+        shared = self._asking.get(key)
+        if shared is None:
+            shared = self._asking[key] = _Shared(asyncio.create_task(self._ask(request, plan)))
+            shared.task.add_done_callback(lambda _: self._asking.pop(key, None))
+        shared.waiting += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting and not shared.task.done():
+                shared.task.cancel()
+
+    async def _ask(self, request: RemoteRequest, plan: AgentPlan) -> Reply:
+        from agenteval_tui.runs.attempt import Retries
+
+        try:
+            respondent, config, room, withheld = self._respondent(request.kind, plan)
+        except AgentevalError as error:
+            return Reply(error=_said(error), at_ms=now_ms())
+        retries = Retries(int(config.get("max_attempts") or ATTEMPTS), self._retry_base_s)
+        price = price_for(config, config_dir())
+        ask = _ask_judge if request.kind == "chat" else _ask_embedder
+        attempt = 0
+        try:
+            async with room, asyncio.timeout(self._timeout_s):
+                while True:
+                    attempt += 1
+                    self.asked += 1
+                    got = await ask(respondent, config, request, price)
+                    self._count(got.reply)
+                    if not got.retry or attempt >= retries.attempts:
+                        break
+                    await asyncio.sleep(retries.wait_s(attempt, got.retry_after_s))
+        except TimeoutError:
+            got = _Got(Reply(error=f"did not answer within {self._timeout_s:g} s"))
+        except Exception as error:
+            got = _Got(Reply(error=f"raised {type(error).__name__}: {error}"))
+        reply = got.reply
+        raw = withheld.cut(withheld.text(reply.raw)) if request.kind == "chat" else reply.raw
+        failure = withheld.error(RunError("", reply.error)).message
+        reply = replace(reply, raw=raw, model=withheld.text(reply.model), error=failure)
+        if reply.error:
+            who = "the judge" if request.kind == "chat" else "the embedder"
+            reply = replace(reply, error=f"{who} {plan.name!r}: {reply.error}")
+        return replace(reply, at_ms=now_ms())
+
+    def _respondent(
+        self, kind: str, plan: AgentPlan
+    ) -> tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]:
+        """The agent or embedder, made once. Raises `AgentevalError`."""
+        key = (kind, plan.hash)
+        if key not in self._made:
+            from agenteval_tui.agents.embedders.registry import make_embedder
+            from agenteval_tui.agents.registry import make_agent
+            from agenteval_tui.agents.secrets import secrets_of
+            from agenteval_tui.suites.environment import environment_for
+
+            env = environment_for(plan.base_dir, self._env)
+            config = expanded(plan, env)
+            made: Any
+            if kind == "chat":
+                made = make_agent(
+                    plan.name,
+                    plan.config,
+                    base_dir=plan.base_dir,
+                    env=env,
+                    permission=self._permission,
+                    transcripts=self._transcripts,
+                )
+            else:
+                made = make_embedder(
+                    plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=self._permission
+                )
+            secrets = secrets_of(plan.config, env, plan.base_dir, trusted=self._permission.trusted)
+            room = asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
+            self._made[key] = made, config, room, TranscriptRedactor(secrets)
+        return self._made[key]
+
+    async def _call(self, request: RemoteRequest, case: JudgeRequestGroup) -> Reply:
+        from agenteval_tui.transcripts.codec import to_json
+
+        folder = self._respondents.base_dir(case.suite_key)
+        return await call_function(request, to_json(case.transcript), folder, self._permission)
+
+    def _count(self, reply: Reply) -> None:
+        used = self.usage
+        self.usage = Usage(
+            _sum(used.input_tokens, reply.input_tokens),
+            _sum(used.output_tokens, reply.output_tokens),
+            cost=_sum(used.cost, reply.cost),
+        )
+
+
+@dataclass(slots=True)
+class _Shared:
+    task: asyncio.Task[Reply]
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """An attempt's reply, and whether another attempt may help."""
+
+    reply: Reply
+    retry: bool = False
+    retry_after_s: float | None = None
+
+
+async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
+    from agenteval_tui.agents.base import AgentRequest, Done, Failed
+    from agenteval_tui.agents.recorder import Recorder
+
+    messages = tuple(Message(one["role"], one["content"]) for one in request.payload["messages"])
+    vote = int(request.payload.get("vote", 1))
+    asked = AgentRequest(messages, config, {}, "judge", vote, int(request.hash[:8], 16))
+    recorder = Recorder(messages)
+    failed: Failed | None = None
+    done = False
+    async with aclosing(_closable(agent.run(asked))) as events:
+        async for event in events:
+            recorder.apply(event)
+            if isinstance(event, Failed):
+                failed = event
+                break
+            if isinstance(event, Done):
+                done = True
+                break
+    transcript = recorder.transcript()
+    usage = transcript.usage
+    error = ""
+    if failed is not None:
+        error = _failure(failed.error)
+    elif transcript.error is not None:  # of a recording
+        error = _failure(transcript.error)
+    elif not done:  # what came may be the beginning of something else: "1" of "10"
+        error = "stopped without saying that it was done"
+    cost = _cost(price, transcript.model, usage)
+    reply = Reply(transcript.final_output, transcript.model, error, usage.input_tokens, usage.output_tokens, cost)
+    return _Got(reply, failed is not None and failed.retry, None if failed is None else failed.retry_after_s)
+
+
+async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
+    from agenteval_tui.agents.base import Failed
+
+    got = await embedder.embed(request.payload["text"])
+    if isinstance(got, Failed):
+        return _Got(Reply(error=_failure(got.error)), got.retry, got.retry_after_s)
+    raw: dict[str, Any] = {"vector": list(got.vector)}
+    if got.note:
+        raw["note"] = got.note
+    used = got.usage
+    cost = _cost(price, got.model, used)
+    return _Got(Reply(json.dumps(raw), got.model, "", used.input_tokens, used.output_tokens, cost))
+
+
+async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """The events; what yields them is closed with this, where it can be."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        if hasattr(events, "aclose"):
+            await cast(Any, events).aclose()
+
+
+def label_reply(spec: CriterionSpec, labels: Iterable[Label], sole: str) -> Reply | None:
+    """What a person said of this criterion: the label of the run that counts for it (`history.labels.label_of`).
+
+    A label of another version of the criterion is none: the person was asked something else.
+    """
+    own = [one for one in labels if one.whole or one.criterion_hash in ("", spec.hash)]
+    last = label_of(own, spec.name, sole)
+    if last is None:
+        return None
+    said = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
+    return Reply(json.dumps(said), at_ms=last.at_ms)
+
+
+def sole_of_specs(specs: Iterable[CriterionSpec]) -> str:
+    """The name of the only criterion of a test that decides its runs; "": none or several do."""
+    return sole_criterion((spec.name, spec.severity) for spec in specs)
+
+
+def stored_answers(
+    specs: Iterable[CriterionSpec],
+    transcript: Transcript,
+    variables: Mapping[str, Any],
+    stored: Sequence[StoredReply],
+    labels: Sequence[Label] = (),
+    sole: str = "",
+) -> dict[str, Reply]:
+    """The replies for grading again without asking: what is stored with the run, and its labels.
+
+    `sole`: the only criterion that decides the run, of all that it has (`sole_of_specs`).
+    """
+    replies = {one.request.hash: one.reply for one in stored}
+    for spec in specs:
+        for request in compile_criterion(spec).requests(transcript, variables, replies):
+            if request.kind == "person":
+                reply = label_reply(spec, labels, sole)
+                if reply is not None:
+                    replies[request.hash] = reply
+    return replies
+
+
+def _cost(price: Price, model: str, usage: Usage) -> float | None:
+    """What a reply cost: as its server says, else by the lists of prices."""
+    if usage.cost is not None or usage.total_tokens is None:
+        return usage.cost
+    return price(model, usage)
+
+
+def _failure(error: RunError) -> str:
+    return f"{error.message}" + (f" ({error.mend})" if error.mend else "")
+
+
+def _said(error: AgentevalError) -> str:
+    return error.what + (f" ({error.mend})" if error.mend else "")
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one if other is None else other if one is None else one + other
+
+
+_MOST = 4_000_000  # bytes of an answer
+
+
+async def call_function(
+    request: RemoteRequest, transcript: Mapping[str, Any], folder: Path, permission: Permission
+) -> Reply:
+    """What the function of a `call` request returns, as JSON text; never raises for what the function does.
+
+    It runs in `folder`, from where its module is found, in a process group of its own that is killed whole when the
+    time is over or this task is cancelled.
+    """
+    payload = request.payload
+    asked = {
+        "value": payload["value"],
+        "arguments": payload["properties"],
+        "offered": {
+            "transcript": transcript,
+            "expected": payload["expected"],
+            "variables": payload["variables"],
+        },
+    }
+    env = dict(os.environ)
+    try:
+        permission.require_code(folder, f"python function {request.target}")
+        host = await start_host(folder, env, permission=permission)
+    except AgentevalError as error:
+        mend = f" ({error.mend})" if error.mend else ""
+        return _failed(f"{request.target} can't be started: {error.what}{mend}")
+    async with host:
+        try:
+            async with asyncio.timeout(float(payload["timeout"])):
+                returned = await host.call("metric", request.target, limit=_MOST, **asked)
+        except TimeoutError:
+            await host.end()
+            return _failed(f"{request.target} did not return within {payload['timeout']:g} s")
+        except RaisedError as error:
+            return _failed(f"{request.target} raised {error}")
+        except HostError as error:
+            said = stderr_tail(host.program.stderr, env)
+            return _failed(f"{request.target} {error}" + (f": {said}" if said else ""))
+    return Reply(json.dumps(returned), at_ms=now_ms())
+
+
+def _failed(said: str) -> Reply:
+    return Reply(error=said, at_ms=now_ms())

@@ -1,0 +1,100 @@
+"""Who is asked: which agent a judge's or an embedder's name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.remote_requests import RemoteRequest
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import AgentConfig, Suite
+
+JUDGE = "judge"
+"""The agent of this name is the judge where a metric names none."""
+EMBEDDER = "embedder"
+"""The agent of this name gives embeddings where a metric names none."""
+
+NO_JUDGE = AgentevalError(
+    "no judge is named", mend='give --judge NAME, write `judge: NAME` in the metric, or call an agent "judge"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Respondents:
+    """The agents that suites and the user have, to be asked by name.
+
+    `suites`: by suite key, the suite with the folder of its file. `judge` replaces whatever judges metrics name.
+    """
+
+    suites: Mapping[str, tuple[Suite, Path]] = field(default_factory=dict)
+    user_agents: Mapping[str, AgentConfig] = field(default_factory=dict)
+    judge: str = ""
+
+    @classmethod
+    def of(
+        cls, loaded: tuple[LoadedSuite, ...], user_agents: Mapping[str, AgentConfig], judge: str | None = None
+    ) -> Respondents:
+        """The respondents for these suites. Raises `AgentevalError` when there is no agent `judge`."""
+        suites = {one.key: (one.suite, Path(one.path).resolve().parent) for one in loaded if one.suite is not None}
+        made = cls(suites, user_agents, judge or "")
+        if judge:
+            for key in suites or ("",):
+                made.named(judge, key)
+        return made
+
+    def base_dir(self, suite_key: str) -> Path:
+        """The folder of the suite's file; for a suite that is not here, the one that its key names."""
+        if suite_key in self.suites:
+            return self.suites[suite_key][1]
+        return Path(suite_key).parent if suite_key and not suite_key.startswith("import:") else Path.cwd()
+
+    def named(self, name: str, suite_key: str) -> AgentPlan:
+        """The agent of that name, as a suite sees it. Raises `AgentevalError`."""
+        suite, folder = self.suites.get(suite_key, (None, None))
+        return agent_plan(name, suite, folder or config_dir(), self.user_agents)
+
+    def asked(self, request: RemoteRequest, suite_key: str) -> AgentPlan:
+        """Who answers a request to a judge or an embedder. Raises `AgentevalError` when nobody does."""
+        if request.kind == "embed":
+            return self._embedder(request.target, suite_key)
+        if self.judge or request.target:
+            return self.named(self.judge or request.target, suite_key)
+        if self._knows(JUDGE, suite_key):
+            return self.named(JUDGE, suite_key)
+        raise NO_JUDGE
+
+    def _embedder(self, name: str, suite_key: str) -> AgentPlan:
+        from agenteval_tui.agents.embedders.minilm import INSTALL, missing
+        from agenteval_tui.agents.embedders.registry import embedder_kinds
+
+        if name:
+            if not self._knows(name, suite_key) and name in embedder_kinds() and name != "openai":
+                return _kind_itself(name)
+            return self.named(name, suite_key)
+        if self._knows(EMBEDDER, suite_key):
+            return self.named(EMBEDDER, suite_key)
+        if not missing():
+            return _kind_itself("minilm")
+        raise AgentevalError(
+            "no embedder is configured",
+            mend='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings), or '
+            f"install the local model ({INSTALL}); the metric `Lexical` compares words and needs neither",
+        )
+
+    def _knows(self, name: str, suite_key: str) -> bool:
+        suite = self.suites.get(suite_key, (None, None))[0]
+        return name in self.user_agents or (suite is not None and name in suite.agents)
+
+
+def _kind_itself(kind: str) -> AgentPlan:
+    config = {"kind": kind}
+    return AgentPlan(kind, config, config_dir(), content_hash([kind, config]))

@@ -1,0 +1,211 @@
+"""Executions that live in a process of their own: how they are asked for, and where they can be found."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, field, replace
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.directories import runtime_dir
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
+from agenteval_tui.core.private_files import make_private
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.model import PlanOptions
+
+LONGEST_PATH = 103
+"""A socket's path in bytes: 104 with the final zero on macOS, 108 on Linux."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRequest:
+    """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
+
+    Or what to go on with: `resume` is the reference of an execution, of which what is missing is run (`errors`: and
+    what ended in an error); then there are no `paths`. See `resuming.resume_plan`.
+    """
+
+    paths: tuple[str, ...] = ()
+    options: PlanOptions = field(default_factory=PlanOptions)
+    db: str = ""
+    config_dir: str = ""
+    resume: str = ""
+    errors: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "paths": list(self.paths),
+            "options": self.options.to_json(),
+            "db": self.db,
+            "config_dir": self.config_dir,
+            "resume": self.resume,
+            "errors": self.errors,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ExecutionRequest:
+        """The request in what `to_json` gave. Raises KeyError or TypeError when it is something else."""
+        options = PlanOptions.from_json(data["options"])
+        return cls(
+            tuple(data["paths"]),
+            options,
+            str(data["db"]),
+            str(data["config_dir"]),
+            str(data.get("resume", "")),
+            bool(data.get("errors", False)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """An execution whose process lives: its id, the process, the socket to attach to, title and start.
+
+    `notices`: what whoever started it should know, such as a suite that changed since it was planned. `order`: those
+    that began later have higher ones, whatever clocks say (0: of an older program).
+    """
+
+    execution: str
+    pid: int
+    socket: str
+    title: str
+    started_ms: int
+    notices: tuple[str, ...] = ()
+    order: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Live:
+        """What `to_json` gave. Raises KeyError when something is missing."""
+        return cls(
+            str(data["execution"]),
+            int(data["pid"]),
+            str(data["socket"]),
+            str(data["title"]),
+            int(data["started_ms"]),
+            tuple(map(str, data.get("notices", ()))),
+            int(data.get("order", 0)),
+        )
+
+
+def live_dir() -> Path:
+    """The folder of sockets, made if need be, for this user only.
+
+    Raises `AgentevalError` when it can't be made or belongs to somebody else: who owns it could answer in our place.
+    """
+    folder = runtime_dir() / "live"
+    mend = "set AGENTEVAL_RUNTIME_DIR to a folder of your own"
+    try:
+        make_private(folder.parent)
+        make_private(folder)
+        state = folder.lstat()
+    except OSError as error:
+        raise InfrastructureError(
+            f"the folder for running executions can't be made: {error.strerror}", where=str(folder), mend=mend
+        ) from error
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid():
+        raise InfrastructureError("the folder for running executions is not yours", where=str(folder), mend=mend)
+    if state.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+def socket_path(folder: Path, execution: str) -> Path:
+    """Where the execution's socket is. Raises `AgentevalError` when the path would be too long for a socket."""
+    path = folder / f"{execution.replace('/', '-')}.sock"  # never out of the folder, whoever gave the id
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise InfrastructureError(
+            f"the path of the socket is longer than {LONGEST_PATH} bytes",
+            where=str(path),
+            mend="set AGENTEVAL_RUNTIME_DIR to a folder with a short path",
+        )
+    return path
+
+
+def card_path(socket: Path) -> Path:
+    """The small file beside a socket that says which execution it is."""
+    return socket.with_suffix(".json")
+
+
+@contextmanager
+def shown(live: Live) -> Iterator[None]:
+    """While this lasts, others find the execution: a card beside its socket, locked as long as this process lives."""
+    card = card_path(Path(live.socket))
+    new = card.with_suffix(".new")
+    descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _one_at_a_time(card.parent):
+            numbered = replace(live, order=_next_order(card.parent))
+            os.write(descriptor, json.dumps(numbered.to_json()).encode())
+            new.rename(card)  # it comes into being whole and locked
+        yield
+    finally:
+        card.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process shows an execution in this folder."""
+    descriptor = os.open(folder / "order.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _next_order(folder: Path) -> int:
+    """A number above those of all executions that are shown. No clock has a part in it: clocks are set back."""
+    cards = (read_card(card) for card in folder.glob("*.json"))
+    return 1 + max((live.order for live, alive in cards if live is not None and alive), default=0)
+
+
+def read_card(card: Path) -> tuple[Live | None, bool]:
+    """The execution that a card describes (None when it can't be read), and whether its process lives.
+
+    The kernel gives up the lock when the process dies, however it dies; a process number may be another's by then.
+    """
+    try:
+        with card.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                alive = False
+            except BlockingIOError:
+                alive = True
+            return Live.from_json(json.loads(file.read())), alive
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None, False
+
+
+# How a process that was just started says how it went: one line of JSON on a pipe.
+
+
+def ok_reply(live: Live) -> bytes:
+    """It runs."""
+    return json.dumps({"live": live.to_json()}).encode() + b"\n"
+
+
+def error_reply(error: AgentevalError) -> bytes:
+    """It can't begin, and why."""
+    plain = {"what": error.what, "where": error.where, "mend": error.mend, "exit_code": error.exit_code}
+    return json.dumps({"error": plain}).encode() + b"\n"
+
+
+def parse_request(line: bytes) -> Live:
+    """The execution that was started. Raises the `AgentevalError` that its process met, or ValueError for neither."""
+    data = json.loads(line)
+    if "live" in data:
+        return Live.from_json(data["live"])
+    said = data["error"]
+    kind = InfrastructureError if said["exit_code"] == INFRASTRUCTURE else AgentevalError
+    raise kind(said["what"], where=said["where"], mend=said["mend"])

@@ -1,0 +1,1 @@
+"""From suites and options to the runs of an execution."""

@@ -1,0 +1,201 @@
+"""What an agent is asked: prompt, messages and turns of a test, with the variables of a row put in.
+
+Templates are the contents of messages, the turns, and the texts in the arguments of tool calls. What a row of a
+dataset brings along as its own prompt is data: braces in it stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import Test
+
+_NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
+# Names that mean something to Jinja itself, whatever the variables are.
+_RESERVED = frozenset(
+    ("true", "false", "none", "True", "False", "None", "and", "or", "not", "in", "is", "if", "else", "self", "super")
+)
+
+
+class Text:
+    """A text with `{{name}}` in it, taken apart once. Gives what `suites.templates.render` gives."""
+
+    __slots__ = ("_names", "_parts", "constant", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.constant = not is_template(text)
+        pieces = _NAME.split(text)
+        literals, self._names = pieces[::2], tuple(pieces[1::2])
+        plain = "\r" not in text and not any(is_template(one) or "}}" in one for one in literals)
+        # A literal that ends with a brace makes `{{{name}}`, which is another template.
+        plain = plain and not any(one.endswith("{") for one in literals) and not _RESERVED.intersection(self._names)
+        self._parts = tuple(literals) if plain else ()
+
+    def of(self, variables: Mapping[str, Any]) -> str:
+        """The text with the variables put in. Raises `AgentevalError` naming the variable that is not known."""
+        if self.constant:
+            return self.text
+        if not self._parts or any(name not in variables for name in self._names):
+            return render(self.text, variables)
+        made = [self._parts[0]]
+        for name, literal in zip(self._names, self._parts[1:], strict=True):
+            made += (str(variables[name]), literal)
+        text = "".join(made)
+        return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that."""
+
+    messages: tuple[Message, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    turns: tuple[str, ...] = ()
+
+
+class Conversations:
+    """Makes the conversations of one test: what its rows have in common is read once.
+
+    Messages that end with one of the user (or with a tool's result) are answered before the first turn is sent; after
+    any other end the first turn is what the agent answers.
+    """
+
+    def __init__(self, test: Test) -> None:
+        """Raises `AgentevalError` when the test's messages are no conversation."""
+        given = conversation_of([one.model_dump(exclude_unset=True) for one in test.messages or ()])
+        messages, turns = given.messages, tuple(test.turns or ())
+        if test.prompt is not None:
+            messages = (*messages, Message("user", test.prompt))
+        elif turns and (not messages or messages[-1].role not in ("user", "tool")):
+            messages, turns = (*messages, Message("user", turns[0])), turns[1:]
+        self._given = Conversation(messages, given.tool_calls, turns)
+        self._messages = [(message, Text(message.content)) for message in messages]
+        self._turns = [Text(turn) for turn in turns]
+        calls = [text for call in given.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
+        self._constant_calls = not any(map(is_template, calls))
+        texts = [*self._turns, *(text for _, text in self._messages)]
+        self._constant = self._constant_calls and all(text.constant for text in texts)
+
+    def of(self, variables: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Conversation:
+        """The conversation with `variables` put in; where the test asks nothing itself, what `row` asks.
+
+        Raises `AgentevalError`: an unknown variable, or a row that asks nothing.
+        """
+        if not self._given.messages:
+            return _of_row(row or {})
+        if self._constant:
+            return self._given
+        calls = self._given.tool_calls
+        return Conversation(
+            tuple(
+                [message if text.constant else _with(message, text.of(variables)) for message, text in self._messages]
+            ),
+            calls if self._constant_calls else tuple([_rendered_call(call, variables) for call in calls]),
+            tuple([turn.of(variables) for turn in self._turns]),
+        )
+
+
+def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
+    """OpenAI chat messages as messages with calls. Raises `AgentevalError` when a call has no result, or a result no
+    call: no server would take those.
+    """
+    if not messages:
+        return Transcript()
+    from agenteval_tui.transcripts.codec import from_openai_messages
+
+    for number, message in enumerate(messages, 1):
+        for call in message.get("tool_calls") or ():
+            if not _named(call):
+                raise AgentevalError(
+                    f"message {number} has a tool call without a name",
+                    mend='write {id: ..., type: function, function: {name: ..., arguments: "{...}"}}',
+                )
+    given = from_openai_messages(messages)
+    for call in given.tool_calls:
+        if call.status == "pending":
+            raise AgentevalError(
+                f"the call of {call.name} ({call.id}) in `messages` has no result",
+                mend=f"add a message {{role: tool, tool_call_id: {call.id}, content: ...}} behind it",
+            )
+    for number, one in enumerate(given.messages, 1):
+        if one.role == "tool" and one.tool_call is None:
+            raise AgentevalError(
+                f"message {number} is the result of a tool call that is not there",
+                mend="name the `id` of a call before it as its `tool_call_id`",
+            )
+    return given
+
+
+def _named(call: Any) -> bool:
+    inner = call.get("function", call) if isinstance(call, Mapping) else None
+    return isinstance(inner, Mapping) and isinstance(inner.get("name"), str) and bool(inner["name"])
+
+
+def _of_row(row: Mapping[str, Any]) -> Conversation:
+    from agenteval_tui.suites.datasets import messages_of, prompt_of
+
+    messages = messages_of(row)
+    if messages is not None:
+        given = conversation_of(messages)
+        if given.messages[-1].role not in ("user", "tool"):
+            raise AgentevalError(
+                f"the row's messages end with one of the {given.messages[-1].role}, and the agent answers the last one",
+                mend="end them with one of the user",
+            )
+        return Conversation(given.messages, given.tool_calls)
+    prompt = prompt_of(row)
+    if prompt is None:
+        raise AgentevalError(
+            "neither the test nor this row says what the agent is asked",
+            mend="write `prompt:` in the test, or call a column input, prompt or question",
+        )
+    return Conversation((Message("user", prompt),))
+
+
+def strings_in(value: Any) -> list[str]:
+    """All texts in a JSON value, without the names of its properties."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for one in value.values() for text in strings_in(one)]
+    if isinstance(value, list | tuple):
+        return [text for one in value for text in strings_in(one)]
+    return []
+
+
+def _with(message: Message, content: str) -> Message:
+    # Thrice as quick as `replace`, for 100,000 rows.
+    return Message(
+        message.role,
+        content,
+        message.reasoning,
+        message.tool_calls,
+        message.tool_call,
+        message.tool_call_id,
+        message.name,
+    )
+
+
+def _rendered_call(call: ToolCall, variables: Mapping[str, Any]) -> ToolCall:
+    result = None if call.result is None else render(call.result, variables)
+    return replace(call, arguments=_rendered_value(call.arguments, variables), result=result)
+
+
+def _rendered_value(value: Any, variables: Mapping[str, Any]) -> Any:
+    if isinstance(value, str):
+        return render(value, variables)
+    if isinstance(value, Mapping):
+        return {key: _rendered_value(one, variables) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rendered_value(one, variables) for one in value]
+    return value

@@ -1,0 +1,247 @@
+"""What a plan is: the options that it was made from, and its runs, ready to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.transcripts.model import Message, ToolCall
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
+
+DEFAULT = "default"
+"""How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What was asked for. `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of
+    `tags` (its suite's count too).
+
+    `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
+    replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
+    execution: only what failed there or ended in an error is run, each such test, row and variation with all of its
+    repetitions. `seed` changes what seeded agents do. `judge` is the agent that judges, whatever judges metrics name.
+    `trust`: programs and functions of the suites' folders may run, whether they were trusted before or not.
+
+    `executor`: "dask" runs agents on the Dask cluster whose scheduler has the address `scheduler`; "local" (and "")
+    in this machine's process.
+
+    `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
+    reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
+    "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents (or
+    variations): each chosen test runs with both, see `plan_arms`. `sample` draws so many tests (each row of a dataset
+    counts as one) by `seed`.
+    """
+
+    tests: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    agent: str | None = None
+    variation: str | None = None
+    repeat: int | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    title: str = ""
+    failed_from: str | None = None
+    trust: bool = False
+    seed: int = 0
+    judge: str | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    cache: str = ""
+    early_stop: bool = True
+    ab: tuple[str, ...] = ()
+    sample: int | None = None
+    executor: str = ""
+    scheduler: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The options that differ from the defaults."""
+        plain = asdict(self)
+        return {one.name: plain[one.name] for one in fields(self) if plain[one.name] != one.default}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlanOptions:
+        """The options in what `to_json` gave. Raises TypeError when it holds something else."""
+        plain = dict(data)
+        for name in ("tests", "tags", "ab"):
+            if name in plain:
+                plain[name] = tuple(plain[name])
+        return cls(**plain)
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """When a test's repetitions are enough: once its pass rate is known to be above or below `threshold` (page 4)."""
+
+    alpha: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run, ready to be run: templates rendered, criteria as specs. `timeout_s`: seconds for the whole run.
+
+    `messages` are the conversation that the agent answers first, with its calls in `tool_calls`; `turns` the user
+    messages that are sent after that, one after another. `stop`: when no more repetitions are needed.
+    """
+
+    ref: RunRef
+    suite_key: str
+    suite_name: str
+    agent: AgentPlan
+    messages: tuple[Message, ...]
+    context: Mapping[str, Any]
+    specs: tuple[CriterionSpec, ...]
+    variables: Mapping[str, Any]
+    timeout_s: float
+    pass_threshold: float | None
+    tags: tuple[str, ...]
+    seed: int
+    tool_calls: tuple[ToolCall, ...] = ()
+    turns: tuple[str, ...] = ()
+    stop: StopRule | None = None
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder from which relative paths are meant."""
+        return self.agent.base_dir
+
+    @property
+    def agent_config(self) -> Mapping[str, Any]:
+        """The agent's configuration after a variation's was merged in."""
+        return self.agent.config
+
+    @property
+    def prompt(self) -> str:
+        """What stands in lists for the whole conversation: the last user message before the agent's first answer."""
+        for message in reversed(self.messages):
+            if message.role == "user":
+                return message.content
+        return self.messages[-1].content if self.messages else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an execution may use: US dollars (agents and judges), tokens, seconds. None: as much as it takes."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster on which agents run: its scheduler's address. `all_threads`: nobody said how many runs may be at
+    work at once, so as many as its workers have threads."""
+
+    scheduler: str
+    all_threads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run of a resumed execution that had ended before: it is shown and counted, and not run again."""
+
+    ref: RunRef
+    status: str
+    score: float | None = None
+    failed: tuple[tuple[str, str], ...] = ()
+    duration_ms: float = 0.0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    error: str = ""
+    not_made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All runs of an execution in order, and how many of them may run at once.
+
+    `earlier`: the execution is resumed; these had ended, `runs` are those that are missing, and `order` holds the ids
+    of both in the order in which they are shown (empty: that of `runs`).
+    """
+
+    execution_id: str
+    title: str
+    runs: tuple[RunPlan, ...]
+    concurrency: int
+    source: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    respondents: Respondents = field(default_factory=Respondents)
+    trust: bool = False
+    """Somebody said for this time that all of it may be used (`PlanOptions.trust`)."""
+    permission: Permission = NOTHING
+    """What the trust check gave; a plan that was not checked can use nothing that needs trust."""
+    limits: Limits = Limits()
+    cache: str = ""
+    earlier: tuple[EarlierRun, ...] = ()
+    order: tuple[str, ...] = ()
+    cluster: Cluster | None = None
+
+    @property
+    def suite_keys(self) -> tuple[str, ...]:
+        """The keys of the suites that take part, in order."""
+        return tuple(dict.fromkeys(run.suite_key for run in self.runs))
+
+    @property
+    def tests(self) -> int:
+        """How many tests take part."""
+        return len({(run.suite_key, run.ref.test) for run in self.runs})
+
+
+ARMS = ("A", "B")
+
+
+def arm_label(arm: str, name: str) -> str:
+    """What stands as variation in the runs of an arm: "A: small-model"."""
+    return f"{arm}: {name}"
+
+
+def arm_of(variation: str) -> str:
+    """A or B; "" for a variation that is no arm. Only of an execution with the option `ab` it can be one."""
+    arm, mark, _ = variation.partition(": ")
+    return arm if mark and arm in ARMS else ""
+
+
+def check_arms(names: tuple[str, ...]) -> None:
+    """Raises `AgentevalError` unless there are none, or two."""
+    if names and len(names) != len(ARMS):
+        raise AgentevalError(
+            f"an A/B comparison needs two agents or variations, not {len(names)}", mend="give --ab NAME NAME"
+        )
+    for name in names:
+        if not name.strip():
+            raise AgentevalError("an agent of the A/B comparison has no name", mend="give --ab NAME NAME")
+
+
+DASK = "dask"
+LOCAL = "local"
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+
+
+def check_executor(options: PlanOptions) -> None:
+    """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
+    if options.executor not in ("", LOCAL, DASK):
+        raise AgentevalError(f"executor is {LOCAL} or {DASK}, not {options.executor!r}")
+    if options.executor == DASK and not options.scheduler:
+        raise AgentevalError(
+            "nothing says where the cluster's scheduler is",
+            mend=f"give --scheduler tcp://HOST:PORT, or set {ADDRESS}",
+        )
+
+
+def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
+    """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
+    return Cluster(options.scheduler, all_threads) if options.executor == DASK else None

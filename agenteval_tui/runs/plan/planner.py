@@ -1,0 +1,157 @@
+"""From suites and options to the runs of an execution, in the order in which they are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.model import (
+    Limits,
+    Plan,
+    PlanOptions,
+    check_arms,
+    check_executor,
+    cluster_of,
+)
+from agenteval_tui.runs.plan.runs import TestRuns, drawn
+from agenteval_tui.runs.plan.test_selection import Chosen, choose, failed_before, names
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import AgentConfig, Suite
+
+CONCURRENCY = 8
+
+
+def make_plan(
+    loaded: Sequence[LoadedSuite],
+    options: PlanOptions,
+    *,
+    user_agents: Mapping[str, AgentConfig],
+    store: Store | None = None,
+) -> Plan:
+    """The runs that `options` ask for, of `loaded`: test by test, the default configuration before each variation.
+
+    `store` is asked for `failed_from` only. Raises `AgentevalError` when nothing is left to run, a suite is invalid
+    (where tests are named, only those must be valid), an agent is missing, a dataset or a prompt is wrong; and
+    `trusting.NotTrustedError` when the plan would start programs of a folder that was not trusted.
+    """
+    from agenteval_tui.runs.trust_check import check_trust
+
+    plan = make_untrusted_plan(loaded, options, user_agents=user_agents, store=store)
+    return replace(plan, permission=check_trust(plan))
+
+
+def make_untrusted_plan(
+    loaded: Sequence[LoadedSuite],
+    options: PlanOptions,
+    *,
+    user_agents: Mapping[str, AgentConfig],
+    store: Store | None = None,
+) -> Plan:
+    """The same without asking whether programs may run: to be looked at, not to be run (`preview`)."""
+    from agenteval_tui.runs.criteria import Specs
+
+    _check(options)
+    failed = failed_before(options, store)
+    chosen = choose(loaded, options, failed)
+    tests = [TestRuns(one, options, user_agents, failed) for one in chosen]
+    specs = Specs()
+    with _no_collecting():
+        if options.sample is None:
+            runs = tuple([run for one in tests for run in one.runs(one.cases(), specs)])
+        else:
+            picked = drawn(tests, options.sample, options.seed)
+            runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
+    if not runs:
+        raise _nothing(chosen, options)
+    concurrency = options.concurrency or _concurrency(one.suite for one in chosen)
+    return Plan(
+        execution_id=new_id(),
+        title=options.title or _title(chosen, options),
+        runs=runs,
+        concurrency=concurrency or CONCURRENCY,
+        source=", ".join(dict.fromkeys(str(one.loaded.path) for one in chosen)),
+        options=options.to_json(),
+        respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
+        trust=options.trust,
+        limits=Limits(options.max_cost, options.max_tokens, options.max_seconds),
+        cache=options.cache,
+        cluster=cluster_of(options, all_threads=concurrency is None),
+    )
+
+
+@contextlib.contextmanager
+def _no_collecting() -> Iterator[None]:
+    """A big plan is made of nothing that could be collected: looking for it takes a third of the time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _concurrency(suites: Iterable[Suite]) -> int | None:
+    # Where suites that differ run together, the smallest limit holds: each of them was written for a reason.
+    limits = [suite.defaults.concurrency for suite in suites if suite.defaults.concurrency]
+    return min(limits, default=None)
+
+
+# Words
+
+_LEAST = {
+    "repeat": 1,
+    "concurrency": 1,
+    "timeout": 0.001,
+    "max_cost": 0,
+    "max_tokens": 1,
+    "max_seconds": 0.001,
+    "sample": 1,
+}
+_CACHES = ("", "first", "all")
+
+
+def _check(options: PlanOptions) -> None:
+    for name, least in _LEAST.items():
+        value = getattr(options, name)
+        if value is not None and not value >= least:  # NaN is no number either
+            raise AgentevalError(f"{name} must be {least} or more, not {value}")
+    if options.cache not in _CACHES:
+        raise AgentevalError(f"cache is first or all, not {options.cache!r}")
+    check_arms(options.ab)
+    check_executor(options)
+
+
+def _nothing(chosen: Sequence[Chosen], options: PlanOptions) -> AgentevalError:
+    """Why no run is left of the chosen tests."""
+    variations = names("variations", (one.name for each in chosen for one in each.test.variations))
+    if options.failed_from is not None:
+        return AgentevalError(
+            f"what failed in execution {options.failed_from} is not there any more, or was not asked for",
+            mend="run the tests without --failed",
+        )
+    if options.variation:
+        return AgentevalError(f"no chosen test has a variation {options.variation!r}", mend=variations)
+    return AgentevalError("there is nothing to run", mend="each chosen test has `repeat: 0`")
+
+
+def _title(chosen: Sequence[Chosen], options: PlanOptions) -> str:
+    title = _tests(chosen)
+    return f"{title}: {options.ab[0]} against {options.ab[1]}" if options.ab else title
+
+
+def _tests(chosen: Sequence[Chosen]) -> str:
+    if len(chosen) == 1:
+        return f"{chosen[0].suite.name}: {chosen[0].test.name}"
+    listed = list(dict.fromkeys(one.suite.name for one in chosen))
+    return listed[0] if len(listed) == 1 else f"{listed[0]} and {len(listed) - 1} more suite{'s' * (len(listed) > 2)}"

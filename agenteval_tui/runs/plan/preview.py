@@ -1,0 +1,176 @@
+"""What pressing run would start: how many runs, on which agents, what it will take, and what would be executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.permission import Need, distrusted
+from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.plan.model import Limits, PlanOptions
+from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.trust_check import needs_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.plan.model import Plan
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import AgentConfig
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """The runs of one agent in one variation ("": the default configuration). `cases` are tests and rows of datasets,
+    each of which may run several times."""
+
+    agent: str
+    variation: str
+    tests: int
+    cases: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsTrust:
+    """A folder whose programs or files would be used, in words; `reason` says why it is not trusted, "" if it is."""
+
+    folder: Path
+    what: tuple[str, ...]
+    reason: str
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it may go ahead without a question."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an execution would be. `parts` are in the order of the plan; `cases` counts tests and rows.
+
+    `over` names the limits that the estimate is likely to reach: cost, tokens, seconds. `needs`: what would be
+    executed on this machine or read outside of the suites' folders; `trusted`: it may start without a question.
+    """
+
+    title: str
+    suites: int
+    tests: int
+    cases: int
+    runs: int
+    parts: tuple[PlannedPart, ...]
+    concurrency: int
+    estimate: Estimate
+    limits: Limits
+    over: tuple[str, ...]
+    cache: str
+    needs: tuple[NeedsTrust, ...]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether every folder that programs are started from is trusted."""
+        return all(need.trusted for need in self.needs)
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"version": 1, "title", "suites", "tests", "cases", "runs", "parts": [{"agent", "variation", "tests",
+        "cases", "runs"}], "concurrency", "estimate": see `Estimate.to_json`, "limits": {"cost", "tokens", "seconds"},
+        "over": [name], "cache", "trusted", "needs": [{"folder", "what": [text], "trusted", "reason"}]}`
+        """
+        return {
+            "version": 1,
+            "title": self.title,
+            "suites": self.suites,
+            "tests": self.tests,
+            "cases": self.cases,
+            "runs": self.runs,
+            "parts": [
+                {name: getattr(part, name) for name in ("agent", "variation", "tests", "cases", "runs")}
+                for part in self.parts
+            ],
+            "concurrency": self.concurrency,
+            "estimate": self.estimate.to_json(),
+            "limits": {"cost": self.limits.cost, "tokens": self.limits.tokens, "seconds": self.limits.seconds},
+            "over": list(self.over),
+            "cache": self.cache,
+            "trusted": self.trusted,
+            "needs": [
+                {"folder": str(one.folder), "what": list(one.what), "trusted": one.trusted, "reason": one.reason}
+                for one in self.needs
+            ],
+        }
+
+
+def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | None, config_dir: Path) -> Preview:
+    """What running the suites at `paths` (files or folders) would start.
+
+    `db` is the history file, that the estimate and `failed_from` come from; None, or a file that is not there: no
+    history, and none is made. `config_dir`: the folder of the user's agents.yaml. Starts nothing and writes nothing.
+    Raises `AgentevalError` as planning would, but not for a folder that is not trusted: `Preview.needs` says that.
+    """
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.agents_file import load_agents
+    from agenteval_tui.suites.discover import discover
+    from agenteval_tui.suites.load import load_suite
+
+    loaded = [load_suite(path) for path in discover([Path(path) for path in paths])]
+    agents = load_agents(config_dir)
+    if db is None or not Path(db).is_file():
+        return preview_of(loaded, options, agents, None)
+    with Store.open_to_look(db) as store:
+        return preview_of(loaded, options, agents, store)
+
+
+def preview_of(
+    loaded: Sequence[LoadedSuite], options: PlanOptions, user_agents: Mapping[str, AgentConfig], store: Store | None
+) -> Preview:
+    """The same of suites that are loaded already, with a history that is open already."""
+    return preview_plan(make_untrusted_plan(loaded, options, user_agents=user_agents, store=store), store)
+
+
+def preview_plan(plan: Plan, store: Store | None) -> Preview:
+    """The same of a plan."""
+    found: dict[tuple[str, str], tuple[set[tuple[str, str]], set[tuple[str, str, int]], list[int]]] = {}
+    cases: set[tuple[str, str, int]] = set()
+    for run in plan.runs:
+        ref = run.ref
+        tests, own, count = found.setdefault((ref.agent, ref.variation), (set(), set(), [0]))
+        case = (run.suite_key, ref.test, ref.row)
+        tests.add(case[:2])
+        own.add(case)
+        cases.add(case)
+        count[0] += 1
+    expected = estimate(plan, store)
+    return Preview(
+        title=plan.title,
+        suites=len(plan.suite_keys),
+        tests=plan.tests,
+        cases=len(cases),
+        runs=len(plan.runs),
+        parts=tuple(
+            PlannedPart(agent, variation, len(tests), len(own), count[0])
+            for (agent, variation), (tests, own, count) in found.items()
+        ),
+        concurrency=plan.concurrency,
+        estimate=expected,
+        limits=plan.limits,
+        over=tuple(_over(plan.limits, expected)),
+        cache=plan.cache,
+        needs=_needs(plan),
+    )
+
+
+def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:
+    needs: tuple[Need, ...] = needs_of(plan)
+    reasons = {} if plan.trust else {need.folder: reason for need, reason in distrusted(needs)}
+    return tuple(NeedsTrust(need.folder, need.what, reasons.get(need.folder, "")) for need in needs)
+
+
+def _over(limits: Limits, expected: Estimate) -> list[str]:
+    seconds = expected.seconds.expected if expected.seconds is not None else None
+    pairs = (
+        ("cost", limits.cost, expected.total_cost),
+        ("tokens", limits.tokens, expected.total_tokens),
+        ("seconds", limits.seconds, seconds),
+    )
+    return [name for name, limit, likely in pairs if limit is not None and likely is not None and likely >= limit]

@@ -1,0 +1,333 @@
+"""The runs of one test: its configurations, the rows of its dataset, its repetitions."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import canonical_json, content_hash, new_id
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
+from agenteval_tui.runs.plan.conversation import Conversation, Conversations
+from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptions, RunPlan, StopRule, arm_label
+from agenteval_tui.runs.plan.variation import merged_context
+from agenteval_tui.suites.row_keys import content_key, number_of, numbered
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.plan.test_selection import Chosen
+    from agenteval_tui.suites.model import AgentConfig, Variation
+if TYPE_CHECKING:
+    from agenteval_tui.runs.criteria import Specs
+    from agenteval_tui.runs.plan.test_selection import Chosen, Failed
+    from agenteval_tui.suites.model import AgentConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way in which a test runs. `variation` is what stands in its runs: "" for the default configuration."""
+
+    variation: str
+    agent: AgentPlan
+    context: Mapping[str, Any]
+    repeat: int
+
+
+def configurations(
+    chosen: Chosen, options: PlanOptions, user_agents: Mapping[str, AgentConfig]
+) -> Iterator[Configuration]:
+    """The default configuration, then each variation in order; only the one that `options` name, if they do.
+
+    Raises `AgentevalError` when an agent is missing.
+    """
+    if options.ab:
+        yield from _arms(chosen, options, user_agents)
+        return
+    for variation in (None, *chosen.test.variations):
+        name = variation.name if variation is not None else ""
+        if options.variation is None or options.variation == (name or DEFAULT):
+            agent = _agent(chosen, variation, options, user_agents)
+            yield Configuration(
+                name, agent, merged_context(chosen.test, variation), _repeat(chosen, variation, options)
+            )
+
+
+def _arms(chosen: Chosen, options: PlanOptions, user_agents: Mapping[str, AgentConfig]) -> Iterator[Configuration]:
+    """Both arms alike but for what is compared: the same context, the same number of repetitions.
+
+    A name means an agent; where there is none of that name, a variation of the test ("default": none).
+    """
+    base = _variation(chosen, options.variation)
+    if options.variation is not None and base is None and options.variation != DEFAULT:
+        return
+    if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
+        raise AgentevalError(
+            f"both arms name their agent: there is nothing that {options.agent!r} could replace",
+            mend="leave --agent out, or compare variations",
+        )
+    repeat = _repeat(chosen, base, options)
+    for arm, name in zip(ARMS, options.ab, strict=True):
+        label = arm_label(arm, name)
+        if _is_agent(chosen, name, user_agents):
+            agent = _agent_named(chosen, name, base, user_agents)
+            yield Configuration(label, agent, merged_context(chosen.test, base), repeat)
+            continue
+        variation = _variation(chosen, name)
+        if variation is None and name != DEFAULT:
+            known = [*chosen.suite.agents, *user_agents, *(one.name for one in chosen.test.variations)]
+            raise AgentevalError(
+                f"arm {arm} is {name!r}, and test {chosen.test.id!r} knows no agent and has no variation of that name",
+                where=chosen.where,
+                mend=f"known here: {', '.join(dict.fromkeys(known))}" if known else "configure an agent",
+            )
+        agent = _agent(chosen, variation, options, user_agents)
+        yield Configuration(label, agent, merged_context(chosen.test, variation), repeat)
+
+
+def _is_agent(chosen: Chosen, name: str, user_agents: Mapping[str, AgentConfig]) -> bool:
+    return name in chosen.suite.agents or name in user_agents
+
+
+def _variation(chosen: Chosen, name: str | None) -> Variation | None:
+    return next((one for one in chosen.test.variations if one.name == name), None)
+
+
+def _agent(
+    chosen: Chosen, variation: Variation | None, options: PlanOptions, user_agents: Mapping[str, AgentConfig]
+) -> AgentPlan:
+    own = variation.agent if variation is not None else None
+    name = own or options.agent or chosen.test.agent or chosen.suite.agent
+    if not name:
+        raise AgentevalError(
+            f"test {chosen.test.id!r} names no agent, and neither does its suite",
+            where=chosen.where,
+            mend="write `agent: NAME` at the top of the suite, or give --agent NAME",
+        )
+    return _agent_named(chosen, name, variation, user_agents)
+
+
+def _agent_named(
+    chosen: Chosen, name: str, variation: Variation | None, user_agents: Mapping[str, AgentConfig]
+) -> AgentPlan:
+    over = variation.config if variation is not None else None
+    try:
+        return agent_plan(name, chosen.suite, chosen.folder, user_agents, over)
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=error.where or chosen.where, mend=error.mend) from error
+
+
+def _repeat(chosen: Chosen, variation: Variation | None, options: PlanOptions) -> int:
+    own = variation.repeat if variation is not None else None
+    for count in (options.repeat, own, chosen.test.repeat, chosen.suite.defaults.repeat):
+        if count is not None:
+            return int(count)
+    return 1
+
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """A row of a dataset: its number and its line in the file, and its key (`suites.row_keys`). A test without a
+    dataset has one case, numbered 0, whose key is empty."""
+
+    row: int = 0
+    line: int = 0
+    variables: Mapping[str, Any] | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What all runs of a case share."""
+
+    row: int
+    key: str
+    variables: Mapping[str, Any]
+    conversation: Conversation
+
+
+class TestRuns:
+    """Makes the runs of one test. Raises `AgentevalError` where it can't be run."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    def __init__(
+        self,
+        chosen: Chosen,
+        options: PlanOptions,
+        user_agents: Mapping[str, AgentConfig],
+        failed: Failed | None = None,
+    ) -> None:
+        self.chosen = chosen
+        self.configurations = tuple(configurations(chosen, options, user_agents))
+        self._options = options
+        self._failed = failed
+
+    def cases(self) -> Iterator[RunSpec]:
+        """The rows of which there will be runs, as a stream; one case where there is no dataset.
+
+        Programs of the folder are no matter here, but its files: one outside of the folder is read, and whether that
+        may go to an agent is asked before anything runs (`trusting`).
+        """
+        if not self.configurations:
+            return
+        test = self.chosen.test
+        if test.dataset is None:
+            if self._wanted(RunSpec()):
+                yield RunSpec()
+            return
+        from agenteval_tui.suites.datasets import read_rows
+
+        rows = 0
+        try:
+            for one in read_rows(test.dataset, self.chosen.folder, trusted=True):
+                rows += 1
+                case = RunSpec(one.number, one.line, one.variables, one.key)
+                if self._failed is None or self._wanted(case):
+                    yield case
+        except AgentevalError as error:
+            raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, mend=error.mend) from error
+        if not rows:
+            raise AgentevalError(
+                f"the dataset of test {test.id!r} has no rows",
+                where=str(self.chosen.folder / test.dataset.file),
+                mend="add rows, or take `dataset` out of the test",
+            )
+
+    def runs(self, cases: Iterable[RunSpec], specs: Specs) -> Iterator[RunPlan]:
+        """The runs of these cases: configuration by configuration, in each row by row.
+
+        The arms of an A/B comparison take turns row by row: where the execution is stopped early, each row that was
+        run under A was also run under B, but for the last ones.
+        """
+        ready = self._ready(cases)
+        made = _Maker(self.chosen, self._options, specs)
+        if self._options.ab:
+            pairs = ((one, case) for case in ready for one in self.configurations)
+        else:
+            pairs = ((one, case) for one in self.configurations for case in ready)
+        for configuration, case in pairs:
+            if self._failed is None or self._wants(configuration, case):
+                yield from made.repetitions(configuration, case)
+
+    def _wanted(self, case: RunSpec | _Ready) -> bool:
+        return any(self._wants(one, case) for one in self.configurations)
+
+    def _wants(self, configuration: Configuration, case: RunSpec | _Ready) -> bool:
+        if self._failed is None:
+            return True
+        keys = [case.key] if case.key else []
+        if case.key and self.chosen.test.variables:
+            # As an older program stored it: by all variables of its runs.
+            content = content_key({**self.chosen.test.variables, **(case.variables or {})})
+            keys.append(numbered(content, number_of(case.key)))
+        return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, keys)
+
+    def _ready(self, cases: Iterable[RunSpec]) -> Sequence[_Ready]:
+        test, ready = self.chosen.test, []
+        try:
+            conversations = Conversations(test)
+        except AgentevalError as error:
+            raise self._placed(error, RunSpec()) from error
+        for case in cases:
+            variables = {**test.variables, **case.variables} if case.variables else test.variables
+            try:
+                ready.append(_Ready(case.row, case.key, variables, conversations.of(variables, case.variables)))
+            except AgentevalError as error:
+                raise self._placed(error, case) from error
+        return ready
+
+    def _placed(self, error: AgentevalError, case: RunSpec) -> AgentevalError:
+        """The error with the test, and the line of the dataset's file where a row is to blame."""
+        test = self.chosen.test
+        if not case.row or test.dataset is None:
+            return AgentevalError(f"test {test.id!r}: {error.what}", where=self.chosen.where, mend=error.mend)
+        where = f"{self.chosen.folder / test.dataset.file}:{case.line}"
+        return AgentevalError(f"test {test.id!r}, row {case.row}: {error.what}", where=where, mend=error.mend)
+
+
+class _Maker:
+    """What all runs of a test share, made once."""
+
+    def __init__(self, chosen: Chosen, options: PlanOptions, specs: Specs) -> None:
+        test, suite = chosen.test, chosen.suite
+        defaults = suite.defaults
+        self._chosen = chosen
+        self._seed = options.seed
+        self._head = _seed_head(suite.name, test.id)
+        self._specs = specs.of(test.criteria)
+        self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or TIMEOUT_S)
+        self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
+        self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
+        stop = test.stop or defaults.stop
+        # Arms that stop at different times would not be compared fairly.
+        early = options.early_stop and not options.ab
+        self._stop = StopRule(stop.alpha, stop.threshold) if stop is not None and early else None
+
+    def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
+        test, suite, asked = self._chosen.test, self._chosen.suite, case.conversation
+        agent, variation = configuration.agent, configuration.variation
+        for repetition in range(1, configuration.repeat + 1):
+            yield RunPlan(
+                ref=RunRef(
+                    new_id(), test.id, test.name, variation, case.row, repetition, agent.name, suite.name, case.key
+                ),
+                suite_key=self._chosen.loaded.key,
+                suite_name=suite.name,
+                agent=agent,
+                messages=asked.messages,
+                context=configuration.context,
+                specs=self._specs,
+                variables=case.variables,
+                timeout_s=self._timeout_s,
+                pass_threshold=self._threshold,
+                tags=self._tags,
+                seed=_seed_of(self._head, case.key, repetition, self._seed),
+                tool_calls=asked.tool_calls,
+                turns=asked.turns,
+                stop=self._stop,
+            )
+
+
+def run_seed(suite: str, test: str, row_key: str, repetition: int, seed: int = 0) -> int:
+    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the
+    same for a row wherever it stands in its file (`row_key` "": the test has no dataset)."""
+    return _seed_of(_seed_head(suite, test), row_key, repetition, seed)
+
+
+def _seed_head(suite: str, test: str) -> str:
+    return canonical_json([suite, test])[:-1]
+
+
+def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
+    row = canonical_json(row_key) if row_key else "0"
+    data = f"{head},{row},{repetition},{seed}]".encode("utf-8", "surrogatepass")
+    return int(hashlib.sha256(data).hexdigest()[:8], 16)
+
+
+def drawn(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[RunSpec]]]:
+    """`number` of all the tests' cases, drawn by `seed`, in their order; all of them where there are no more.
+
+    Each case has a rank of its own, made of `seed`, suite, test and the row's key: the same are drawn on every machine
+    and in whatever order the rows stand, and a test that is added or renamed changes little of what is drawn.
+    """
+    every = (
+        (
+            content_hash([one.chosen.suite.name, one.chosen.test.id, case.key or 0, seed, "sample"]),
+            place,
+            case.row,
+            case,
+        )
+        for place, one in enumerate(tests)
+        for case in one.cases()
+    )
+    chosen = sorted(heapq.nsmallest(number, every, key=lambda one: one[:3]), key=lambda one: one[1:3])
+    found: dict[int, list[RunSpec]] = {}
+    for _, place, _, case in chosen:
+        found.setdefault(place, []).append(case)
+    return [(tests[place], cases) for place, cases in found.items()]

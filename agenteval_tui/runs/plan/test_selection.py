@@ -1,0 +1,159 @@
+"""Which tests an execution has: by id, by tags, by what failed before."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.model import DEFAULT, PlanOptions, arm_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import Suite, Test
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A test that takes part, with the suite that it is in."""
+
+    loaded: LoadedSuite
+    suite: Suite
+    test: Test
+
+    @property
+    def folder(self) -> Path:
+        """The suite's folder: relative paths of the suite are meant from it."""
+        return Path(self.loaded.path).resolve().parent
+
+    @property
+    def where(self) -> str:
+        """The test's place in its file."""
+        return f"{self.loaded.path}:{self.loaded.line_of(self.test.id)}"
+
+
+class Failed:
+    """What failed in an earlier execution: which rows of which tests, in which variation."""
+
+    def __init__(self, reference: str, found: Iterable[tuple[str, str, str, str]]) -> None:
+        self.reference = reference
+        self._rows: dict[tuple[str, str], dict[str, set[str]]] = {}
+        for suite_key, test_id, variation, row_key in found:
+            self._rows.setdefault((suite_key, test_id), {}).setdefault(variation, set()).add(row_key)
+
+    def has(self, suite_key: str, test_id: str) -> bool:
+        """Whether any run of this test failed."""
+        return (suite_key, test_id) in self._rows
+
+    def wants(self, suite_key: str, test_id: str, variation: str, row_keys: Sequence[str]) -> bool:
+        """Whether the row with one of these keys failed in this variation (no key: a test without a dataset). A test
+        that has got or lost its dataset since: all of it."""
+        rows = self._rows.get((suite_key, test_id), {}).get(variation)
+        return rows is not None and (not row_keys or not rows.isdisjoint(row_keys) or "" in rows)
+
+
+def failed_before(options: PlanOptions, store: Store | None) -> Failed | None:
+    """What failed, or ended in an error, in the execution `options.failed_from`; None when that is not asked.
+
+    The arms of an A/B comparison count as the variation that they were made of, unless there shall be arms again.
+    Raises `AgentevalError`.
+    """
+    if options.failed_from is None:
+        return None
+    if store is None:
+        raise AgentevalError("what failed last is not known without a history")
+    execution = store.execution(options.failed_from)
+    base = execution.options.get("variation") or ""
+    arms = bool(execution.options.get("ab")) and not options.ab
+    return Failed(
+        options.failed_from,
+        (
+            (row.suite_key, row.test_id, _plain(row.variation, base) if arms else row.variation, row.row_key)
+            for row in store.runs_of_execution(execution.id)
+            if row.status in ("failed", "error")
+        ),
+    )
+
+
+def _plain(variation: str, base: str) -> str:
+    return ("" if base == DEFAULT else base) if arm_of(variation) else variation
+
+
+def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed | None) -> list[Chosen]:
+    """The tests that `options` name, in the order of the suites. Raises `AgentevalError` when none is left."""
+    if not loaded:
+        raise AgentevalError("there is no suite to run", mend="name a file `*.suite.yaml` or a folder that holds some")
+    for one in loaded:
+        _check_valid(one, named=bool(options.tests))
+    every = [Chosen(one, one.suite, test) for one in loaded if one.suite is not None for test in one.suite.tests]
+    for name in options.tests:
+        if not any(_means(name, one) for one in every):
+            raise AgentevalError(f"there is no test {name!r}", mend=close_names(name, [one.test.id for one in every]))
+    tags = {tag.casefold() for tag in options.tags}
+    chosen = [
+        one
+        for one in every
+        if (not options.tests or any(_means(name, one) for name in options.tests))
+        and tags <= {tag.casefold() for tag in (*one.suite.tags, *one.test.tags)}
+        and (failed is None or failed.has(one.loaded.key, one.test.id))
+    ]
+    if not chosen:
+        raise AgentevalError(_why_none(every, options))
+    return chosen
+
+
+def _means(name: str, chosen: Chosen) -> bool:
+    """Whether `name` is this test: its id, or `FILE::ID` where several suites have a test of that id."""
+    file, mark, test_id = name.rpartition("::")
+    if test_id.casefold() != chosen.test.id.casefold():
+        return False
+    loaded = chosen.loaded
+    return not mark or file in (loaded.key, loaded.path.name, str(loaded.path))
+
+
+def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:
+    errors = [problem for problem in loaded.problems if problem.severity == "error"]
+    if not errors or (named and loaded.suite is not None and loaded.suite.tests):
+        return
+    first = errors[0]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    raise AgentevalError(
+        f"the suite can't be run: {first.message}{more}",
+        where=f"{first.file}:{first.line}:{first.column}",
+        mend=first.fix or f"`agenteval validate {loaded.path}` lists all problems",
+    )
+
+
+def _why_none(every: Sequence[Chosen], options: PlanOptions) -> str:
+    if not every:
+        return "the suites have no tests"
+    limits = []
+    if options.tests:
+        limits.append("named " + ", ".join(options.tests))
+    if options.tags:
+        limits.append("with the tags " + ", ".join(options.tags))
+    if options.failed_from:
+        limits.append(f"that failed in execution {options.failed_from}")
+    return f"none of {len(every)} tests is left: there is none " + " and ".join(limits)
+
+
+# Words
+
+
+def close_names(name: str, known: Sequence[str]) -> str:
+    """A hint at the test that was meant."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else names("tests", known)
+
+
+def names(kind: str, known: Iterable[str]) -> str:
+    """The first of `known`, to choose from."""
+    listed = list(dict.fromkeys(known))
+    if not listed:
+        return f"there are no {kind}"
+    more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
+    return f"{kind}: " + ", ".join(listed[:8]) + more

@@ -1,0 +1,110 @@
+"""Equal requests have equal answers, if that is asked for (`--cache`): which requests are equal.
+
+Everything that reaches the agent counts: its configuration, the files that it names, the conversation, the testing
+context, the seed. The seed differs between tests and repetitions, so each repetition has an answer of its own, and two
+runs of one execution hardly ever ask the same: no run waits for another's answer. Runs of `replay` and `demo` agents
+are not looked up: they cost nothing and always do the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import canonical_json, content_hash
+
+_NEVER = ("replay", "demo")
+# These say how the agent is asked and what it is called, not what it is asked.
+_WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price", "error_on_finish")
+_LARGEST = 10_000_000  # bytes of a file that is looked into
+
+
+def fingerprint(config: Mapping[str, Any], base_dir: Path, *, trusted: bool = False) -> str:
+    """What an agent (its configuration expanded) is, apart from what it is asked; "" when answers are not kept.
+
+    A configuration that names a file of its folder, a tools file or a program, stands for what is in the file: an
+    agent whose code was edited is another one.
+    """
+    if config.get("kind") in _NEVER:
+        return ""
+    asked = {key: value for key, value in config.items() if key not in _WITHOUT}
+    tools = _tools(config.get("tools"), base_dir, trusted)
+    files = dict(sorted(_files([asked, tools], base_dir)))
+    return content_hash([_plain(asked), _plain(tools), files])
+
+
+def uses_environment(config: Mapping[str, Any]) -> bool:
+    """Whether an agent is told a row's variables, beside the conversation into which they were filled."""
+    kind = config.get("kind")
+    if kind == "http":
+        return "variables" in str(config)
+    return kind not in ("openai", "anthropic")
+
+
+def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, variables: bool = False) -> str:
+    """The hash of a run's request; `agent` is the agent's fingerprint, `variables` says whether it is told those."""
+    messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.tool_call_id, m.name] for m in request.messages]
+    calls = [[c.id, c.name, c.arguments, c.result, c.status] for c in request.tool_calls]
+    asked = [agent, messages, calls, turns, request.context, request.seed]
+    if variables and request.variables:
+        asked.append(request.variables)
+    try:
+        return content_hash(asked)
+    except TypeError:  # a date in the context, as YAML has them
+        return content_hash(_plain(asked))
+
+
+def _tools(tools: Any, base_dir: Path, trusted: bool) -> Any:
+    if not isinstance(tools, str) or tools.startswith("builtin:"):
+        return tools
+    from agenteval_tui.suites.tool_files import load_tools
+
+    try:
+        return load_tools(tools, base_dir, trusted=trusted)
+    except AgentevalError:
+        return tools  # the agent itself will say what is wrong
+
+
+def _files(value: Any, base_dir: Path) -> Iterator[tuple[str, str]]:
+    """The files of the folder that a configuration names, with the hash of their content."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _files(one, base_dir)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _files(one, base_dir)
+    elif isinstance(value, str) and 0 < len(value) < 1_000 and "\n" not in value:
+        for name in _places(value):
+            path = base_dir / name
+            try:
+                if path.is_file() and path.stat().st_size <= _LARGEST:
+                    yield name, hashlib.sha256(path.read_bytes()).hexdigest()
+            except (OSError, ValueError):
+                continue
+
+
+def _places(text: str) -> Iterator[str]:
+    """What a text may name: a file, the words of a command, or the module of `package.module:callable`."""
+    yield text
+    if " " in text:
+        yield from text.split()
+    module, colon, _ = text.partition(":")
+    if colon and module.replace(".", "").replace("_", "").isalnum():
+        yield module.replace(".", "/") + ".py"
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; what JSON has not as text."""
+    try:
+        canonical_json(value)
+    except (TypeError, ValueError):
+        if isinstance(value, Mapping):
+            return {str(key): _plain(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [_plain(one) for one in value]
+        return str(value)
+    return value

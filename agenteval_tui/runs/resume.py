@@ -1,0 +1,306 @@
+"""From an execution in the history to the plan of what is missing in it: same execution, same run ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.inline_secrets import put_back
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.merge import MERGED
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import EarlierRun, Limits, Plan, PlanOptions, RunPlan, check_executor, cluster_of
+from agenteval_tui.runs.plan.planner import CONCURRENCY
+from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
+from agenteval_tui.runs.trust_check import check_trust
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.model import AgentConfig, Suite
+
+_SETTLED = ("passed", "failed", "skipped", "needs_review", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The plan of what is missing, and what a person should know about it."""
+
+    plan: Plan
+    notices: tuple[str, ...] = ()
+
+
+def resume_plan(
+    store: Store,
+    reference: str,
+    options: PlanOptions | None = None,
+    *,
+    errors: bool = False,
+    user_agents: Mapping[str, AgentConfig] | None = None,
+) -> Resumed:
+    """Plan what is missing of an execution (an id, its beginning, or "last"); nothing is written yet.
+
+    Missing is every run without an outcome: queued, cut off while it ran, or cancelled, alone or with all others.
+    With `errors` also those whose agent, or grading, ended in an error. What passed, failed, was skipped or waits for
+    a person is never run again. Of `options` only `concurrency`, the limits, `cache`, `trust`, `executor` and
+    `scheduler` count, where they are given; for the rest the execution stays as it was planned. `user_agents` (None:
+    those of the user's agents.yaml) are asked for keys that stand in a configuration, and so are not stored.
+
+    Raises `AgentevalError`: it is running, was imported, is too old, nothing is missing, a limit is reached already,
+    a key is nowhere to be found; and `trusting.NotTrustedError`.
+    """
+    asked = options or PlanOptions()
+    row = store.execution(reference)
+    if row.kind != "run":
+        raise AgentevalError(
+            "this execution was imported: there is nothing to resume",
+            where=f"execution {row.id}",
+            mend="import its file again: what is missing comes in then",
+        )
+    if row.status == "running":
+        raise AgentevalError(
+            "this execution is running", where=f"execution {row.id}", mend=f"watch it: agenteval attach {row.id[:10]}"
+        )
+    setup_data = store.setup_of(row.id)
+    if setup_data is None:
+        raise AgentevalError(
+            "this execution can't be resumed: it was started by an older agenteval, which did not keep what that needs",
+            where=f"execution {row.id}",
+            mend="run its suites again: agenteval run " + (row.source or "PATH"),
+        )
+    setup = read_setup(setup_data)
+    rows = store.runs_of_execution(row.id)
+    missing = [one for one in rows if one.status not in _SETTLED or (errors and one.status == "error")]
+    if not missing:
+        _nothing(row)
+    merged = _options(row, asked)
+    check_executor(merged)
+    spent = store.costs(row.id)
+    _check_limits(spent, row, merged)
+    earlier = tuple(_earlier(store, rows, {one.id for one in missing}))
+    tasks = store.tasks_of(row.id)
+    sources = _Sources(user_agents, setup)
+    setup = replace(setup, agents=sources.agents_for(missing, tasks), respondents=sources.respondents)
+    plan = Plan(
+        execution_id=row.id,
+        title=row.title,
+        runs=tuple(_runs(missing, tasks, setup)),
+        concurrency=merged.concurrency or setup.concurrency,
+        source=row.source,
+        options={**row.options, **merged.to_json()},
+        respondents=setup.respondents,
+        trust=asked.trust,
+        limits=_limits_left(merged, spent, earlier),
+        cache=merged.cache,
+        earlier=earlier,
+        order=tuple(one.id for one in rows),
+        # 8 is what nobody asked for: it stands for as many as the cluster takes.
+        cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
+    )
+    # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
+    permission = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
+    return Resumed(replace(plan, permission=permission), tuple(_changes(setup, missing)))
+
+
+def _nothing(row: ExecutionRow) -> None:
+    mend = "nothing is missing"
+    if row.errors:
+        mend += f"; with --errors the {row.errors} that ended in an error are run again"
+    raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", mend=mend)
+
+
+def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
+    """What the execution was started with, and what was said anew."""
+    given = {
+        name: value
+        for name in ("concurrency", "max_cost", "max_tokens", "max_seconds", "cache", "executor", "scheduler")
+        if (value := getattr(asked, name)) not in (None, "")
+    }
+    kept = {name: value for name, value in row.options.items() if name in PlanOptions.__dataclass_fields__}
+    # Trust was given for what stood in the folder then; it is asked for again.
+    kept.pop("trust", None)
+    try:
+        return PlanOptions.from_json({**kept, **given})
+    except TypeError as error:
+        raise AgentevalError(f"the options of this execution can't be read: {error}") from error
+
+
+def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequence[EarlierRun]) -> Limits:
+    """The limits, less what was used and is in none of the earlier runs: by judges, and by attempts that failed."""
+    cost = sum(one.cost or 0.0 for one in spent) - sum(one.cost or 0.0 for one in earlier)
+    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
+    tokens -= sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in earlier)
+    return Limits(
+        options.max_cost if options.max_cost is None or cost < 1e-9 else options.max_cost - cost,
+        options.max_tokens if options.max_tokens is None else options.max_tokens - max(tokens, 0),
+        options.max_seconds,
+    )
+
+
+def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOptions) -> None:
+    if options.max_cost is None and options.max_tokens is None:
+        return
+    cost = sum(one.cost or 0.0 for one in spent)
+    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
+    if options.max_cost is not None and cost >= options.max_cost:
+        raise AgentevalError(
+            f"this execution has cost ${cost:.4f} so far, and may cost ${options.max_cost:g}",
+            where=f"execution {row.id}",
+            mend="give a higher limit for all of it: --max-cost USD",
+        )
+    if options.max_tokens is not None and tokens >= options.max_tokens:
+        raise AgentevalError(
+            f"this execution has used {tokens:,} tokens so far, and may use {options.max_tokens:,}",
+            where=f"execution {row.id}",
+            mend="give a higher limit for all of it: --max-tokens N",
+        )
+
+
+def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup) -> list[RunPlan]:
+    made = []
+    for row in missing:
+        stored = tasks.get(row.id)
+        if stored is None:
+            raise AgentevalError(
+                f"what it takes to run test {row.test_id!r} again is not in the history any more",
+                where=f"run {row.id}",
+                mend=f"run the suite again: {row.suite_key}",
+            )
+        made.append(
+            run_plan(
+                stored.task,
+                setup,
+                _ref(row),
+                suite_key=row.suite_key,
+                suite_name=row.suite_name,
+                variables=row.variables,
+                tags=row.tags,
+                seed=stored.seed,
+            )
+        )
+    return made
+
+
+def _ref(row: RunRow) -> RunRef:
+    return RunRef(row.id, row.test_id, row.test_name, row.variation, row.row, row.repetition, row.agent, row.suite_name,
+        row.row_key,
+    )  # fmt: skip
+
+
+def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[EarlierRun]:
+    from agenteval_tui.grading.results import Outcome
+
+    made = []
+    for row in rows:
+        if row.id in missing:
+            continue
+        failed: tuple[tuple[str, str], ...] = ()
+        if row.status in ("failed", "error", "needs_review"):
+            failed = tuple(
+                (one.criterion, one.reason)
+                for one in store.results(row.id)
+                if one.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
+            )
+        made.append(
+            EarlierRun(
+                _ref(row),
+                row.status,
+                row.score,
+                failed,
+                row.duration_ms or 0.0,
+                # What came from the history was paid for there.
+                None if row.cached else row.input_tokens,
+                None if row.cached else row.output_tokens,
+                None if row.cached else row.cost,
+                row.error_message,
+                row.checks_not_made,
+            )
+        )
+    return made
+
+
+def _changes(setup: Setup, missing: list[RunRow]) -> list[str]:
+    """What is not any more as it was when the execution was planned."""
+    keys = {one.suite_key for one in missing}
+    changed = [key for key, digest in setup.digests.items() if key in keys and file_digest(key) not in ("", digest)]
+    gone = [key for key in setup.digests if key in keys and not Path(key).exists()]
+    said = []
+    if changed:
+        said.append(
+            f"changed since this execution was planned: {', '.join(changed)}; the missing runs are run as they were "
+            "planned then"
+        )
+    if gone:
+        said.append(f"not there any more: {', '.join(gone)}; the missing runs are run as they were planned")
+    return said
+
+
+class _Sources:
+    """Where keys come from that stand in a configuration: the user's agents.yaml and the suites as they are now."""
+
+    def __init__(self, user_agents: Mapping[str, AgentConfig] | None, setup: Setup) -> None:
+        self._given = user_agents
+        self._setup = setup
+        self._suites: dict[str, Suite | None] = {}
+
+    @property
+    def respondents(self) -> Respondents:
+        """Those of the execution; where one of them had a key written in, all are as they are configured now."""
+        stored = self._setup.respondents
+        if not self._setup.hidden_judges:
+            return stored
+        suites = dict(stored.suites)
+        for key, (suite, folder) in stored.suites.items():
+            suites[key] = (self._suite(key) or suite, folder)
+        return Respondents(suites, {**stored.user_agents, **self.user_agents()}, stored.judge)
+
+    def agents_for(self, missing: list[RunRow], tasks: Mapping[str, StoredTask]) -> dict[str, AgentPlan]:
+        """The agents of the execution, with the keys of those that the missing runs need."""
+        agents = dict(self._setup.agents)
+        for row in missing:
+            name = tasks[row.id].task.get("agent") if row.id in tasks else None
+            taken = self._setup.withheld.get(name) if name is not None else None
+            if name is not None and taken and agents[name] is self._setup.agents[name]:
+                agents[name] = self._with_keys(agents[name], taken, row)
+        return agents
+
+    def _with_keys(self, agent: AgentPlan, taken: tuple[tuple[str, ...], ...], row: RunRow) -> AgentPlan:
+        for config in self._configs(agent, row.suite_key):
+            whole = put_back(agent.config, taken, config)
+            if whole is not None:
+                return replace(agent, config=whole)
+        raise AgentevalError(
+            f"agent {agent.name!r} had a key written into its configuration, which is never stored, and it is not "
+            "there any more",
+            where=f"{'.'.join(taken[0])} of agent {agent.name!r}",
+            mend="write it into the configuration again, best as ${NAME} of an environment variable",
+        )
+
+    def _configs(self, agent: AgentPlan, suite_key: str) -> list[dict[str, Any]]:
+        suite = self._suite(suite_key)
+        own = suite.agents.get(agent.name) if suite is not None else None
+        users = self.user_agents().get(agent.name)
+        return [one.as_dict() for one in (own, users) if one is not None]
+
+    def _suite(self, key: str) -> Suite | None:
+        if key not in self._suites:
+            from agenteval_tui.suites.load import load_suite
+
+            try:
+                self._suites[key] = load_suite(Path(key)).suite
+            except AgentevalError:
+                self._suites[key] = None
+        return self._suites[key]
+
+    def user_agents(self) -> Mapping[str, AgentConfig]:
+        """The agents that the user wrote, as they are now."""
+        if self._given is None:
+            from agenteval_tui.suites.agents_file import load_agents
+
+            self._given = load_agents(config_dir())
+        return self._given

@@ -1,0 +1,248 @@
+"""The runs that wait for their turn, in plan order, with a limit for each agent and no more repetitions than needed."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from agenteval_tui.runs.early_stopping import Repetitions
+from agenteval_tui.runs.plan.model import RunPlan
+
+_BEHIND = 1 << 40  # what may begin only alone stands behind everything else
+
+
+@dataclass(slots=True)
+class _Line:
+    """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
+    over. `resting` is a heap of (when it may begin, position, run id); `alone` are runs that begin only when nothing
+    else of the agent is on its way."""
+
+    limit: int | None
+    cut: int | None = None
+    ready: list[tuple[int, str]] = field(default_factory=list)
+    resting: list[tuple[float, int, str]] = field(default_factory=list)
+    single: str = ""  # the run that began when nothing else was on its way, while nothing else has begun
+    rests: set[str] = field(default_factory=set)  # the names in `resting`
+    alone: set[str] = field(default_factory=set)
+    count: int = 0
+    busy: int = 0
+    until: float = 0.0
+
+    @property
+    def startable(self) -> int:
+        """How many of those that are ready may begin as far as the others are concerned."""
+        alone = len(self.alone - self.rests)
+        return self.count - alone or (1 if alone and not self.busy else 0)
+
+    def leave(self, name: str) -> None:
+        """A run that waits is taken out."""
+        self.alone.discard(name)
+        if name in self.rests:
+            self.rests.remove(name)
+        else:
+            self.count -= 1
+
+    def room(self, wanted: int, clock: Callable[[], float]) -> int:
+        if self.until and clock() < self.until:
+            return 0
+        limit = self.limit
+        if self.cut is not None and (limit is None or self.cut < limit):
+            limit = self.cut
+        return wanted if limit is None else min(wanted, max(0, limit - self.busy))
+
+
+class WaitingRuns:
+    """Gives out runs in plan order, never more of one agent at once than its limit allows.
+
+    `limits` holds the greatest number of runs at once by agent hash; agents that are not in it have none. Of runs
+    that are in `repetitions` (by id) no more are on their way at once than are needed.
+    """
+
+    def __init__(
+        self,
+        runs: Iterable[RunPlan],
+        limits: Mapping[str, int],
+        repetitions: Mapping[str, Repetitions] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._repetitions = repetitions or {}
+        self._lines: dict[str, _Line] = {}
+        self._waiting: dict[str, tuple[int, RunPlan]] = {}
+        self._taken: dict[str, int] = {}
+        # By identity of the repetitions: all of them, and those that are not needed yet.
+        self._members: dict[int, list[str]] = {}
+        self._later: dict[int, deque[str]] = {}
+        self._held: set[str] = set()  # the same again, all together
+        self._last = 0
+        for position, run in enumerate(runs):
+            self._last = position
+            name = run.ref.run
+            self._waiting[name] = (position, run)
+            line = self._lines.get(run.agent.hash)
+            if line is None:
+                line = self._lines[run.agent.hash] = _Line(limits.get(run.agent.hash))
+            group = self._repetitions.get(name) if self._repetitions else None
+            if group is None:
+                line.ready.append((position, name))
+                line.count += 1
+            else:
+                self._members.setdefault(id(group), []).append(name)
+                self._later.setdefault(id(group), deque()).append(name)
+                self._held.add(name)
+        for line in self._lines.values():
+            heapify(line.ready)
+        for group in {id(one): one for one in self._repetitions.values()}.values():
+            self._feed(group)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def ready(self) -> int:
+        """How many runs could begin now, were there no other limit."""
+        for line in self._lines.values():
+            self._rested(line)
+        return sum([line.room(line.startable, self._clock) for line in self._lines.values()])
+
+    def take(self) -> RunPlan | None:
+        """The next run that may begin; None when none waits or all their agents are busy. Give it back by `release`."""
+        best: _Line | None = None
+        for line in self._lines.values():
+            self._rested(line)
+            while line.ready and (line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held):
+                heappop(line.ready)
+            if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
+                if line.busy and line.ready[0][1] in line.alone:
+                    continue  # it stands behind all others: there is nothing else
+                best = line
+        if best is None:
+            return None
+        position, name = heappop(best.ready)
+        run = self._waiting.pop(name)[1]
+        self._taken[name] = position
+        best.leave(name)
+        best.single = "" if best.busy else name
+        best.busy += 1
+        return run
+
+    def release(self, run: RunPlan) -> None:
+        """The run has ended: it no longer keeps its agent busy."""
+        del self._taken[run.ref.run]
+        self._lines[run.agent.hash].busy -= 1
+        group = self._repetitions.get(run.ref.run) if self._repetitions else None
+        if group is not None:
+            group.begun -= 1
+            self._feed(group)
+
+    def put_back(self, run: RunPlan, *, rest_s: float = 0.0, alone: bool = False) -> None:
+        """A run that was taken waits again, behind all others of its agent: another one shows whether there is room.
+
+        It does not begin for `rest_s` seconds, and, `alone`, only when nothing else of its agent is on its way.
+        """
+        line, name = self._lines[run.agent.hash], run.ref.run
+        del self._taken[name]
+        line.busy -= 1
+        self._last += 1
+        position = self._last + _BEHIND * alone
+        self._waiting[name] = (position, run)
+        if alone:
+            line.alone.add(name)
+        if rest_s > 0:
+            line.rests.add(name)
+            heappush(line.resting, (self._clock() + rest_s, position, name))
+        else:
+            self._ready(line, position, name)
+
+    def busy(self, agent: str) -> int:
+        """How many runs of the agent are on their way."""
+        return self._lines[agent].busy
+
+    def was_alone(self, run: RunPlan) -> bool:
+        """Whether nothing else of its agent was on its way while this run was; asked before it is given back."""
+        return self._lines[run.agent.hash].single == run.ref.run
+
+    def cut(self, agent: str, limit: int | None, until: float) -> None:
+        """No more than `limit` runs of the agent at once for now (None: as many as ever), and none before `until`."""
+        line = self._lines[agent]
+        line.cut, line.until = limit, until
+
+    def remove(self, run_id: str) -> RunPlan | None:
+        """Take one run out of the line, wherever it stands; None when it does not wait."""
+        found = self._waiting.pop(run_id, None)
+        if found is None:
+            return None
+        run = found[1]
+        group = self._repetitions.get(run_id) if self._repetitions else None
+        if group is not None:
+            if run_id in self._held:
+                self._held.remove(run_id)
+                self._later[id(group)].remove(run_id)
+                return run
+            group.begun -= 1
+        self._lines[run.agent.hash].leave(run_id)
+        if group is not None:
+            self._feed(group)
+        return run
+
+    def not_needed(self, group: Repetitions) -> list[RunPlan]:
+        """Take out all that wait of some repetitions, in plan order."""
+        key = id(group)
+        gone = []
+        for name in self._members[key]:
+            if name in self._held:
+                self._held.remove(name)
+                gone.append(self._waiting.pop(name)[1])
+            elif (run := self.remove(name)) is not None:
+                gone.append(run)
+        self._later[key].clear()
+        return gone
+
+    def clear(self) -> list[RunPlan]:
+        """Take all runs out; gives them in plan order."""
+        left = sorted(self._waiting.values(), key=lambda item: item[0])
+        self._waiting.clear()
+        self._later = {key: deque() for key in self._later}
+        self._held.clear()
+        for line in self._lines.values():
+            line.ready.clear()
+            line.resting.clear()
+            line.rests.clear()
+            line.alone.clear()
+            line.count = 0
+        return [run for _, run in left]
+
+    def _feed(self, group: Repetitions) -> None:
+        """As many of the repetitions into the line as are needed; out of it again when fewer are."""
+        later = self._later.get(id(group))
+        if later is None:
+            return
+        wanted = group.wanted
+        while later and group.begun < wanted:
+            name = later.popleft()
+            self._held.remove(name)
+            position, run = self._waiting[name]
+            group.begun += 1
+            self._ready(self._lines[run.agent.hash], position, name)
+        if group.begun > wanted:
+            fed = [name for name in self._members[id(group)] if name in self._waiting and name not in self._held]
+            for name in reversed(fed[-(group.begun - wanted) :]):
+                later.appendleft(name)
+                self._held.add(name)
+                group.begun -= 1
+                self._lines[self._waiting[name][1].agent.hash].leave(name)
+
+    def _rested(self, line: _Line) -> None:
+        """What has rested long enough stands in the line again."""
+        while line.resting and line.resting[0][0] <= self._clock():
+            _, position, name = heappop(line.resting)
+            if name in line.rests and self._waiting[name][0] == position:
+                line.rests.remove(name)
+                self._ready(line, position, name)
+
+    @staticmethod
+    def _ready(line: _Line, position: int, name: str) -> None:
+        heappush(line.ready, (position, name))
+        line.count += 1

@@ -1,0 +1,151 @@
+"""What streams of one run to the watchers: texts gathered, tool calls with their arguments whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    ReasoningDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+)
+from agenteval_tui.runs.events import (
+    Event,
+    ReasoningStreamed,
+    TextStreamed,
+    ToolArguments,
+    ToolFinished,
+    ToolStarted,
+    UsageCounted,
+)
+from agenteval_tui.transcripts.codec import arguments_text
+from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+Tell = Callable[..., None]
+"""`tell(EventClass, *fields)`: number an event and send it out."""
+
+RESULT_LIMIT = 4_000
+ARGUMENTS_LIMIT = 16_000
+RECORDED_CALLS = 50
+
+
+class Stream:
+    """Tells what an agent yields. Texts wait for `flush`; a run's tool calls have numbers of their own in all turns."""
+
+    def __init__(self, run: str, tell: Tell, withheld: TranscriptRedactor) -> None:
+        self._run = run
+        self._tell = tell
+        self._withheld = withheld
+        self._secret = bool(withheld)
+        self._texts: list[str] = []
+        self._kind: type[Event] = TextStreamed
+        self._arguments: dict[int, list[str]] = {}
+        self._base = 0  # the agent counts its calls from the same number in each turn
+        self._next = 0
+        self.shown = False
+        """Something of this attempt has streamed."""
+
+    def begin(self) -> None:
+        """A new attempt."""
+        self._texts.clear()
+        self._arguments.clear()
+        self._base = self._next = 0
+        self.shown = False
+
+    def next_turn(self) -> None:
+        """The user speaks again."""
+        self.end()
+        self._arguments.clear()
+        self._base = self._next
+
+    def text(self, text: str) -> None:
+        """More of the answer."""
+        if self._kind is TextStreamed:
+            self.shown = True
+            self._texts.append(text)
+        else:
+            self._gather(TextStreamed, text)
+
+    def other(self, event: AgentEvent) -> None:
+        """Anything but text, usage and the end."""
+        match event:
+            case ReasoningDelta(text):
+                self._gather(ReasoningStreamed, text)
+            case ToolCallStarted(key, _, name):
+                self.end()
+                self.shown = True
+                key += self._base
+                self._next = max(self._next, key + 1)
+                self._arguments[key] = []
+                self._tell(ToolStarted, self._run, key, self._withheld.text(name))
+            case ToolArgumentsDelta(key, text):
+                if key + self._base in self._arguments:
+                    self._arguments[key + self._base].append(text)
+            case ToolCallFinished(key, result, error):
+                self.end()
+                self._send_arguments(key + self._base)
+                told = self._withheld.text(result)[:RESULT_LIMIT]
+                self._tell(ToolFinished, self._run, key + self._base, told, error)
+            case TurnEnded():
+                for key in tuple(self._arguments):
+                    self._send_arguments(key)
+
+    def usage(self, usage: Usage) -> None:
+        """Tokens and cost so far."""
+        self._tell(UsageCounted, self._run, usage.input_tokens, usage.output_tokens, usage.cost)
+
+    def show(self, transcript: Transcript) -> None:
+        """A whole recording: its last calls, then the answer."""
+        self.shown = True
+        clean = self._withheld.text
+        for index, call in list(enumerate(transcript.tool_calls))[-RECORDED_CALLS:]:
+            self._tell(ToolStarted, self._run, index, clean(call.name))
+            self._tell(ToolArguments, self._run, index, clean(arguments_text(call))[:ARGUMENTS_LIMIT])
+            if call.result is not None:
+                result = clean(call.result)[:RESULT_LIMIT]
+                self._tell(ToolFinished, self._run, index, result, call.status == "error")
+        if transcript.final_output:
+            self._gather(TextStreamed, transcript.final_output)
+
+    def flush(self) -> None:
+        """Send the text that was gathered, as one event; but for an end that may be the beginning of a secret."""
+        if self._texts:
+            self._send(whole=False)
+
+    def end(self) -> None:
+        """Send all of it: the text is complete."""
+        if self._texts:
+            self._send(whole=True)
+
+    def _gather(self, kind: type[Event], text: str) -> None:
+        self.shown = True
+        if kind is not self._kind:
+            self.end()
+            self._kind = kind
+        self._texts.append(text)
+
+    def _send(self, *, whole: bool) -> None:
+        text = "".join(self._texts)
+        self._texts.clear()
+        if self._secret:
+            text = self._withheld.text(text)
+            kept = 0 if whole else self._withheld.open_end(text)
+            if kept:
+                self._texts.append(text[-kept:])
+                text = text[:-kept]
+            if whole:
+                text = self._withheld.cut(text)
+            if not text:
+                return
+        self._tell(self._kind, self._run, text)
+
+    def _send_arguments(self, key: int) -> None:
+        pieces = self._arguments.pop(key, None)
+        if pieces is not None:
+            self.end()
+            text = self._withheld.cut(self._withheld.text("".join(pieces)))
+            self._tell(ToolArguments, self._run, key, text[:ARGUMENTS_LIMIT])

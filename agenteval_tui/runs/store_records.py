@@ -1,0 +1,114 @@
+"""A plan and its runs as the store takes them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.runs.grade_run import GradedRun
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.task_payload import Tasks
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.attempt import RunAttempts
+
+
+def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:
+    """Have the store take the plan in: as a new execution, with what it takes to resume it, or as one that goes on."""
+    if plan.order:
+        again = [run.ref.run for run in plan.runs]
+        return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)
+    tasks = Tasks(plan)
+    return store.begin_execution(execution_record(plan, started_ms, pid, tasks), planned_runs(plan, tasks))
+
+
+def execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
+    """The execution itself. Where several tests run together, its id is their batch id as well."""
+    return ExecutionRecord(
+        id=plan.execution_id,
+        title=plan.title,
+        kind="run",
+        source=plan.source,
+        suite_keys=plan.suite_keys,
+        started_ms=started_ms,
+        batch_id=plan.execution_id if plan.tests > 1 else None,
+        options=dict(plan.options),
+        pid=pid,
+        setup=tasks.setup(),
+    )
+
+
+def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
+    """All runs of the plan, in its order."""
+    versions: dict[str, str] = {}
+    rows = []
+    for position, run in enumerate(plan.runs):
+        ref = run.ref
+        if run.agent.hash not in versions:
+            versions[run.agent.hash] = _version_of(run.agent)
+        rows.append(
+            PlannedRun(
+                id=ref.run,
+                execution_id=plan.execution_id,
+                position=position,
+                suite_key=run.suite_key,
+                suite_name=run.suite_name,
+                test_id=ref.test,
+                test_name=ref.test_name,
+                variation=ref.variation,
+                row=ref.row,
+                row_key=ref.row_key,
+                repetition=ref.repetition,
+                agent=ref.agent,
+                prompt=run.prompt,
+                tags=run.tags,
+                variables=run.variables,
+                criteria=tuple([spec.hash for spec in run.specs]),
+                specs=tuple([tasks.spec_dict(spec) for spec in run.specs]),
+                task=tasks.of(run),
+                seed=run.seed,
+                agent_version=versions[run.agent.hash],
+            )
+        )
+    return rows
+
+
+def _version_of(agent: AgentPlan) -> str:
+    try:
+        env = environment_for(agent.base_dir)
+    except AgentevalError:  # the .env can't be read: the run will say so
+        env = dict(os.environ)
+    return agent_version(agent.config, agent.base_dir, env)
+
+
+def run_ended(flight: RunAttempts, judged: GradedRun, transcript: Transcript, request: str) -> RunEnded:
+    """How a run in flight ended. `request` is the hash of what was asked, "" where there is no answer to it."""
+    return RunEnded(
+        run_id=flight.run,
+        status=judged.status,
+        score=judged.score,
+        started_ms=flight.started_ms or None,
+        duration_ms=flight.duration_ms if flight.started_ms else None,
+        attempts=flight.attempt,
+        transcript=transcript,
+        results=judged.results,
+        warnings=judged.warnings,
+        why=judged.why,
+        failed_attempts=tuple(flight.failed_attempts),
+        request=request,
+        cached=flight.cached,
+    )
+
+
+def run_never_begun(run: RunPlan, judged: GradedRun) -> RunEnded:
+    """The end of a run that no agent was asked: it was cancelled before, or not needed. It has no times."""
+    transcript = Transcript(messages=run.messages, tool_calls=run.tool_calls)
+    return RunEnded(run.ref.run, judged.status, None, None, None, 0, transcript, why=judged.why)

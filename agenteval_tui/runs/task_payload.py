@@ -1,0 +1,256 @@
+"""Planned runs as JSON, so that they can be run later: without the suite's file, by another process, after a crash.
+
+A task holds what one run is made of, but for what the history has of it anyway (its name, variables, tags). What many
+tasks share is in the execution's setup: agents, criteria, and the agents that may be asked to judge. Agents are kept as
+they were written, `${VAR}` unexpanded; a key that somebody wrote into one is left out (`withheld`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.inline_secrets import without_keys
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.judge_resolution import Respondents
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
+from agenteval_tui.transcripts.model import Message, ToolCall
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import AgentConfig
+
+VERSION = 1
+"""Of the layout of tasks and setups. A program refuses one that it doesn't know."""
+
+
+class Tasks:
+    """The tasks of a plan. Runs that differ only in their repetition share one object.
+
+    Usable as long as the plan lives: what its runs share is told by identity.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._tasks: dict[tuple[object, ...], dict[str, Any]] = {}
+        self._specs: dict[int, str] = {}  # by identity: equal criteria are one object
+        self._spec_dicts: dict[str, dict[str, Any]] = {}
+        for run in plan.runs:
+            for spec in run.specs:
+                if id(spec) not in self._specs:
+                    self._note(spec)
+
+    def of(self, run: RunPlan) -> dict[str, Any]:
+        """What the run is made of, as JSON data: see `run_plan`."""
+        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop)
+        key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
+        known = self._tasks.get(key)
+        if known is None:
+            known = self._tasks[key] = self._made(run)
+        return known
+
+    def spec_dict(self, spec: CriterionSpec) -> dict[str, Any]:
+        """A criterion of the plan as JSON data."""
+        return self._spec_dicts[self._specs[id(spec)]]
+
+    def setup(self) -> dict[str, Any]:
+        """What the tasks share, as JSON data: see `read_setup`. Equal for plans of suites that have not changed."""
+        plan = self._plan
+        agents = {run.agent.hash: run.agent for run in plan.runs}
+        respondents = plan.respondents
+        return {
+            "version": VERSION,
+            "concurrency": plan.concurrency,
+            "agents": {name: _agent_data(agent) for name, agent in agents.items()},
+            "specs": self._spec_dicts,
+            "suites": {
+                key: {"folder": str(folder), "agents": _configs(suite.agents if suite is not None else {})}
+                for key, (suite, folder) in respondents.suites.items()
+            },
+            "user_agents": _configs(respondents.user_agents),
+            "judge": respondents.judge,
+            "digests": {key: digest for key in plan.suite_keys if (digest := file_digest(key))},
+        }
+
+    def _note(self, spec: CriterionSpec) -> None:
+        # The hash says nothing of name, weight and severity: criteria that judge alike may be several.
+        key, number = spec.hash, 1
+        plain = spec_to_dict(spec)
+        while self._spec_dicts.get(key, plain) != plain:
+            number += 1
+            key = f"{spec.hash}-{number}"
+        self._specs[id(spec)] = key
+        self._spec_dicts[key] = plain
+
+    def _made(self, run: RunPlan) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "version": VERSION,
+            "agent": run.agent.hash,
+            "messages": [_lean(message) for message in run.messages],
+            "timeout_s": run.timeout_s,
+        }
+        if run.specs:
+            made["specs"] = [self._specs[id(spec)] for spec in run.specs]
+        if run.context:
+            made["context"] = json_like(run.context)
+        if run.tool_calls:
+            made["tool_calls"] = [_lean(call) for call in run.tool_calls]
+        if run.turns:
+            made["turns"] = list(run.turns)
+        if run.pass_threshold is not None:
+            made["pass_threshold"] = run.pass_threshold
+        if run.stop is not None:
+            made["stop"] = [run.stop.alpha, run.stop.threshold]
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the tasks of an execution share. `digests`: of the suites' files as they were, by suite key.
+
+    `withheld`: the agents (by hash) from whose configuration a key was left out, with its places there. Judges whose
+    key was left out are not among the respondents (`hidden_judges`: there are such).
+    """
+
+    agents: Mapping[str, AgentPlan]
+    specs: Mapping[str, CriterionSpec]
+    respondents: Respondents
+    concurrency: int
+    digests: Mapping[str, str]
+    withheld: Mapping[str, tuple[tuple[str, ...], ...]]
+    hidden_judges: bool = False
+
+
+def read_setup(data: Mapping[str, Any]) -> Setup:
+    """The setup in what `Tasks.setup` gave. Raises `AgentevalError` when it is something else."""
+    from agenteval_tui.suites.model import AgentConfig, Suite
+
+    _check_version(data)
+
+    def configs(given: Mapping[str, Any]) -> dict[str, AgentConfig]:
+        return {name: AgentConfig.model_validate(one) for name, one in given.items() if "kind" in one}
+
+    try:
+        suites = {
+            key: (Suite.model_validate({"agents": configs(one["agents"])}), Path(one["folder"]))
+            for key, one in data["suites"].items()
+        }
+        return Setup(
+            agents={
+                name: AgentPlan(one["name"], one["config"], Path(one["base_dir"]), name)
+                for name, one in data["agents"].items()
+            },
+            specs={name: spec_from_dict(one) for name, one in data["specs"].items()},
+            respondents=Respondents(suites, configs(data["user_agents"]), data["judge"]),
+            concurrency=int(data["concurrency"]),
+            digests=data["digests"],
+            withheld={
+                name: tuple(tuple(path) for path in one["withheld"])
+                for name, one in data["agents"].items()
+                if one.get("withheld")
+            },
+            hidden_judges=any(
+                "kind" not in one
+                for group in (data["user_agents"], *(one["agents"] for one in data["suites"].values()))
+                for one in group.values()
+            ),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AgentevalError(f"what is stored to resume this execution is broken: {error!r}") from error
+
+
+def run_plan(
+    task: Mapping[str, Any],
+    setup: Setup,
+    ref: RunRef,
+    *,
+    suite_key: str,
+    suite_name: str,
+    variables: Mapping[str, Any],
+    tags: tuple[str, ...],
+    seed: int,
+) -> RunPlan:
+    """The run that `task` describes. Raises `AgentevalError` when the task is not whole."""
+    _check_version(task)
+    try:
+        stop = task.get("stop")
+        return RunPlan(
+            ref=ref,
+            suite_key=suite_key,
+            suite_name=suite_name,
+            agent=setup.agents[task["agent"]],
+            messages=tuple([_message(one) for one in task["messages"]]),
+            context=task.get("context", {}),
+            specs=tuple([setup.specs[key] for key in task.get("specs", ())]),
+            variables=variables,
+            timeout_s=float(task["timeout_s"]),
+            pass_threshold=task.get("pass_threshold"),
+            tags=tags,
+            seed=seed,
+            tool_calls=tuple([ToolCall(**one) for one in task.get("tool_calls", ())]),
+            turns=tuple(task.get("turns", ())),
+            stop=None if stop is None else StopRule(*stop),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise AgentevalError(
+            f"what is stored to run test {ref.test!r} again is broken: {error!r}", where=f"run {ref.run}"
+        ) from error
+
+
+def file_digest(suite_key: str) -> str:
+    """A hash of a suite's file as it is now; "" where there is none to be read."""
+    try:
+        return hashlib.sha256(Path(suite_key).read_bytes()).hexdigest()[:32] if suite_key.startswith("/") else ""
+    except OSError:
+        return ""
+
+
+def _check_version(data: Mapping[str, Any]) -> None:
+    if data.get("version") != VERSION:
+        raise AgentevalError(
+            "this execution was stored by another version of agenteval, which this one can't resume",
+            mend="resume it with that version, or run its suites again",
+        )
+
+
+def _agent_data(agent: AgentPlan) -> dict[str, Any]:
+    config, withheld = without_keys(agent.config)
+    made: dict[str, Any] = {"name": agent.name, "config": config, "base_dir": str(agent.base_dir)}
+    if withheld:
+        made["withheld"] = [list(path) for path in withheld]
+    return made
+
+
+def _configs(agents: Mapping[str, AgentConfig]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, agent in agents.items():
+        config, withheld = without_keys(agent.as_dict())
+        made[name] = {"config": config, "withheld": [list(path) for path in withheld]} if withheld else config
+    return made
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    if "tool_calls" in data:
+        return Message(**{**data, "tool_calls": tuple(data["tool_calls"])})
+    return Message(**data)
+
+
+_MESSAGE = tuple((one.name, one.default) for one in fields(Message))
+_CALL = tuple((one.name, one.default) for one in fields(ToolCall))
+
+
+def _lean(value: Message | ToolCall) -> dict[str, Any]:
+    """The fields that differ from their defaults."""
+    made = {}
+    for name, default in _MESSAGE if isinstance(value, Message) else _CALL:
+        own = getattr(value, name)
+        if default is MISSING or own != default or type(own) is not type(default):
+            made[name] = own
+    return made

@@ -1,0 +1,227 @@
+"""Which programs a plan would start on this machine, and whether the user trusts the folders that say so.
+
+A suite is often somebody else's. What it can start: agents that are programs, tools that are functions, commands or
+MCP servers, functions that grade. It can also name files outside of its folder, whose content would go to an agent, and
+a server of its own for one of the user's keys.
+What the user wrote (agents.yaml of the configuration folder) and what ships with the program is trusted as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.permission import (
+    Need,
+    NotTrustedError,
+    Permission,
+    Use,
+    distrusted,
+    merged,
+    needs_of_agent,
+    outside,
+    permitted,
+    use_of_agent,
+)
+from agenteval_tui.agents.process.trust_description import executes
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.variation import deep_merge
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.runs.agent_factory import Configured
+    from agenteval_tui.runs.judge_resolution import Respondents
+    from agenteval_tui.runs.plan.model import Plan
+    from agenteval_tui.suites.model import AgentConfig
+    from agenteval_tui.suites.trust import Trust
+
+__all__ = ["Need", "NotTrustedError", "check_agents", "check_asking", "check_trust", "distrusted", "needs_of"]
+
+
+def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreign: bool = False) -> tuple[Need, ...]:
+    """What the runs of a plan, and their grading, would start, read or send beyond the suites' folders, by folder.
+
+    What needs no trust is not in it; nothing is started. `own`: the agents that the user wrote (None: those that the
+    plan says are). `foreign`: see `check_trust`.
+    """
+    return merged(uses_of(plan, own=own), foreign=foreign)
+
+
+def uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
+    """All that a plan uses and that could need trust: each agent, context and criterion is looked at once."""
+    uses: list[Use] = []
+    users = plan.respondents.user_agents if own is None else own
+    respondents = plan.respondents
+    seen: set[tuple[object, ...]] = set()
+
+    def new(*key: object) -> bool:
+        if key in seen:
+            return False
+        seen.add(key)
+        return True
+
+    for run in plan.runs:
+        suite_key = run.suite_key
+        if new("agent", suite_key, run.agent.hash):
+            uses.append(_of_agent(respondents, suite_key, run.agent, users))
+        if run.context and new("context", suite_key, id(run.context)):
+            uses.append(Use(respondents.base_dir(suite_key), executes({}, run.base_dir, run.context)))
+        for spec in run.specs:
+            if new("spec", suite_key, id(spec)):
+                uses += _of_spec(respondents, suite_key, spec, users)
+        if run.ref.row and new("rows", suite_key, run.ref.test):
+            uses.append(Use(respondents.base_dir(suite_key), tuple(_dataset(plan, suite_key, run.ref.test))))
+    return tuple(uses)
+
+
+def check_trust(
+    plan: Plan,
+    trust: Trust | None = None,
+    *,
+    own: Mapping[str, AgentConfig] | None = None,
+    foreign: bool = False,
+) -> Permission:
+    """The permission for all that the plan would use. Raises `NotTrustedError`.
+
+    It is given where the plan says so already (`PlanOptions.trust`), and where each folder was trusted with exactly
+    what is in it now. A plan that needs no trust gets a permission for nothing else.
+
+    `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
+    names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
+    """
+    return permitted(uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
+
+
+def check_asking(
+    respondents: Respondents, cases: Iterable[tuple[str, CriterionSpec]], *, trusted: bool = False
+) -> Permission:
+    """The permission to ask whom criteria want to be asked: (suite key, criterion) of each. Raises `NotTrustedError`.
+
+    `trusted`: somebody said so for this time.
+    """
+    seen: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
+    uses = [use for (key, _), spec in seen.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)]
+    return permitted(uses, everything=trusted)
+
+
+def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Permission:
+    """The permission to use agents as they are configured. Raises `NotTrustedError`.
+
+    `trusted`: somebody said so for this time.
+    """
+    return permitted([use_of(one) for one in agents], everything=trusted)
+
+
+def use_of(one: Configured) -> Use:
+    """The use of an agent as it is configured: by its suite's folder, or as the user's own."""
+    return use_of_agent(one.base_dir, one.config, one.base_dir, own=not one.suite)
+
+
+def files_of(folder: Path) -> tuple[Path, ...]:
+    """Every file that commands of the suites in this folder name: what is trusted together with the folder."""
+    from agenteval_tui.agents.process.named_files import files_of_agent
+    from agenteval_tui.suites.discover import discover
+    from agenteval_tui.suites.load import load_suite
+
+    found: dict[Path, None] = {}
+    try:
+        paths = list(discover([folder]))
+    except AgentevalError:
+        return ()
+    for path in paths:
+        try:
+            suite = load_suite(path).suite
+        except AgentevalError:
+            continue
+        if suite is None or path.resolve().parent != folder.resolve():
+            continue
+        for agent in suite.agents.values():
+            changes = [one.config for test in suite.tests for one in test.variations if one.config]
+            for config in (agent.as_dict(), *(deep_merge(agent.as_dict(), change) for change in changes)):
+                if needs_of_agent(config, folder):
+                    found.update(dict.fromkeys(files_of_agent(config, folder).files))
+    return tuple(found)
+
+
+def asks_judge(spec: CriterionSpec) -> bool:
+    """Whether a judge is asked for this criterion."""
+    return any(kind == "chat" for kind, _ in _remote(spec))
+
+
+def _of_agent(respondents: Respondents, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]) -> Use:
+    """The use of an agent: on whose word, and what it starts.
+
+    An agent of the user's own is trusted as the user wrote it. With something of a suite merged in, it is the suite's
+    word: another argument or variable can make another program of it.
+    """
+    folder = agent.base_dir
+    if folder.resolve() != directories.config_dir().resolve():
+        return use_of_agent(folder, agent.config, folder)
+    own = users.get(agent.name)
+    if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
+        return use_of_agent(folder, agent.config, folder, own=True)
+    return use_of_agent(respondents.base_dir(suite_key), agent.config, folder)
+
+
+def _of_spec(
+    respondents: Respondents, suite_key: str, spec: CriterionSpec, users: Mapping[str, AgentConfig]
+) -> Iterator[Use]:
+    """What grading a criterion uses: functions, judges, embedders."""
+    functions = tuple(_functions(spec))
+    if functions:
+        yield Use(respondents.base_dir(suite_key), functions)
+    for agent in _respondents(respondents, suite_key, spec):
+        yield _of_agent(respondents, suite_key, agent, users)
+
+
+def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
+    suite, folder = plan.respondents.suites.get(suite_key, (None, None))
+    test = suite.test(test_id) if suite is not None else None
+    if test is not None and test.dataset is not None and folder is not None and outside(test.dataset.file, folder):
+        yield f"reads the dataset {test.dataset.file}"
+
+
+def _functions(spec: CriterionSpec) -> Iterator[str]:
+    for kind, metric in _remote(spec):
+        if kind == "call":
+            yield f"python function {metric.get('function', '')}"
+
+
+def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:
+    """The agents that judge or embed for a criterion."""
+    from agenteval_tui.grading.placeholders import has_placeholders
+    from agenteval_tui.grading.remote_requests import RemoteRequest
+
+    for kind, metric in _remote(spec):
+        if kind not in ("chat", "embed"):
+            continue
+        name = metric.get("judge" if kind == "chat" else "embedder") or ""
+        if not isinstance(name, str) or has_placeholders(name):
+            continue
+        try:
+            yield respondents.asked(RemoteRequest(kind, name, {}), suite_key)
+        except AgentevalError:
+            continue  # nobody is asked; the result says why
+
+
+def _remote(spec: CriterionSpec) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    """The metrics of a criterion that somebody is asked for: (kind of question, the metric as it was written)."""
+    if spec.broken:
+        return
+    from agenteval_tui.grading import registry
+    from agenteval_tui.grading.remote import RemoteMetric
+
+    value = spec.document.value
+    listed = value.get("metrics") if isinstance(value, Mapping) else None
+    for metric in listed if isinstance(listed, list) else ():
+        if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
+            continue
+        try:
+            kind = registry.metric(metric["type"])
+        except AgentevalError:
+            continue
+        if issubclass(kind, RemoteMetric):
+            yield kind.asks, metric

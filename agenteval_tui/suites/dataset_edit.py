@@ -1,0 +1,379 @@
+"""Adding a row to a dataset, in the form that the file has; everything that stands there stays."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import hashlib
+import io
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS, kind_of, rows_and_problems
+from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.row_keys import ID_COLUMN, id_in
+
+PROVENANCE = "provenance"
+
+
+def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> int:
+    """Add `row` as the last one of a .csv, .jsonl or .yaml dataset, made if it does not exist. Gives its number.
+
+    `input` and `expected` are written into the column that serves as such in this file (`question`, `answer`). What
+    the row came from stands in the column `provenance`, as an object; columns that a .csv lacks are added, empty in
+    the other rows. A .jsonl of the course's form gets `{"inputs", "outputs", "metadata"}`. The file is replaced in one
+    step; its line ends, mode and every other byte stay. Raises `AgentevalError` when the file is broken, can't be
+    written, or would not be read back as what was meant; then it is as it was.
+    """
+    kind = kind_of(path)
+    path = path.resolve()
+    try:
+        with _alone(path.parent):
+            before, mode = _before(path)
+            count = _checked(path) if before.strip() else 0
+            make = {"csv": _csv, "jsonl": _jsonl, "yaml": _yaml}[kind]
+            try:
+                data = make(path, before, {**row}, dict(provenance or {}))
+            except UnicodeEncodeError:
+                raise AgentevalError("this row holds half a character (a lone surrogate)", where=str(path)) from None
+            _replace(path, data, mode, count + 1)
+    except OSError as error:
+        raise AgentevalError(
+            f"the row can't be written: {error.strerror or error}", where=str(path), mend="check its folder"
+        ) from None
+    return count + 1
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else adds a row in this folder meanwhile."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems know no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _before(path: Path) -> tuple[bytes, int | None]:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise AgentevalError("this is no regular file", where=str(path), mend="give a dataset file")
+        if not os.access(path, os.W_OK):
+            raise AgentevalError("this file is read-only", where=str(path), mend="change its permissions")
+        return path.read_bytes(), stat.S_IMODE(found.st_mode)
+    except FileNotFoundError:
+        return b"", None
+
+
+def _checked(path: Path) -> int:
+    """How many rows there are. Raises `AgentevalError` for the first that is wrong: nothing is added to a ruin."""
+    count = 0
+    for found in rows_and_problems(path):
+        if isinstance(found, Problem):
+            if found.code == "empty":
+                continue
+            where = f"{found.file}:{found.line}:{found.column}"
+            raise AgentevalError(f"no row can be added: {found.message}", where=where, mend=found.fix or "")
+        count = found.number
+    return count
+
+
+def _replace(path: Path, data: bytes, mode: int | None, rows: int) -> None:
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if mode is not None:
+                os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        try:
+            count = _checked(temporary)
+        except AgentevalError:
+            count = -1
+        if count != rows:
+            raise AgentevalError(
+                "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
+            )
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # some file systems can't
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _renamed(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    """`row` with its prompt and expected value under the names that this file has for them."""
+    for name, names in (("input", PROMPT_COLUMNS), ("expected", EXPECTED_COLUMNS)):
+        if name in row and name not in columns:
+            own = next((one for one in columns if one.lower() in names), None)
+            if own is not None and own not in row:
+                row = {own if key == name else key: value for key, value in row.items()}
+    return row
+
+
+def _eol(data: bytes) -> str:
+    return "\r\n" if b"\r\n" in data[: data.find(b"\n") + 1] else "\n"
+
+
+# .csv
+
+
+def _csv(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
+    if provenance:
+        row = {**row, PROVENANCE: provenance}
+    text = before.removeprefix(BOM).decode()
+    eol = _eol(before)
+    lines = io.StringIO(text, newline="").readlines()
+    at = next((at for at, line in enumerate(lines) if not line.startswith("#") and line.strip()), None)
+    if at is None:
+        head = text if not text or text.endswith(("\n", "\r")) else text + eol
+        return (BOM if before.startswith(BOM) else b"") + (head + _line(list(row), eol) + _cells(row, eol)).encode()
+    reader = csv.reader(iter(lines[at:]), strict=True)
+    columns = [name.strip() for name in next(reader)]
+    row = _renamed(row, columns)
+    added = [name for name in row if name not in columns]
+    if added:
+        lines = _widened(lines, at, added)
+    text = "".join(lines)
+    if not text.endswith(("\n", "\r")):
+        text += eol
+    full = {name: row.get(name) for name in [*columns, *added]}
+    return (BOM if before.startswith(BOM) else b"") + (text + _cells(full, eol)).encode()
+
+
+def _widened(lines: list[str], at: int, added: list[str]) -> list[str]:
+    """The lines with these columns behind the others: their names in the header, nothing in every row."""
+    widened = list(lines)
+    reader = csv.reader(iter(lines[at:]), strict=True)
+    more = "," + _line(added, "")
+    for cells in reader:
+        if not cells:
+            continue  # a blank line
+        last = at + reader.line_num - 1
+        body = widened[last].rstrip("\r\n")
+        widened[last] = body + more + widened[last][len(body) :]
+        more = "," * len(added)
+    return widened
+
+
+def _cells(row: Mapping[str, Any], eol: str) -> str:
+    return _line([_cell(value) for value in row.values()], eol)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _line(cells: list[str], eol: str) -> str:
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="", quoting=csv.QUOTE_MINIMAL).writerow(cells)
+    return out.getvalue() + eol
+
+
+# .jsonl
+
+
+def _jsonl(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
+    text = before.decode("utf-8-sig")
+    sample = next((json.loads(line) for line in io.StringIO(text) if line.strip()), None)
+    data: dict[str, Any]
+    if isinstance(sample, dict) and isinstance(sample.get("inputs"), dict):
+        outputs = sample.get("outputs") or {}
+        own = _renamed(row, [*sample["inputs"], *outputs])
+        out = {key: own.pop(key) for key in [*own] if key in outputs or key in EXPECTED_COLUMNS}
+        data = {"inputs": own, "outputs": out}
+        if provenance:
+            data["metadata"] = {PROVENANCE: provenance}
+    else:
+        data = _renamed(row, list(sample or ()))
+        if provenance:
+            data = {**data, PROVENANCE: provenance}
+    glue = b"" if not before or before.endswith((b"\n", b"\r")) else _eol(before).encode()
+    return before + glue + (json.dumps(data, ensure_ascii=False) + _eol(before)).encode()
+
+
+# .yaml
+
+
+def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
+    from agenteval_tui.suites.yaml.edit import same
+    from agenteval_tui.suites.yaml.tree import (
+        MappingNode,
+        ScalarNode,
+        SequenceNode,
+        compose,
+        is_null,
+        plain_data,
+        resolve,
+    )
+    from agenteval_tui.suites.yaml.write import flow, key_text, scalar
+
+    def tree(text: str) -> SequenceNode | None:
+        root, _ = compose(text, lambda *_: None)
+        if root is not None and not is_null(root):
+            top = resolve(root)
+            if isinstance(top, MappingNode):
+                listed = top.get("rows")
+                top = resolve(listed) if listed is not None else top
+            if isinstance(top, SequenceNode):
+                return top
+        return None
+
+    text = before.removeprefix(BOM).decode()
+    eol = _eol(before)
+    old = tree(text)
+    rows: list[Any] = plain_data(old) if old is not None else []
+    columns = list(rows[0]) if rows and isinstance(rows[0], dict) else []
+    row = json.loads(json.dumps(_renamed(row, columns)))
+    if provenance:
+        row[PROVENANCE] = json.loads(json.dumps(provenance))
+    like = ScalarNode("x", 0, 0)  # texts without quotes where that is possible
+    if old is not None and old.flow:
+        comma = ", " if old.items else ""
+        close = old.end - 1
+        at = close
+        while at > old.start + 1 and text[at - 1] in " \t\r\n":
+            at -= 1
+        if text[at - 1] == ",":
+            comma = " "
+        made = text[:at] + comma + flow(row, bare_keys=True) + text[at:]
+    else:
+        indent = ""
+        if old is not None and old.items:
+            begin = old.items[-1].start
+            line_start = text.rfind("\n", 0, begin) + 1
+            indent = text[line_start:begin].partition("-")[0]
+        written = (
+            (key, flow(one, bare_keys=True) if isinstance(one, dict | list) else scalar(one, like))
+            for key, one in row.items()
+        )
+        pairs = [f"{key_text(key, bare=True)}: {value}" for key, value in written]
+        glue = "" if not text or text.endswith("\n") else eol
+        body = f"{eol}{indent}  ".join(pairs) if pairs else "{}"
+        made = f"{text}{glue}{indent}- {body}{eol}"
+    now = tree(made)
+    if now is None or not same(plain_data(now), [*rows, row]):
+        raise AgentevalError(
+            "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
+        )
+    return (BOM if before.startswith(BOM) else b"") + made.encode()
+
+
+SHOWN = 4_000
+"""Characters of a row that a preview has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAdded:
+    """A row that was added as number `number`. `before`: what the file held, None for no file; `digest`: of it now."""
+
+    path: Path
+    number: int
+    before: bytes | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What writing a row would do: its number, its text in the form of the file, and whether columns are added."""
+
+    number: int
+    text: str
+    widened: bool
+    new_file: bool
+
+
+def preview_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> Preview:
+    """Add the row to a copy and look. Raises `AgentevalError` where `append_row` would."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        before = b""
+        if path.is_file():
+            shutil.copyfile(path, copy)
+            before = copy.read_bytes()
+        try:
+            number = append_row(copy, _with_own_id(copy, row), provenance)
+        except AgentevalError as error:
+            raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
+        after = copy.read_bytes()
+    old, new = before.splitlines(), after.splitlines()
+    same = 0
+    while same < min(len(old), len(new)) and old[same] == new[same]:
+        same += 1
+    if after.startswith(before) or same >= len(old):
+        text = b"\n".join(new[same:])
+    else:
+        # Columns were added to every row, or a list in brackets grew: the head and the last line tell.
+        text = b"\n".join([new[same], *new[-1:]] if same + 1 < len(new) else new[same:])
+    widened = bool(before.strip()) and same < len(old) and path.suffix.lower() == ".csv"
+    return Preview(number, text.decode("utf-8", "replace")[:SHOWN], widened, not before)
+
+
+def add_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> RowAdded:
+    """Add the row to the dataset, so that it can be taken back. Raises as `append_row` does."""
+    before = path.read_bytes() if path.is_file() else None
+    number = append_row(path, _with_own_id(path, row), provenance)
+    return RowAdded(path, number, before, _digest(path))
+
+
+def undo_add_row(added: RowAdded) -> None:
+    """Make the file what it was before the row. Raises `AgentevalError` when it was changed since."""
+    try:
+        if _digest(added.path) != added.digest:
+            raise AgentevalError(
+                f"the file was changed since row {added.number} was added",
+                where=str(added.path),
+                mend="take the row out by hand",
+            )
+        if added.before is None:
+            added.path.unlink()
+            return
+        path = added.path.resolve()
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(added.before)
+            with contextlib.suppress(OSError):
+                shutil.copymode(path, temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise AgentevalError(f"the row can't be taken back: {error.strerror or error}", where=str(added.path)) from None
+
+
+def _with_own_id(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row; where the file has a row of its id, with a number behind it: made of a run of that, it is another."""
+    made = dict(row)
+    name = id_in(made, ID_COLUMN)
+    if name is None or not path.is_file():
+        return made
+    known = {id_in(one.variables, ID_COLUMN) for one in rows_and_problems(path) if not isinstance(one, Problem)}
+    number = 1
+    while id_in(made, ID_COLUMN) in known:
+        number += 1
+        made[ID_COLUMN] = f"{name}-{number}"
+    return made
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,726 @@
+"""Edits of a suite's tests, saved so that only the bytes of what was edited change.
+
+Every function takes the suite as it was read and gives the suite as it then is. Comments, order, quoting and every
+other byte stay. Raises `FileChanged` when the file is not the one that was read, and `SaveFailed` when an edit can't be
+written so that nothing else changes, or when a test would not be right any more; then the file is as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
+from agenteval_tui.suites.model import Criterion, Test
+from agenteval_tui.suites.slugs import ID, slug
+from agenteval_tui.suites.yaml import edit, write
+from agenteval_tui.suites.yaml.edit import Edit, apply, content_end, line_end, plain_value, same, spans
+from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
+from agenteval_tui.suites.yaml.splice import splice
+from agenteval_tui.suites.yaml.tree import (
+    Alias,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    compose,
+    is_null,
+    plain_data,
+    resolve,
+)
+from agenteval_tui.suites.yaml.write import block_item
+
+KeyPath = Sequence[str | int]
+"""Keys and places (0-based) from the root."""
+
+
+class TreeEdit:
+    """A YAML text that is being edited. `text` is the text so far, `data` what it says."""
+
+    def __init__(self, text: str, where: str) -> None:
+        """`where` names the file in errors. Raises `SaveFailed` when the text has a YAML error."""
+        self.where = where
+        root = read_tree(text)
+        if root is None:
+            raise SaveFailed(
+                "the file has a YAML error, so it can't be edited here", where=where, mend="mend that first"
+            )
+        self.text = text
+        self.root: Node = root
+        self.data: Any = plain_data(root)
+        self.eol = "\r\n" if "\r\n" in text else "\n"
+
+    # What stands there
+
+    def has(self, path: KeyPath) -> bool:
+        """Is there something at this path?"""
+        here = self.data
+        for step in path:
+            known = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
+            if step not in known:
+                return False
+            here = here[step]
+        return True
+
+    def get(self, path: KeyPath) -> Any:
+        """The plain data at a path that is there."""
+        here = self.data
+        for step in path:
+            here = here[step]
+        return here
+
+    # Steps
+
+    def set(self, path: KeyPath, key: str, value: Any, order: Sequence[str]) -> None:
+        """Put `value` (plain data or `YamlText`) at a key of the object at `path`; None takes the key out.
+
+        `order`: all keys that such an object may have, in the order in which they are usually written.
+        """
+        owner, in_flow = self._find(path)
+        if not isinstance(owner, MappingNode):
+            raise self._cant([*path, key])
+        own = {one.text: (one, node) for one, node in edit.own_pairs(owner)}
+        meant = copy.deepcopy(self.data)
+        target = _at(meant, path)
+        if value is None:
+            if key not in own:
+                return
+            target.pop(key, None)
+            self._take(edit.remove_key(self.text, owner, key), meant, [*path, key])
+            return
+        target[key] = plain_value(value)
+        if key not in own:
+            ways = edit.add_key(self.text, owner, key, value, order, self.eol, in_flow=in_flow)
+            self._take(ways, meant, [*path, key])
+            return
+        name, node = own[key]
+        if isinstance(node, Alias):
+            raise self._shared([*path, key])
+        if isinstance(value, str):
+            self._set_text(node, value, [*path, key])
+            return
+        if not isinstance(value, edit.YamlFragment) and same(plain_data(node), value):
+            return
+        ways = edit.changed(self.text, name, node, value, self.eol, in_flow=in_flow or owner.flow)
+        self._take(ways, meant, [*path, key])
+
+    def insert(self, path: KeyPath, at: int, value: Mapping[str, Any], *, apart: bool = False) -> None:
+        """Put an object into the list at `path`, as number `at`."""
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        _at(meant, path).insert(at, dict(value))
+        if listed.flow:
+            item = write.flow(dict(value), bare_keys=True)
+        else:
+            item = block_item(value, column=edit.item_column(self.text, listed), eol=self.eol)
+        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
+
+    def copy(self, path: KeyPath, index: int, at: int, *, apart: bool = False) -> None:
+        """Put a copy of item `index` into the same list as number `at`: byte by byte, with its comments."""
+        listed = self._list(path)
+        if isinstance(listed.items[index], Alias) or edit.has_anchor(listed.items[index], self.text):
+            self.insert(path, at, self.get([*path, index]), apart=apart)
+            return
+        where = edit.spans(self.text, listed)
+        if where is None:
+            raise self._cant(path)
+        meant = copy.deepcopy(self.data)
+        items = _at(meant, path)
+        items.insert(at, copy.deepcopy(items[index]))
+        item = self.text[where[index][0] : where[index][1]]
+        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
+
+    def delete(self, path: KeyPath, index: int) -> None:
+        """Take an item out of a list that has others."""
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        del _at(meant, path)[index]
+        ways = edit.remove_items(self.text, listed, index) if len(listed.items) > 1 else iter(())
+        self._take(ways, meant, [*path, index])
+
+    def arrange(self, path: KeyPath, order: Sequence[int]) -> None:
+        """Put the items of a list into another order: `order` has each of their numbers once."""
+        if list(order) == sorted(order):
+            return
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        items = _at(meant, path)
+        items[:] = [items[index] for index in order]
+        self._take(edit.reorder_items(self.text, listed, order), meant, path)
+
+    # Within
+
+    def _find(self, path: KeyPath) -> tuple[Node, bool]:
+        """The node at `path`, and whether it stands in a flow collection. An alias on the way can't be edited."""
+        here, in_flow = self.root, False
+        for place, step in enumerate(path):
+            if isinstance(here, MappingNode):
+                found = next((node for key, node in edit.own_pairs(here) if key.text == step), None)
+            elif isinstance(here, SequenceNode) and isinstance(step, int) and step < len(here.items):
+                found = here.items[step]
+            else:
+                found = None
+            if found is None or isinstance(found, Alias):
+                raise self._shared(path[: place + 1])
+            in_flow = in_flow or (isinstance(here, MappingNode | SequenceNode) and here.flow)
+            here = found
+        return here, in_flow
+
+    def _list(self, path: KeyPath) -> SequenceNode:
+        found, in_flow = self._find(path)
+        if not isinstance(found, SequenceNode) or not found.items or (in_flow and not found.flow):
+            raise self._cant(path)
+        return found
+
+    def _set_text(self, node: Node, value: str, path: KeyPath) -> None:
+        real = resolve(node)
+        if isinstance(real, ScalarNode) and real.text == value and not is_null(node):
+            return
+        result = splice(self.text, self.root, node, value)
+        root = read_tree(result) if result is not None else None
+        if result is None or root is None:
+            raise self._cant(path)
+        self.text, self.root, self.data = result, root, plain_data(root)
+
+    def _take(self, ways: Iterator[str], meant: Any, path: KeyPath) -> None:
+        for text in ways:
+            root = read_tree(text)
+            if root is not None and same(plain_data(root), meant):
+                self.text, self.root, self.data = text, root, meant
+                return
+        raise self._cant(path)
+
+    def _cant(self, path: KeyPath) -> SaveFailed:
+        # A block that ends with the file, and the file without a line end: whatever follows it changes its text.
+        ends = self.text.endswith("\n")
+        return SaveFailed(
+            f"{_words(path)} can't be written without changing something else",
+            where=self.where,
+            mend="if it is shared through an anchor or `<<`, edit the file itself"
+            if ends
+            else "end the file's last line",
+        )
+
+    def _shared(self, path: KeyPath) -> SaveFailed:
+        return SaveFailed(
+            f"{_words(path)} is shared through an anchor, so a change would change more than this",
+            where=self.where,
+            mend="edit the file itself (or write the value out there)",
+        )
+
+
+def _at(data: Any, path: KeyPath) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _words(path: KeyPath) -> str:
+    """A path for people: tests[2].criteria[1].name."""
+    parts = [f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path]
+    return "".join(parts).lstrip(".") or "this"
+
+
+def read_tree(text: str) -> Node | None:
+    """The tree of a text; None when there is the least wrong with it."""
+    broken = False
+
+    def report(*_: Any) -> None:
+        nonlocal broken
+        broken = True
+
+    root, whole = compose(text, report)
+    return root if whole and not broken else None
+
+
+def free_id(loaded: LoadedSuite, name: str) -> str:
+    """An id for a new test, made from its name; with a number behind it where the suite has one of that id."""
+    made = slug(name)[:60].strip("-._") or "test"
+    made = made if ID.fullmatch(made) else "test"
+    taken, number, wanted = loaded.test_nodes.keys(), 1, made
+    while wanted.casefold() in taken:
+        number += 1
+        wanted = f"{made}-{number}"
+    return wanted
+
+
+def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
+    """Write `test` (keys as a suite has them, its `id` among them) behind the last test; the suite as it then is.
+
+    The list keeps its style; encoding, byte order mark, line ends and the file's mode stay. Raises `FileChanged` when
+    the file is not the one that was read, and `SaveFailed` when the test can't be added so that nothing else changes;
+    then the file is as it was.
+    """
+    where = str(loaded.path)
+    check_unchanged(loaded, read_again(loaded))
+    if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
+        raise SaveFailed(
+            "the file has a YAML error, so no test can be added to it", where=where, mend="mend that first"
+        )
+    data = dict(test)
+    for text in _ways(loaded, data):
+        if _holds(loaded, text, data):
+            break
+    else:
+        raise SaveFailed(
+            "a test can't be added to this file without changing something else",
+            where=where,
+            mend="if its tests are shared through an anchor, write the test by hand",
+        )
+    written = (BOM if loaded.bom else b"") + text.encode("utf-8")
+    saved = load_bytes(written, loaded.path)
+    tests = len(loaded.suite.tests) if loaded.suite is not None else 0
+    if saved.suite is None or len(saved.suite.tests) != tests + 1:
+        found = next((one.message for one in saved.problems if one not in loaded.problems), "it would not be read")
+        raise SaveFailed(f"this test would not be right: {found}", where=where)
+    write_over(loaded, written)
+    return saved
+
+
+def _ways(loaded: LoadedSuite, test: dict[str, Any]) -> Iterator[str]:
+    """The file's text with the test added, the best way first."""
+    assert loaded.root is not None
+    text, top = loaded.text, resolve(loaded.root)
+    assert isinstance(top, MappingNode)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    node = top.get("tests")
+    if node is None:
+        column = 2
+        yield _ended(text, eol) + f"{eol}tests:{eol}{block_item(test, column=column, eol=eol)}{eol}"
+        return
+    if isinstance(node, Alias):
+        return
+    listed = resolve(node)
+    if isinstance(listed, SequenceNode) and listed.items and listed.flow:
+        at = content_end(listed.items[-1], text)
+        yield apply(text, [Edit(at, at, ", " + write.flow(test, bare_keys=True))])
+    elif isinstance(listed, SequenceNode) and listed.items:
+        yield from _behind_last(text, listed, test, eol)
+    elif is_null(node) or isinstance(listed, SequenceNode):
+        key = top.key("tests")
+        assert key is not None
+        colon = text.find(":", key.end) + 1
+        end = max(content_end(node, text), colon)
+        rest = text[end : line_end(text, end)]
+        item = block_item(test, column=key.start - (text.rfind("\n", 0, key.start) + 1) + 2, eol=eol)
+        yield text[:colon] + rest + eol + item + text[line_end(text, end) :]
+
+
+def _behind_last(text: str, listed: SequenceNode, test: dict[str, Any], eol: str) -> Iterator[str]:
+    dashes = [text.rfind("-", 0, item.start) for item in listed.items]
+    column = dashes[0] - (text.rfind("\n", 0, dashes[0]) + 1)
+    item = block_item(test, column=column, eol=eol)
+    # As the tests before stand: with an empty line between them, or without.
+    between = text[content_end(listed.items[-2], text) : dashes[-1]] if len(listed.items) > 1 else "\n\n"
+    gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
+    at = line_end(text, content_end(listed.items[-1], text))
+    yield text[:at] + gap + item + text[at:]
+    # A text that owns the blank lines behind it can only be followed at the very end.
+    yield _ended(text, eol) + item + eol
+
+
+def _ended(text: str, eol: str) -> str:
+    return text if not text or text.endswith("\n") else text + eol
+
+
+def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
+    """Does `text` say all that the file says, with the test behind its tests, and nothing else?"""
+    broken = False
+
+    def report(*_: Any) -> None:
+        nonlocal broken
+        broken = True
+
+    root, whole = compose(text, report)
+    if root is None or not whole or broken:
+        return False
+    assert loaded.root is not None
+    before, after = plain_data(loaded.root), plain_data(root)
+    if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(after.get("tests"), list):
+        return False
+    tests = before.get("tests") or []
+    return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One file of a change: its bytes before, and the SHA-256 of its bytes behind it."""
+
+    path: Path
+    before: bytes
+    after: str
+
+
+def written(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) -> Written | None:
+    """What to remember of a change from `loaded`, whose bytes were `before`; None when it changed nothing."""
+    if change_to.digest == loaded.digest or hashlib.sha256(before).hexdigest() != loaded.digest:
+        return None
+    return Written(change_to.path, before, change_to.digest)
+
+
+def take_back(one: Written) -> LoadedSuite:
+    """Write the bytes from before. Raises `SaveFailed` when the file is another one by now, or can't be written."""
+    now = load_suite(one.path)
+    if now.digest != one.after:
+        raise SaveFailed(
+            "this file was changed since, so the change can't be undone", where=str(one.path),
+            mend="undo it in an editor, or with your version control",
+        )  # fmt: skip
+    write_over(now, one.before)
+    return load_suite(one.path)
+
+
+def bytes_of(loaded: LoadedSuite) -> bytes:
+    """The file's bytes as they are now. Raises `SaveFailed`."""
+    return read_again(loaded)
+
+
+TEST_KEYS = tuple(Test.model_fields)
+CRITERION_KEYS = tuple(Criterion.model_fields)
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionEdit:
+    """A criterion as it shall be. `source`: which of the criteria it is (0-based, as they were read), None: a new one.
+
+    A source that is there twice is a copy the second time. `changes` are its keys with their new values (plain data;
+    None takes a key out); of a new criterion all that it has.
+    """
+
+    source: int | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TestEdit:
+    """What shall be different in a test. `changes`: its keys with their new values: plain data, `YamlText`, or None.
+
+    `criteria`: all of its criteria as they shall be, in their order; None: they stay. One that is not named is removed.
+    """
+
+    __test__ = False  # not a test of this project
+
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    criteria: Sequence[CriterionEdit] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.changes) or self.criteria is not None
+
+
+def apply_edit(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str:
+    """The file's text with the edit made; nothing is written. Raises `SaveFailed`, or `AgentevalError` without test."""
+    place = place_of(loaded, test_id)
+    return _put_back(loaded, place, apply_edit_to_test(loaded, test_id, edit)) or _edited_whole(loaded, test_id, edit)
+
+
+def apply_edit_to_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str | None:
+    """The file's text with the edit made and without its other tests; None when that can't be done (they share an
+    anchor, say). Of a big suite this takes a hundredth of the time."""
+    place = place_of(loaded, test_id)
+    parts = _parts(loaded, place)
+    if parts is None:
+        return None
+    head, own, tail = parts
+    try:
+        tree = TreeEdit(head + own + tail, str(loaded.path))
+        _edit(tree, 0, _with_id(test_id, edit, tree, 0))
+    except SaveFailed:
+        return None
+    return tree.text
+
+
+def _parts(loaded: LoadedSuite, place: int) -> tuple[str, str, str] | None:
+    """What stands before all tests, this test, what stands behind them."""
+    listed = resolve(loaded.node()).get("tests")  # type: ignore[union-attr]
+    if not isinstance(listed, SequenceNode) or listed.flow:
+        return None
+    where = spans(loaded.text, listed)
+    if where is None:
+        return None
+    start, end = where[place]
+    return loaded.text[: where[0][0]], loaded.text[start:end], loaded.text[where[-1][1] :]
+
+
+def _put_back(loaded: LoadedSuite, place: int, alone: str | None) -> str | None:
+    """The whole text with a test that was edited alone; None when that would change something else."""
+    parts = _parts(loaded, place) if alone is not None else None
+    if alone is None or parts is None or loaded.root is None or not loaded.whole:
+        return None
+    head, own, tail = parts
+    if not alone.startswith(head) or not alone.endswith(tail) or len(alone) < len(head) + len(tail):
+        return None
+    start = spans(loaded.text, resolve(loaded.node()).get("tests"))[place][0]  # type: ignore[union-attr, arg-type, index]
+    text = loaded.text[:start] + alone[len(head) : len(alone) - len(tail)] + loaded.text[start + len(own) :]
+    edited, root = read_tree(alone), read_tree(text)
+    if edited is None or root is None:
+        return None
+    meant = plain_data(loaded.root)
+    meant["tests"][place] = plain_data(edited)["tests"][0]
+    return text if same(plain_data(root), meant) else None
+
+
+def _edited_whole(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str:
+    tree, place = _tree(loaded), place_of(loaded, test_id)
+    _edit(tree, place, _with_id(test_id, edit, tree, place))
+    return tree.text
+
+
+def save_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
+    """Write the edit of a test into the suite's file.
+
+    A test whose id is made from its name keeps its id when the name changes: the id is written down then, because the
+    history knows the test by it.
+    """
+    check_unchanged(loaded, read_again(loaded))
+    text = apply_edit(loaded, test_id, edit)
+    renamed = edit.changes.get("id")
+    new_id = renamed if isinstance(renamed, str) and renamed else test_id
+    return _write(loaded, text, gone=(test_id,), there=(new_id,))
+
+
+def add_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
+    """Write a new test (keys as a suite has them, its `id` among them) behind the last one."""
+    return append_test(loaded, test)
+
+
+def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[LoadedSuite, list[str]]:
+    """Write a copy of each test directly behind it: (the suite as it then is, the ids of the copies).
+
+    A copy is the test's text byte by byte, with its comments, under an id that was free and a name that says so.
+    """
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    taken = set(loaded.test_nodes)
+    made: list[str] = []
+    for place, test_id in sorted(((place_of(loaded, one), one) for one in test_ids), reverse=True):
+        new_id = _free(loaded, test_id, taken)
+        taken.add(new_id.casefold())
+        tree.copy(["tests"], place, place + 1, apart=True)
+        path: list[str | int] = ["tests", place + 1]
+        tree.set(path, "id", new_id, TEST_KEYS)
+        name = tree.get(path).get("name")
+        if name is not None:
+            tree.set(path, "name", f"{name} (copy)", TEST_KEYS)
+        made.append(new_id)
+    made.reverse()
+    return _write(loaded, tree.text, there=made), made
+
+
+def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
+    """Take tests out of the file, with their own comments. At least one test has to stay."""
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    places = sorted({place_of(loaded, one) for one in test_ids}, reverse=True)
+    if len(places) >= len(tree.get(["tests"])):
+        raise SaveFailed(
+            "the last test of a suite can't be deleted: a suite needs one",
+            where=str(loaded.path),
+            mend="delete the file, or write another test first",
+        )
+    for place in places:
+        tree.delete(["tests"], place)
+    return _write(loaded, tree.text, gone=test_ids)
+
+
+def move_test(loaded: LoadedSuite, test_id: str, by: int) -> LoadedSuite:
+    """Move a test by so many places (negative: towards the top), as far as that goes; its comments go with it."""
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    order = list(range(len(tree.get(["tests"]))))
+    place = place_of(loaded, test_id)
+    order.insert(min(max(place + by, 0), len(order) - 1), order.pop(place))
+    tree.arrange(["tests"], order)
+    return _write(loaded, tree.text)
+
+
+def tag_tests(
+    loaded: LoadedSuite, test_ids: Sequence[str], add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> LoadedSuite:
+    """Give tests these tags and take those away. A suite's own tags are not theirs and stay."""
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    gone = {one.casefold() for one in remove}
+    for test_id in test_ids:
+        path: list[str | int] = ["tests", place_of(loaded, test_id)]
+        before = [str(one) for one in tree.get(path).get("tags") or []]
+        after = [one for one in before if one.casefold() not in gone]
+        known = {one.casefold() for one in after}
+        after += [one for one in add if one.casefold() not in known]
+        if after != before:
+            tree.set(path, "tags", after or None, TEST_KEYS)
+    return _write(loaded, tree.text)
+
+
+# Within
+
+
+def _tree(loaded: LoadedSuite) -> TreeEdit:
+    return TreeEdit(loaded.text, str(loaded.path))
+
+
+def place_of(loaded: LoadedSuite, test_id: str) -> int:
+    """Which of the file's tests this is, 0-based. Raises `AgentevalError` when there is none."""
+    node = loaded.node(test_id)
+    top = resolve(loaded.node())
+    listed = top.get("tests") if isinstance(top, MappingNode) else None
+    if isinstance(listed, Alias):
+        raise SaveFailed("the tests are shared through an anchor", where=str(loaded.path), mend="edit the file itself")
+    items = listed.items if isinstance(listed, SequenceNode) else []
+    for place, item in enumerate(items):
+        if item is node:
+            return place
+    raise SaveFailed(f"test {test_id} can't be edited here", where=str(loaded.path), mend="edit the file itself")
+
+
+def _with_id(test_id: str, edit: TestEdit, tree: TreeEdit, place: int) -> TestEdit:
+    """An edit of the name writes down the id that was made from it."""
+    if "name" not in edit.changes or "id" in edit.changes or tree.get(["tests", place]).get("id"):
+        return edit
+    return TestEdit({**edit.changes, "id": test_id}, edit.criteria)
+
+
+def _edit(tree: TreeEdit, place: int, edit: TestEdit) -> None:
+    path: list[str | int] = ["tests", place]
+    # What is taken out comes last: a key that is put in finds its neighbours.
+    for key in sorted(edit.changes, key=lambda one: edit.changes[one] is None):
+        tree.set(path, key, edit.changes[key], TEST_KEYS)
+    if edit.criteria is not None:
+        _criteria(tree, [*path, "criteria"], edit.criteria)
+
+
+def _criteria(tree: TreeEdit, path: list[str | int], wanted: Sequence[CriterionEdit]) -> None:
+    if not wanted:
+        raise SaveFailed("a test needs at least one criterion", where=tree.where, mend="add one")
+    before = len(tree.get(path)) if tree.has(path) else 0
+    # While all of the old ones are there: copies (of what stood there before it is changed) and new ones at the end,
+    # then the changes. `standing` is where each of the wanted ones stands now.
+    standing: list[int] = []
+    end = before
+    for one in wanted:
+        if one.source is not None and one.source not in standing:
+            standing.append(one.source)
+            continue
+        if one.source is not None:
+            tree.copy(path, one.source, end)
+        else:
+            tree.insert(path, end, in_order(one.changes))
+        standing.append(end)
+        end += 1
+    for place, one in zip(standing, wanted, strict=True):
+        for key in sorted(one.changes, key=lambda name: one.changes[name] is None) if one.source is not None else ():
+            tree.set([*path, place], key, one.changes[key], CRITERION_KEYS)
+    # Those that go are taken out, then the rest is put in order.
+    kept = sorted(standing)
+    for place in sorted(set(range(end)) - set(kept), reverse=True):
+        tree.delete(path, place)
+    after = {place: number for number, place in enumerate(kept)}
+    tree.arrange(path, [after[place] for place in standing])
+
+
+def in_order(criterion: Mapping[str, Any]) -> dict[str, Any]:
+    """A criterion's keys in the order in which people write them; those without a value are left out."""
+    return {key: criterion[key] for key in CRITERION_KEYS if criterion.get(key) is not None}
+
+
+def _free(loaded: LoadedSuite, test_id: str, taken: set[str]) -> str:
+    number = 2
+    while f"{test_id}-{number}".casefold() in taken:
+        number += 1
+    return f"{test_id}-{number}"
+
+
+def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iterable[str] = ()) -> LoadedSuite:
+    """Write the text, if all tests that are to be there would be read. `gone` and `there`: ids, of those edited."""
+    if text == loaded.text:
+        return loaded
+    try:
+        data = (BOM if loaded.bom else b"") + text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SaveFailed(
+            "a value holds half a character (a lone surrogate)", where=str(loaded.path), mend="remove it"
+        ) from None
+    saved = load_bytes(data, loaded.path)
+    left = {one.casefold() for one in gone}
+    wanted = {test.id.casefold() for test in loaded.suite.tests} - left if loaded.suite is not None else set()
+    made = [one.casefold() for one in there]
+    twice = next((one for one in made if one in wanted), None)
+    if twice is not None:
+        raise SaveFailed(
+            f'there is another test with the id "{twice}"',
+            where=str(loaded.path),
+            mend="give this one an id of its own",
+        )
+    wanted.update(made)
+    known = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
+    if wanted - known:
+        said = {one.message for one in loaded.problems}
+        why = next((one.message for one in saved.problems if one.message not in said), "a test would not be read")
+        raise SaveFailed(f"this would not be right: {why}", where=str(loaded.path), mend="mend it, then save again")
+    write_over(loaded, data)
+    return saved
+
+
+# fmt: skip
+
+
+def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
+    """The id that a test has in `now`: its own, or the one that somebody gave it meanwhile; "" when it is gone.
+
+    A test was renamed when its id is gone, and one test that was not there before says the same beside id and name; or
+    when one went, one came, and they ask the same.
+    """
+    old = before.suite.test(test_id) if before.suite is not None else None
+    if now.suite is None or before.suite is None or old is None or now.suite.test(test_id) is not None:
+        return test_id if now.suite is not None and now.suite.test(test_id) is not None else ""
+    came = [one for one in now.suite.tests if before.suite.test(one.id) is None]
+    gone = [one for one in before.suite.tests if now.suite.test(one.id) is None]
+    alike = [one for one in came if one.model_copy(update={"id": old.id, "name": old.name}) == old]
+    if len(alike) != 1 and len(came) == len(gone) == 1:
+        alike = [one for one in came if (one.prompt, one.messages, one.turns) == (old.prompt, old.messages, old.turns)]
+    return alike[0].id if len(alike) == 1 else ""
+
+
+def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) -> TestEdit:
+    """The edit for `now`: criteria are found by their names (the how-manieth of a name). Those that others added stay.
+    A test that somebody renamed is found again (`id_now`).
+
+    Raises `SaveFailed` when the test, or a criterion that was edited, is not there any more.
+    """
+    old = before.suite.test(test_id) if before.suite is not None else None
+    new = now.suite.test(id_now(before, now, test_id)) if now.suite is not None else None
+    if new is None:
+        raise SaveFailed(f"test `{test_id}` is not in the file any more", where=str(now.path), mend="put it back first")
+    if edit.criteria is None or old is None:
+        return edit
+    known = _names(old.criteria)
+    there = {name: place for place, name in enumerate(_names(new.criteria))}
+    criteria: list[CriterionEdit] = []
+    for one in edit.criteria:
+        if one.source is None:
+            criteria.append(one)
+        elif (name := known[one.source]) in there:
+            criteria.append(replace(one, source=there[name]))
+        elif one.changes:
+            raise SaveFailed(
+                f"criterion `{name[0]}` of test `{test_id}` is not in the file any more, so nothing was saved",
+                where=str(now.path),
+                mend="your edit stays here; put the criterion back, then save again",
+            )
+    others = [place for name, place in there.items() if name not in known]
+    return replace(edit, criteria=[*criteria, *(CriterionEdit(place) for place in others)])
+
+
+def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
+    """Each criterion's name, and the how-manieth of that name it is."""
+    seen: dict[str, int] = {}
+    names = []
+    for one in criteria:
+        seen[one.name] = seen.get(one.name, 0) + 1
+        names.append((one.name, seen[one.name]))
+    return names

@@ -1,0 +1,118 @@
+"""Texts that YAML cuts: in `prompt: Where is order #W123?` the `#` begins a comment, and nobody says so.
+
+A `#` with a space behind it is how comments are written, and is taken for one. Without, in a text that people or
+models read, it is taken for a part of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agenteval_tui.core.errors import Fix, TextEdit
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.load import LoadedSuite, load_bytes
+from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
+from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode, plain_data
+from agenteval_tui.suites.yaml.write import double_quoted
+
+PROSE = frozenset(
+    {
+        "name", "description", "prompt", "expected_value", "content", "response", "sample_response",
+        "sample_system_prompt", "system", "question", "request",
+    }
+)  # fmt: skip
+LISTS = frozenset({"turns", "requests"})
+"""Keys of lists whose items are such texts."""
+
+_SUSPECT = re.compile(r"\S[ \t]+#[^\s#!]")
+_ANCHOR = re.compile(r"&\S+\s+")
+_REST = re.compile(r"[ \t]+#[^\s#!][^\r\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class CutText:
+    """A text that is cut: the file's characters `start`..`end` (to the end of the line), and all that was meant."""
+
+    key: str
+    start: int
+    end: int
+    read: str
+    meant: str
+
+    @property
+    def fix(self) -> Fix:
+        """Put it into quotes."""
+        return Fix(f"put the {self.key} in quotes", (TextEdit(self.start, self.end, double_quoted(self.meant)),))
+
+
+def cut_texts(loaded: LoadedSuite, node: Node | None) -> Iterator[CutText]:
+    """The texts below `node` that a `#` cuts, in the order of the file."""
+    if node is not None and _SUSPECT.search(loaded.text):
+        yield from _below(loaded, node, "")
+
+
+def _below(loaded: LoadedSuite, node: Node, key: str) -> Iterator[CutText]:
+    if isinstance(node, Alias):
+        return  # it is found where its anchor stands
+    if isinstance(node, ScalarNode):
+        if key and node.plain and node.text:
+            rest = _REST.match(loaded.text, node.end)
+            if rest is not None:
+                meant = node.text + rest.group().rstrip()
+                start = node.start
+                if anchor := _ANCHOR.match(loaded.text, start, node.end):
+                    start = anchor.end()
+                yield CutText(key, start, node.end + len(rest.group().rstrip()), node.text, meant)
+    elif isinstance(node, MappingNode):
+        for name, value in node.pairs:
+            yield from _below(loaded, value, name.text if name.text in PROSE | LISTS else "")
+    else:
+        for item in node.items:
+            yield from _below(loaded, item, key if key in LISTS else "")
+
+
+def quote_cut_text(loaded: LoadedSuite, start: int) -> LoadedSuite:
+    """Put the cut text that begins at character `start` of the file into quotes, and write that.
+
+    Raises `FileChanged` when the file is not the one that was read, `SaveFailed` when there is no such text or the
+    file would not be read as it is now, but for it.
+    """
+    check_unchanged(loaded, read_again(loaded))
+    where = str(loaded.path)
+    cut = next((one for one in cut_texts(loaded, loaded.root) if one.start == start), None)
+    if cut is None:
+        raise SaveFailed("no text is cut here any more", where=where)
+    text = cut.fix.apply(loaded.text)
+    saved = load_bytes((BOM if loaded.bom else b"") + text.encode("utf-8"), loaded.path)
+    if loaded.root is None or saved.root is None or not _differ_in(loaded.root, saved.root, cut):
+        raise SaveFailed("this text can't be put in quotes without changing another", where=where, mend="edit the file")
+    write_over(loaded, (BOM if loaded.bom else b"") + text.encode("utf-8"))
+    return saved
+
+
+def _differ_in(before: Node, after: Node, cut: CutText) -> bool:
+    """Is the file as it was, but that the one text is whole now?"""
+
+    def texts(node: Node) -> list[str]:
+        found: list[str] = []
+
+        def gather(value: object) -> None:
+            if isinstance(value, dict):
+                for key, one in value.items():
+                    found.append(str(key))
+                    gather(one)
+            elif isinstance(value, list):
+                for one in value:
+                    gather(one)
+            else:
+                found.append(str(value))
+
+        gather(plain_data(node))
+        return found
+
+    was, now = texts(before), texts(after)
+    other = [(one, two) for one, two in zip(was, now, strict=False) if one != two]
+    # More than once: other places may share it through an anchor.
+    return len(was) == len(now) and bool(other) and all(two == cut.meant for _, two in other)

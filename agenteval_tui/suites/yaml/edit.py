@@ -1,0 +1,509 @@
+"""Changing one value in a YAML text by the fewest edits.
+
+Everything here only proposes: whoever applies edits reads the result again and compares (see `splice`). So a
+proposal that turns out to be wrong costs nothing but the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.config_source import body_start
+from agenteval_tui.suites.yaml import write
+from agenteval_tui.suites.yaml.tree import (
+    Alias,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    compose,
+    plain_data,
+    resolve,
+)
+from agenteval_tui.suites.yaml.write import block_pair
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters `start`..`end` of a text by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply(text: str, edits: list[Edit]) -> str:
+    """`text` with the edits made; they must not overlap."""
+    for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two JSON values are the same, 1, 1.0 and true apart. The order of keys does not matter."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return type(left) is type(right) and bool(left == right)
+
+
+def line_end(text: str, offset: int) -> int:
+    """The end of the line of `offset`, before its "\\n" or "\\r\\n"."""
+    end = text.find("\n", offset)
+    end = len(text) if end < 0 else end
+    return end - 1 if end > offset and text[end - 1] == "\r" else end
+
+
+def content_end(node: Node, text: str) -> int:
+    """Where a value's own text ends: before the line end of a block, and what follows it."""
+    if isinstance(node, Alias):
+        return node.end
+    if isinstance(node, ScalarNode):
+        return _block_end(node, text) if node.style in ("|", ">") else node.end
+    if node.flow:
+        return node.end
+    children = node.items if isinstance(node, SequenceNode) else [value for _, value in _own_pairs(node)]
+    return content_end(children[-1], text) if children else node.end
+
+
+def _block_end(node: ScalarNode, text: str) -> int:
+    start = body_start(node, text)
+    end = line_end(text, start)
+    stop = min(node.end, len(text))
+    wanted = node.text.rstrip("\n").count("\n") + 1 if node.text.strip("\n") else 0
+    if node.style == "|":
+        for _ in range(wanted):
+            following = text.find("\n", end)
+            if following < 0:
+                break
+            end = line_end(text, following + 1)
+        return min(end, stop)
+    written = text[start:stop].rstrip()
+    return start + len(written)
+
+
+def _own_pairs(node: MappingNode) -> list[tuple[ScalarNode, Node]]:
+    """The pairs that are written here, without those that `<<` brought."""
+    return [(key, value) for key, value in node.pairs if node.start <= key.start <= node.end]
+
+
+class ValueEdits:
+    """The edits that make a value of a YAML text another JSON value, touching only what differs."""
+
+    def __init__(self, text: str, eol: str) -> None:
+        self.text = text
+        self.eol = eol
+        self.edits: list[Edit] = []
+
+    def change(self, node: Node, value: Any, *, in_flow: bool) -> list[Edit]:
+        """The edits (none when the value is the same already)."""
+        self._change(node, value, in_flow)
+        return self.edits
+
+    def _change(self, node: Node, value: Any, in_flow: bool) -> None:
+        real = resolve(node)
+        if same(plain_data(real), value):
+            return
+        if not isinstance(node, Alias):
+            if (
+                isinstance(real, MappingNode)
+                and isinstance(value, dict)
+                and value
+                and self._mapping(real, value, in_flow)
+            ):
+                return
+            if isinstance(real, SequenceNode) and isinstance(value, list) and value and real.items:
+                self._sequence(real, value, in_flow)
+                return
+        self._replace(node, value)
+
+    def _replace(self, node: Node, value: Any) -> None:
+        real = resolve(node)
+        start, end = body_start(node, self.text), content_end(node, self.text)
+        if isinstance(real, ScalarNode) and not isinstance(node, Alias):
+            written = write.flow(value) if isinstance(value, dict | list) else write.scalar(value, real)
+            if start == end and self.text[start - 1 : start] == ":":
+                written = " " + written  # nothing stood there: `key:`
+        else:
+            bare = isinstance(real, MappingNode) and any(key.plain for key, _ in real.pairs)
+            written = write.flow(value, bare_keys=bare)
+        self.edits.append(Edit(start, end, written))
+
+    def _mapping(self, node: MappingNode, value: dict[str, Any], in_flow: bool) -> bool:
+        pairs = _own_pairs(node)
+        if len(pairs) != len(node.pairs) or not any(key.text in value for key, _ in pairs):
+            return False
+        inside = in_flow or node.flow
+        kept = [key.text in value for key, _ in pairs]
+        for (key, old), keep in zip(pairs, kept, strict=True):
+            if keep:
+                self._change(old, value[key.text], inside)
+        spans = [(key.start, content_end(old, self.text)) for key, old in pairs]
+        self._remove(spans, kept, node.flow)
+        known = {key.text for key, _ in pairs}
+        bare = pairs[0][0].plain
+        added = [
+            f"{write.key_text(key, bare=bare)}: {write.flow(one, bare_keys=bare)}"
+            for key, one in value.items()
+            if key not in known
+        ]
+        last = max(index for index, keep in enumerate(kept) if keep)
+        self._append(added, spans[last][1], pairs[0][0].start, node.flow)
+        return True
+
+    def _sequence(self, node: SequenceNode, value: list[Any], in_flow: bool) -> None:
+        old = [plain_data(item) for item in node.items]
+        head = 0
+        while head < min(len(old), len(value)) and same(old[head], value[head]):
+            head += 1
+        tail = 0
+        while tail < min(len(old), len(value)) - head and same(old[-1 - tail], value[-1 - tail]):
+            tail += 1
+        changed = min(len(old), len(value)) - head - tail
+        for index in range(head, head + changed):
+            self._change(node.items[index], value[index], in_flow or node.flow)
+        spans = [(item.start, content_end(item, self.text)) for item in node.items]
+        if not node.flow:
+            spans = [(self._dash(start), end) for start, end in spans]
+        kept = [index < head + changed or index >= len(old) - tail for index in range(len(old))]
+        self._remove(spans, kept, node.flow)
+        fresh = value[head + changed : len(value) - tail]
+        if fresh:
+            bare = any(
+                isinstance(one := resolve(item), MappingNode) and one.pairs and one.pairs[0][0].plain
+                for item in node.items
+            )
+            written = [("" if node.flow else "- ") + write.flow(one, bare_keys=bare) for one in fresh]
+            if head + changed:
+                self._append(written, spans[head + changed - 1][1], spans[0][0], node.flow)
+            else:
+                self._prepend(written, spans[0][0], node.flow)
+
+    def _dash(self, start: int) -> int:
+        return self.text.rfind("-", 0, start)
+
+    def _remove(self, spans: list[tuple[int, int]], kept: list[bool], flow: bool) -> None:
+        """Take out the entries that are not kept, with the comma or the lines that they had."""
+        first = kept.index(True)
+        for index, keep in enumerate(kept):
+            if keep:
+                continue
+            if index < first:
+                start, end = spans[index][0], spans[index + 1][0]
+            elif flow:
+                start, end = spans[index - 1][1], spans[index][1]
+            else:
+                start = line_end(self.text, spans[index - 1][1])
+                end = line_end(self.text, spans[index][1])
+            self.edits.append(Edit(start, end, ""))
+
+    def _append(self, written: list[str], after: int, first_start: int, flow: bool) -> None:
+        if not written:
+            return
+        if flow:
+            self.edits.append(Edit(after, after, "".join(f", {one}" for one in written)))
+            return
+        column = first_start - (self.text.rfind("\n", 0, first_start) + 1)
+        at = line_end(self.text, after)
+        self.edits.append(Edit(at, at, "".join(f"{self.eol}{' ' * column}{one}" for one in written)))
+
+    def _prepend(self, written: list[str], before: int, flow: bool) -> None:
+        column = before - (self.text.rfind("\n", 0, before) + 1)
+        between = ", " if flow else f"{self.eol}{' ' * column}"
+        self.edits.append(Edit(before, before, "".join(one + between for one in written)))
+
+
+@dataclass(frozen=True, slots=True)
+class YamlFragment:
+    """A value as a person wrote it, as YAML, with its comments: it is put in as it is, only indented."""
+
+    text: str
+
+    @property
+    def node(self) -> Node | None:
+        """Its tree; None for nothing. Raises `AgentevalError` (with line and column in the text) when it is wrong."""
+        said: list[tuple[int, str, str | None]] = []
+        # In the file a line follows it: a block at its end has the line end that it would have there.
+        text = self.text if self.text.endswith("\n") else self.text + "\n"
+        root, _ = compose(text, lambda code, start, end, message, fix: said.append((start, message, fix)))
+        if said:
+            start, message, fix = said[0]
+            line = self.text.count("\n", 0, start) + 1
+            column = start - (self.text.rfind("\n", 0, start) + 1) + 1
+            raise AgentevalError(message, where=f"line {line}, column {column}", mend=fix or "")
+        return root
+
+    @property
+    def value(self) -> Any:
+        """What it says, as plain data; None for nothing. Raises `AgentevalError` as `node` does."""
+        root = self.node
+        return None if root is None else plain_data(root)
+
+
+def plain_value(value: Any) -> Any:
+    """A value to be written, as plain data."""
+    return value.value if isinstance(value, YamlFragment) else value
+
+
+def yaml_text(node: Node, text: str) -> str:
+    """A value as it stands in the file, from the first column on, with "\\n" as line ends; as `YamlText` takes it."""
+    real = resolve(node)
+    start, end = body_start(node, text), content_end(node, text)
+    if isinstance(node, Alias):
+        return text[start:end]
+    line = text.rfind("\n", 0, start) + 1
+    if isinstance(real, ScalarNode) or real.flow or text[line:start].strip():
+        # The columns of the first line count from the value on: the others are moved by as much.
+        body = text[start:end].replace("\r\n", "\n")
+        column = start - line
+        return re.sub(rf"\n {{0,{column}}}", "\n", body) if "\n" in body else body
+    column = start - line
+    while line > 0 and text[text.rfind("\n", 0, line - 1) + 1 : line].lstrip().startswith("#"):
+        line = text.rfind("\n", 0, line - 1) + 1  # comments between the key and its value
+    body = text[line:end].replace("\r\n", "\n")
+    return "\n".join(one[min(column, len(one) - len(one.lstrip(" "))) :] for one in body.split("\n"))
+
+
+def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
+    """The pairs that are written in the object itself, not those that `<<` brought."""
+    return [(key, value) for key, value in owner.pairs if owner.start <= key.start <= owner.end]
+
+
+def changed(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
+    """The text with another value (no plain text: those are `splice`'s) behind a key that is there."""
+    colon = text.find(":", key.end) + 1
+    end = max(content_end(node, text), colon)
+    column = key.start - (text.rfind("\n", 0, key.start) + 1)
+    if isinstance(value, YamlFragment):
+        if not in_flow:
+            real = resolve(node)
+            start = colon
+            rest = text[colon : line_end(text, colon)]
+            if not isinstance(real, ScalarNode) and not real.flow and rest.lstrip().startswith("#"):
+                start = colon + len(rest)  # a comment behind the key stays there
+            yield apply(text, [Edit(start, end, _raw(value.text, column, eol))])
+        value = value.value
+    yield apply(text, ValueEdits(text, eol).change(node, value, in_flow=in_flow))
+    if not in_flow and isinstance(value, dict | list):
+        yield apply(text, [Edit(colon, end, block_pair("", value, column, eol).partition(":")[2])])
+    yield apply(text, [Edit(colon, end, " " + write.flow(value, bare_keys=True))])
+
+
+def add_key(
+    text: str, owner: MappingNode, key: str, value: Any, order: Sequence[str], eol: str, *, in_flow: bool
+) -> Iterator[str]:
+    """The text with a key more, where `order` (of all keys) has it."""
+    pairs = own_pairs(owner)
+    if not pairs:
+        return
+    rank = {name: place for place, name in enumerate(order)}
+    mine = rank.get(key, len(order))
+    before = [place for place, (one, _) in enumerate(pairs) if rank.get(one.text, len(order)) < mine]
+    if in_flow or owner.flow:
+        written = f"{key}: {write.flow(plain_value(value), bare_keys=True)}"
+        if before:
+            at = content_end(pairs[before[-1]][1], text)
+            yield apply(text, [Edit(at, at, ", " + written)])
+        else:
+            at = pairs[0][0].start
+            yield apply(text, [Edit(at, at, written + ", ")])
+        return
+    first = pairs[0][0].start
+    column = first - (text.rfind("\n", 0, first) + 1)
+    if isinstance(value, YamlFragment):
+        pair = f"{key}:{_raw(value.text, column, eol)}"
+    else:
+        pair = block_pair(key, value, column, eol)
+    indent = " " * column
+    if not before:
+        yield apply(text, [Edit(first, first, pair + eol + indent)])
+    for place in reversed(before):
+        at = line_end(text, content_end(pairs[place][1], text))
+        yield apply(text, [Edit(at, at, eol + indent + pair)])
+        if place + 1 < len(pairs):
+            # A text that owns the blank lines behind it ends where the next key begins.
+            at = text.rfind("\n", 0, pairs[place + 1][0].start) + 1
+            yield apply(text, [Edit(at, at, indent + pair + eol)])
+    end = min(owner.end, len(text))
+    lead = "" if text[:end].endswith("\n") or not end else eol
+    at = text.rfind("\n", 0, end) + 1 if not lead else end
+    yield apply(text, [Edit(at, at, lead + indent + pair + eol)])
+
+
+def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
+    """The text without a key; comments above it stay."""
+    pairs = own_pairs(owner)
+    place = next((place for place, (one, _) in enumerate(pairs) if one.text == key), None)
+    if place is None or len(pairs) == 1:
+        return
+    one, node = pairs[place]
+    end = content_end(node, text)
+    if end < one.end:
+        end = text.find(":", one.end) + 1
+    if owner.flow:
+        if place:
+            yield apply(text, [Edit(content_end(pairs[place - 1][1], text), end, "")])
+        else:
+            yield apply(text, [Edit(one.start, pairs[1][0].start, "")])
+        return
+    line = text.rfind("\n", 0, one.start) + 1
+    behind = line_end(text, end)
+    following = text.find("\n", behind)
+    if text[line : one.start].strip():  # the first of an item: "- id: ..."
+        if "#" not in text[behind : pairs[place + 1][0].start]:
+            yield apply(text, [Edit(one.start, pairs[place + 1][0].start, "")])
+        yield apply(text, [Edit(one.start, behind, "")])
+        return
+    if following >= 0:
+        yield apply(text, [Edit(line, following + 1, "")])
+    else:
+        cut = line - 2 if text[:line].endswith("\r\n") else max(line - 1, 0)
+        yield apply(text, [Edit(cut, behind, "")])
+
+
+def _raw(written: str, column: int, eol: str) -> str:
+    """What stands behind a key's colon: a person's YAML, indented below the key, or on its line where it is short."""
+    lines = written.replace("\r\n", "\n").rstrip().split("\n")
+    node = YamlFragment(written).node
+    real = resolve(node) if node is not None else None
+    on_line = real is None or isinstance(real, ScalarNode) or real.flow
+    if on_line and not lines[0].lstrip().startswith("#"):
+        rest = [(" " * (column + 2) + line if line.strip() else "") for line in lines[1:]]
+        return " " + eol.join([lines[0].lstrip(), *rest])
+    return eol + eol.join(" " * (column + 2) + line if line.strip() else "" for line in lines)
+
+
+Span = tuple[int, int]
+
+
+def item_column(text: str, listed: SequenceNode) -> int:
+    """The column of a block list's dashes."""
+    dash = text.rfind("-", 0, listed.items[0].start)
+    return dash - (text.rfind("\n", 0, dash) + 1)
+
+
+def spans(text: str, listed: SequenceNode) -> list[Span] | None:
+    """Where each item stands in the text, with its comments; None when they can't be told apart (`- - a`)."""
+    if listed.flow:
+        return [(item.start, content_end(item, text)) for item in listed.items]
+    found: list[Span] = []
+    before = 0
+    for item in listed.items:
+        dash = text.rfind("-", 0, item.start)
+        start = text.rfind("\n", 0, dash) + 1
+        if text[start:dash].strip(" ") or start < before:
+            return None
+        column = dash - start
+        while (
+            (above := _line_above(text, start)) is not None
+            and above >= before
+            and _comment(text, above) in (range(column + 1))
+        ):
+            start = above
+        end = line_end(text, _whole_end(item, text))
+        while (below := text.find("\n", end)) >= 0 and _comment(text, below + 1) > column:
+            end = line_end(text, below + 1)
+        found.append((start, end))
+        before = end
+    return found
+
+
+def _line_above(text: str, start: int) -> int | None:
+    return text.rfind("\n", 0, start - 1) + 1 if start > 0 else None
+
+
+def _comment(text: str, start: int) -> int:
+    """The column of a line's comment, if the line is nothing else; -1 otherwise."""
+    line = text[start : line_end(text, start)]
+    bare = line.lstrip(" ")
+    return len(line) - len(bare) if bare.startswith("#") else -1
+
+
+def _whole_end(node: Node, text: str) -> int:
+    """Where an item ends; a block that keeps the empty lines behind it ends behind them."""
+    end = content_end(node, text)
+    last = node
+    while not isinstance(last, Alias) and not isinstance(last, ScalarNode) and not last.flow:
+        children = (
+            last.items
+            if isinstance(last, SequenceNode)
+            else [value for key, value in last.pairs if last.start <= key.start <= last.end]
+        )
+        if not children:
+            break
+        last = children[-1]
+    if isinstance(last, ScalarNode) and last.style in ("|", ">") and last.text.endswith("\n\n"):
+        return max(end, len(text[: last.end].rstrip(" ").removesuffix("\n").removesuffix("\r")))
+    return end
+
+
+def reorder_items(text: str, listed: SequenceNode, order: Sequence[int]) -> Iterator[str]:
+    """The text with its items in another order; what stands between them stays between them."""
+    where = spans(text, listed)
+    if where is None:
+        return
+    parts = [text[: where[0][0]]]
+    for place, index in enumerate(order):
+        start, end = where[index]
+        behind = where[place + 1][0] if place + 1 < len(where) else len(text)
+        parts += [text[start:end], text[where[place][1] : behind]]
+    yield "".join(parts)
+
+
+def remove_items(text: str, listed: SequenceNode, index: int) -> Iterator[str]:
+    """The text without an item (there are others); comments that are nobody's stay."""
+    where = spans(text, listed)
+    if where is None:
+        return
+    start, end = where[index]
+    behind = text[end : where[index + 1][0]] if index + 1 < len(where) else None
+    before = text[where[index - 1][1] : start] if index else None
+    if behind is not None and "#" not in behind:
+        yield apply(text, [Edit(start, where[index + 1][0], "")])
+    if before is not None and "#" not in before:
+        yield apply(text, [Edit(where[index - 1][1], end, "")])
+    if not listed.flow:
+        following = text.find("\n", end)
+        yield apply(text, [Edit(start, len(text) if following < 0 else following + 1, "")])
+
+
+def insert_item(text: str, listed: SequenceNode, at: int, item: str, eol: str, *, apart: bool) -> Iterator[str]:
+    """The text with `item` (as it is written there: a block item from its line's start) as number `at`.
+
+    Items of a block list are as far apart as those that are there; `apart`: where there is only one yet.
+    """
+    where = spans(text, listed)
+    if where is None:
+        return
+    if listed.flow:
+        gap = ", "
+    else:
+        between = text[where[0][1] : where[1][0]] if len(where) > 1 else "\n\n" if apart else "\n"
+        gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
+    if at <= 0:
+        yield apply(text, [Edit(where[0][0], where[0][0], item + gap)])
+        return
+    end = where[min(at, len(where)) - 1][1]
+    yield apply(text, [Edit(end, end, gap + item)])
+    if at >= len(where) and not listed.flow:
+        # A text that owns the blank lines behind it can only be followed at the very end.
+        yield (text if text.endswith("\n") else text + eol) + item + eol
+
+
+def has_anchor(node: Node, text: str) -> bool:
+    """Whether something in here has a name that aliases use: a copy of it would take the name away."""
+    if isinstance(node, Alias):
+        return False
+    if "&" in text[node.start : body_start(node, text)]:
+        return True
+    real = resolve(node)
+    if isinstance(real, SequenceNode):
+        return any(has_anchor(item, text) for item in real.items)
+    if isinstance(real, MappingNode):
+        return any(has_anchor(one, text) for key, one in real.pairs if real.start <= key.start <= real.end)
+    return False

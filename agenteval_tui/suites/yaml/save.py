@@ -1,0 +1,145 @@
+"""Saving an edited config: only its bytes change, and a file that changed meanwhile is never overwritten."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.files import BOM, read_bytes
+from agenteval_tui.suites.load import LoadedSuite, load_bytes
+from agenteval_tui.suites.yaml.splice import splice
+
+
+class FileChanged(AgentevalError):  # noqa: N818  (part of the API)
+    """The file on disk is not the one that was read. `diff`: a unified difference from then to now."""
+
+    def __init__(self, where: str, diff: str) -> None:
+        super().__init__(
+            "this file has changed on disk since it was read", where=where, mend="load it again, then edit again"
+        )
+        self.diff = diff
+
+
+class SaveFailed(AgentevalError):  # noqa: N818  (part of the API)
+    """Nothing was written, and nothing is lost: the edited text is still with the caller."""
+
+
+def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str) -> LoadedSuite:
+    """Write `new_text` as the config of a test's criterion (0-based), and return the suite as it then is.
+
+    Every byte outside of the value stays, with encoding, byte order mark, line ends and the file's mode. See
+    `splice.spliced` for how the value is written. Raises `FileChanged` when the file is not the one that was read,
+    and `SaveFailed` when it can't be written so or at all; then the file is as it was.
+    """
+    where = str(loaded.path)
+    try:
+        new_text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SaveFailed(
+            "this config holds half a character (a lone surrogate)", where=where, mend="remove it"
+        ) from None
+    check_unchanged(loaded, read_again(loaded))
+    node = loaded.config_node(test_id, criterion)
+    if loaded.root is None or not loaded.whole:
+        raise SaveFailed("the file has a YAML error further down", where=where, mend="mend that first")
+    result = splice(loaded.text, loaded.root, node, new_text)
+    if result is None:
+        raise SaveFailed(
+            "this config can't be written without changing something else",
+            where=f"{where}:{loaded.places.line_and_column(node.start)[0]}",
+            mend="if it is shared through an anchor or `<<`, edit the file itself",
+        )
+    if result == loaded.text:
+        return loaded
+    data = (BOM if loaded.bom else b"") + result.encode("utf-8")
+    saved = load_bytes(data, loaded.path)
+    lost = (
+        {test.id for test in loaded.suite.tests} - {test.id for test in saved.suite.tests}
+        if loaded.suite and saved.suite
+        else set()
+    )
+    if lost or (saved.suite is None and loaded.suite is not None):
+        raise SaveFailed("the saved suite would not be read as it is now", where=where)
+    write_over(loaded, data)
+    return saved
+
+
+def read_again(loaded: LoadedSuite) -> bytes:
+    """The file's bytes as they are now. Raises `SaveFailed`."""
+    try:
+        return read_bytes(loaded.path)
+    except AgentevalError as error:
+        raise SaveFailed(error.what, where=error.where, mend="the edited text is not lost; save it elsewhere") from None
+
+
+def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
+    """Raises `FileChanged` when `data`, the file's bytes now, are not those that were read."""
+    if hashlib.sha256(data).hexdigest() == loaded.digest:
+        return
+    now = data.removeprefix(BOM).decode("utf-8", "replace")
+    import difflib
+
+    diff = difflib.unified_diff(
+        loaded.text.splitlines(keepends=True),
+        now.splitlines(keepends=True),
+        f"{loaded.path.name} (as it was read)",
+        f"{loaded.path.name} (on disk now)",
+    )
+    lines = (line if line.endswith("\n") else line + "\n\\ no newline at the end\n" for line in diff)
+    raise FileChanged(str(loaded.path), "".join(lines))
+
+
+def write_over(loaded: LoadedSuite, data: bytes) -> None:
+    """Replace the file as one step: all of it or nothing, also when the machine stops midway."""
+    path = loaded.path.resolve()  # a link stays a link
+    where = str(loaded.path)
+    try:
+        before = path.stat()
+        if not os.access(path, os.W_OK):
+            raise SaveFailed("this file is read-only", where=where, mend="change its permissions, or save elsewhere")
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                with contextlib.suppress(PermissionError):
+                    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                        os.fchown(stream.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode))
+                os.fsync(stream.fileno())
+            check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+        _stay_trusted(loaded)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SaveFailed(
+            f"this file can't be saved: {reason}", where=where,
+            mend="check the permissions and the space of its folder; the edited text is not lost",
+        ) from None  # fmt: skip
+
+
+def _stay_trusted(loaded: LoadedSuite) -> None:
+    """What the user saves here himself does not make a trusted folder distrusted."""
+    from agenteval_tui.suites.trust import Trust
+
+    # Where that can't be written down the folder is asked about again: the file is saved all the same.
+    with contextlib.suppress(AgentevalError, OSError):
+        Trust.load().saved(loaded.path, loaded.digest)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming durable. Some file systems can't; then it is as durable as they are."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,244 @@
+"""Putting a new config_uxon into a suite's text, so that nothing else changes.
+
+Proposals are made in the order of how little they change; each is applied, read again and compared with what is
+meant: the same tree everywhere but at this value. The first that holds is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from agenteval_tui.suites.config_source import block_indent, body_start
+from agenteval_tui.suites.yaml import write
+from agenteval_tui.suites.yaml.edit import Edit, ValueEdits, apply, content_end, line_end, same
+from agenteval_tui.suites.yaml.tree import (
+    Alias,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    compose,
+    is_null,
+    plain_data,
+    resolve,
+)
+
+
+def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
+    """`text` with `new_text` as the config at `node` of its tree `root`; None when no way to write it holds.
+
+    Text that is pretty JSON of what stands there as YAML changes nothing. A config written as YAML stays YAML as long
+    as `new_text` is plain JSON: only the values that differ are replaced. Otherwise it becomes a text: in the style
+    that it had, or as a literal block where it has several lines. The result's value equals `new_text` exactly.
+    """
+    ways = _Ways(text, root, node)
+    if ways.uses != 1 or ways.key is None:
+        return None
+    new_text = new_text.replace("\r\n", "\n").replace("\r", "\n")
+    real = resolve(node)
+    if not isinstance(real, ScalarNode):
+        value = _as_json(new_text)
+        if value is not None:
+            return _first(text, root, node, ways.for_value(value), value)
+    elif real.text == new_text and not is_null(real):
+        return text
+    return _first(text, root, node, ways.for_text(new_text), new_text)
+
+
+def _first(text: str, root: Node, node: Node, ways: Iterator[list[Edit]], wanted: Any) -> str | None:
+    meant = fingerprint(root, node)
+    for edits in ways:
+        result = apply(text, edits)
+        if _holds(result, meant, wanted):
+            return result
+    return None
+
+
+def _holds(result: str, meant: list[Any], wanted: Any) -> bool:
+    broken = False
+
+    def report(*_: Any) -> None:
+        nonlocal broken
+        broken = True
+
+    root, whole = compose(result, report)
+    if root is None or not whole or broken:
+        return False
+    found: list[Node] = []
+    if not _matches(meant, root, found) or len(found) != 1:
+        return False
+    value = resolve(found[0])
+    if isinstance(wanted, str):
+        return isinstance(value, ScalarNode) and value.text == wanted and not is_null(value)
+    return not isinstance(value, ScalarNode) and same(plain_data(value), wanted)
+
+
+_HOLE = object()
+
+
+def fingerprint(root: Node, hole: Node) -> list[Any]:
+    """All that a tree says, but for what stands at `hole`: nested tuples, with `_HOLE` in its place."""
+    return [_print_of(root, hole)]
+
+
+def _print_of(node: Node, hole: Node) -> Any:
+    if node is hole:
+        return _HOLE
+    real = resolve(node)
+    if isinstance(real, ScalarNode):
+        return (real.plain, real.text)
+    if isinstance(real, SequenceNode):
+        return ("list", [_print_of(item, hole) for item in real.items])
+    return ("object", [(key.plain, key.text, _print_of(value, hole)) for key, value in real.pairs])
+
+
+def _matches(meant: list[Any], root: Node, found: list[Node]) -> bool:
+    return _fits(meant[0], root, found)
+
+
+def _fits(meant: Any, node: Node, found: list[Node]) -> bool:
+    if meant is _HOLE:
+        found.append(node)
+        return True
+    real = resolve(node)
+    if isinstance(real, ScalarNode):
+        return bool(meant == (real.plain, real.text))
+    kind, parts = meant
+    if isinstance(real, SequenceNode):
+        return (
+            kind == "list"
+            and len(parts) == len(real.items)
+            and all(_fits(part, item, found) for part, item in zip(parts, real.items, strict=True))
+        )
+    return (
+        kind == "object"
+        and len(parts) == len(real.pairs)
+        and all(
+            plain == key.plain and name == key.text and _fits(part, value, found)
+            for (plain, name, part), (key, value) in zip(parts, real.pairs, strict=True)
+        )
+    )
+
+
+def _as_json(text: str) -> dict[str, Any] | None:
+    """The value of a text that is plain JSON (an object, no key twice, only finite numbers); None otherwise."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            raise ValueError("a key is there twice")
+        return made
+
+    def no_constant(name: str) -> Any:
+        raise ValueError(name)
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+class _Ways:
+    """The ways to write a new value at `node`: each a list of edits."""
+
+    def __init__(self, text: str, root: Node, node: Node) -> None:
+        self.text = text
+        self.node = node
+        self.key: ScalarNode | None = None
+        self.in_flow = False
+        self.uses = 0  # how many places of the suite this value serves (more than one through aliases and merges)
+        self._find(root, False)
+        line = text[text.rfind("\n", 0, node.start) + 1 : text.find("\n", node.start) + 1]
+        first = text.find("\n")
+        crlf = line.endswith("\r\n") if line else text[max(first - 1, 0) : first + 1] == "\r\n"
+        self.eol = "\r\n" if crlf else "\n"
+
+    def _find(self, here: Node, in_flow: bool) -> None:
+        if here is self.node:
+            self.uses += 1
+            return
+        real = resolve(here)
+        if isinstance(real, SequenceNode):
+            for item in real.items:
+                self._find(item, in_flow or real.flow)
+        elif isinstance(real, MappingNode):
+            for key, value in real.pairs:
+                if value is self.node:
+                    self.key, self.in_flow = key, in_flow or real.flow
+                self._find(value, in_flow or real.flow)
+
+    def for_value(self, value: dict[str, Any]) -> Iterator[list[Edit]]:
+        """A JSON object where YAML stands: only what differs; else all of it on one line; else as a text."""
+        yield ValueEdits(self.text, self.eol).change(self.node, value, in_flow=self.in_flow)
+        yield [self._whole(write.flow(value, bare_keys=True))]
+        yield [self._behind_key(write.flow(value, bare_keys=True))]
+        yield [self._behind_key(write.flow(value))]
+
+    def for_text(self, new: str) -> Iterator[list[Edit]]:
+        """A text, in the style that stands there if that can hold it."""
+        real = resolve(self.node)
+        aliased = isinstance(self.node, Alias)
+        quoted = write.double_quoted(new)
+        stays_quoted = isinstance(real, ScalarNode) and real.style == '"' and ("\n" in real.text or "\n" not in new)
+        in_line = isinstance(real, ScalarNode) and not aliased and real.style not in ("|", ">")
+        if in_line and isinstance(real, ScalarNode) and ("\n" not in new or stays_quoted):
+            yield [self._whole(write.scalar(new, real))]
+        if not self.in_flow and (block := self._block(new)) is not None:
+            yield [block]
+        yield [self._whole(quoted)]
+        yield [self._behind_key(quoted)]
+
+    def _whole(self, written: str) -> Edit:
+        start, end = body_start(self.node, self.text), content_end(self.node, self.text)
+        if start == end or self.text[start - 1 : start] == ":":
+            written = " " + written  # nothing stood there: `config_uxon:`
+        return Edit(start, end, written)
+
+    def _behind_key(self, written: str) -> Edit:
+        """In place of a value that begins on a line below its key."""
+        start = self._colon()
+        return Edit(start, max(content_end(self.node, self.text), start), " " + written)
+
+    def _colon(self) -> int:
+        assert self.key is not None
+        return self.text.find(":", self.key.end) + 1
+
+    def _block(self, new: str) -> Edit | None:
+        assert self.key is not None
+        parent = self.key.start - (self.text.rfind("\n", 0, self.key.start) + 1)
+        start, end = body_start(self.node, self.text), content_end(self.node, self.text)
+        real = resolve(self.node)
+        indent = parent + 2
+        if isinstance(real, ScalarNode) and real.style in ("|", ">") and not isinstance(self.node, Alias):
+            indent = block_indent(real, self.text)
+            indent = indent if indent > parent else parent + 2
+            header = re.compile(r"[|>][0-9+-]*").match(self.text, start)
+            rest = self.text[header.end() : line_end(self.text, start)] if header else ""
+        elif "\n" in self.text[self.key.end : start]:
+            start = self._colon()
+            rest = self.text[start : line_end(self.text, start)]
+        else:
+            rest = self.text[end : line_end(self.text, end)]
+            end += len(rest)
+        rest = rest.rstrip()
+        if rest.strip() and not rest.lstrip().startswith("#"):
+            return None
+        made = write.literal(new, indent=indent, parent=parent, eol=self.eol, header_rest=rest)
+        if made is None:
+            return None
+        block, owns_blank_lines = made
+        if owns_blank_lines:
+            end = max(self._blank_lines_end(end), end)
+        elif new.endswith("\n") and end >= len(self.text):
+            block += self.eol
+        if self.text[start - 1 : start] == ":":
+            block = " " + block
+        return Edit(start, end, block)
+
+    def _blank_lines_end(self, end: int) -> int:
+        match = re.compile(r"\r?\n(?:[ \t]*\r?\n)*").match(self.text, end)
+        return match.end() if match else end

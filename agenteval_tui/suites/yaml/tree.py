@@ -1,0 +1,482 @@
+"""YAML as a tree that knows where everything stands.
+
+The tree is made from the events of PyYAML's C parser (which is fast), not by its composer: the composer recurses in C
+(deep nesting kills the process) and resolves plain scalars by YAML 1.1 (`no`, `1e3`, dates). Here a scalar keeps its
+source text, so that whoever reads it decides by the type that is wanted. Offsets count characters of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_DEPTH = 100
+MAX_ALIASED = 100_000  # nodes that aliases may add to what is written out
+
+
+@dataclass(slots=True, eq=False)
+class ScalarNode:
+    """A text. `style`: "" plain, "'" or '"' quoted, "|" literal, ">" folded."""
+
+    text: str
+    start: int
+    end: int
+    style: str = ""
+    tag: str | None = None
+    weight: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether this may be something else than a string (a number, true, null)."""
+        return not self.style and self.tag is None
+
+
+@dataclass(slots=True, eq=False)
+class SequenceNode:
+    """A list. `end` of a block list may lie behind blank lines and comments that follow it."""
+
+    start: int
+    end: int
+    flow: bool
+    items: list[Node] = field(default_factory=list)
+    weight: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class MappingNode:
+    """Keys and values in the order of the file; a key that is there twice counts once. Merged (`<<`) pairs are last."""
+
+    start: int
+    end: int
+    flow: bool
+    pairs: list[tuple[ScalarNode, Node]] = field(default_factory=list)
+    weight: int = 1
+
+    def get(self, key: str) -> Node | None:
+        """The value of `key`."""
+        return next((value for one, value in self.pairs if one.text == key), None)
+
+    def key(self, key: str) -> ScalarNode | None:
+        """The key itself."""
+        return next((one for one, _ in self.pairs if one.text == key), None)
+
+
+@dataclass(slots=True, eq=False)
+class Alias:
+    """`*name`: another node, seen from here."""
+
+    target: ScalarNode | SequenceNode | MappingNode
+    start: int
+    end: int
+    weight: int = 1
+
+
+Node = ScalarNode | SequenceNode | MappingNode | Alias
+Report = Callable[[str, int, int, str, str | None], None]  # code, start, end, message, fix
+
+
+def resolve(node: Node) -> ScalarNode | SequenceNode | MappingNode:
+    """The node itself, not an alias of it."""
+    return node.target if isinstance(node, Alias) else node
+
+
+class _StopReading(Exception):  # noqa: N818  (no error: it ends the reading)
+    """Reading ends here; the problem was reported."""
+
+
+@dataclass(slots=True)
+class _Open:
+    node: SequenceNode | MappingNode
+    anchor: str | None
+    key: ScalarNode | None = None  # of a mapping: the key whose value comes next
+    skip: bool = False  # the key is a second one, or no text: its value is read and forgotten
+    braces: bool = False  # a text that was meant to begin with {{
+    keys: set[str] = field(default_factory=set)
+    merges: list[Node] = field(default_factory=list)
+
+
+def compose(text: str, report: Report) -> tuple[Node | None, bool]:
+    """The tree of `text`, and whether it is all there.
+
+    After a syntax error the tree holds what was complete before it (of the innermost open nodes only those that are
+    lists, or the document's own mapping). None when there is no content. Problems go to `report`.
+    """
+    if (bad := _forbidden_characters(text, report)) and bad > 0:
+        return None, False
+    composer = _Composer(text, report)
+    try:
+        composer.run()
+    except _StopReading:
+        return composer.rescued(), False
+    return composer.root, True
+
+
+# What YAML does not allow in a file. (Three sets: one big set takes 8 ms to compile.)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|[\ud800-\udfff]|[\ufffe\uffff]")
+
+
+def _forbidden_characters(text: str, report: Report) -> int:
+    found = 0
+    for match in _FORBIDDEN.finditer(text):
+        found += 1
+        if found > 20:
+            break
+        code = ord(match.group())
+        report(
+            "bad-character",
+            match.start(),
+            match.end(),
+            f"the character U+{code:04X} may not stand in a YAML file",
+            f'remove it, or write it as "\\x{code:02x}" in double quotes' if code < 0x100 else "remove it",
+        )
+    return found
+
+
+class _Composer:
+    def __init__(self, text: str, report: Report) -> None:
+        self.text = text
+        self.report = report
+        self.root: Node | None = None
+        self.stack: list[_Open] = []
+        self.anchors: dict[str, ScalarNode | SequenceNode | MappingNode | None] = {}
+        self.aliased = 0
+        self.said_until = -1
+
+    def run(self) -> None:
+        import yaml
+
+        documents = 0
+        for event in self._events(yaml):
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
+                self._scalar(event)
+            elif kind is yaml.MappingStartEvent:
+                self._push(event, MappingNode(event.start_mark.index, event.end_mark.index, bool(event.flow_style)))
+            elif kind is yaml.SequenceStartEvent:
+                self._push(event, SequenceNode(event.start_mark.index, event.end_mark.index, bool(event.flow_style)))
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self._pop(event)
+            elif kind is yaml.AliasEvent:
+                self._alias(event)
+            elif kind is yaml.DocumentStartEvent:
+                documents += 1
+                if documents == 2:
+                    start = event.start_mark.index
+                    self.report(
+                        "syntax",
+                        start,
+                        start + 3,
+                        "a second YAML document begins here; a file holds one",
+                        "put its tests in a file of its own, or remove this line",
+                    )
+                    raise _StopReading
+
+    def _events(self, yaml: Any) -> Iterator[Any]:
+        # CSafeLoader: the C parser; nothing here ever constructs objects from tags.
+        loader = yaml.CSafeLoader(self.text)
+        try:
+            while loader.check_event():
+                yield loader.get_event()
+        except yaml.YAMLError as error:
+            self._syntax(error)
+            raise _StopReading from None
+        finally:
+            loader.dispose()
+
+    def _syntax(self, error: Any) -> None:
+
+        start, end, message, fix = explain(error, self.text)
+        if start <= self.said_until:
+            return  # what follows from unquoted braces on this line
+        self.report("syntax", start, end, message, fix)
+
+    def _scalar(self, event: Any) -> None:
+        tag = event.tag
+        if tag in ("!", "tag:yaml.org,2002:str"):
+            tag = "str"
+        elif tag is not None:
+            self.report(
+                "unsupported",
+                event.start_mark.index,
+                event.end_mark.index,
+                f"the tag {_shown(tag)} is not supported",
+                "remove it; quote a value to make it a text",
+            )
+            tag = "str"
+        style = event.style
+        node = ScalarNode(
+            event.value, event.start_mark.index, event.end_mark.index, "" if style is None else style, tag
+        )
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        self._add(node)
+
+    def _push(self, event: Any, node: SequenceNode | MappingNode) -> None:
+        if len(self.stack) >= MAX_DEPTH:
+            self.report("too-deep", node.start, node.end, f"nested more than {MAX_DEPTH} levels deep", "flatten this")
+            raise _StopReading
+        if event.tag is not None and event.tag not in ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            self.report(
+                "unsupported",
+                event.start_mark.index,
+                event.end_mark.index,
+                f"the tag {_shown(event.tag)} is not supported",
+                "remove it",
+            )
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        self.stack.append(_Open(node, event.anchor))
+
+    def _pop(self, event: Any) -> None:
+        done = self.stack.pop()
+        node = done.node
+        node.end = max(event.end_mark.index, node.end)
+        if done.braces:
+            # Said already; read on as if the quotes were there.
+            self._add(ScalarNode(self.text[node.start : node.end], node.start, node.end, '"'))
+            return
+        if isinstance(node, MappingNode):
+            for merged in done.merges:
+                self._merge(node, merged, done.keys)
+        if done.anchor is not None:
+            self.anchors[done.anchor] = node
+        self._add(node)
+
+    def _alias(self, event: Any) -> None:
+        start, end = event.start_mark.index, event.end_mark.index
+        if event.anchor not in self.anchors:
+            self.report(
+                "unknown-alias",
+                start,
+                end,
+                f"there is no anchor &{_short(event.anchor)} above this alias",
+                "write the value out, or define the anchor before",
+            )
+            self._add(ScalarNode("", start, end, '"'))
+            return
+        target = self.anchors[event.anchor]
+        if target is None:
+            self.report(
+                "recursive-alias",
+                start,
+                end,
+                f"*{event.anchor} stands inside of &{event.anchor} itself",
+                "write the value out",
+            )
+            raise _StopReading
+        self.aliased += target.weight
+        if self.aliased > MAX_ALIASED:
+            self.report(
+                "too-large",
+                start,
+                end,
+                f"the aliases of this file stand for more than {MAX_ALIASED:,} values",
+                "write fewer aliases",
+            )
+            raise _StopReading
+        self._add(Alias(target, start, end, target.weight))
+
+    def _add(self, node: Node) -> None:
+        if not self.stack:
+            self.root = node
+            return
+        top = self.stack[-1]
+        if isinstance(top.node, SequenceNode):
+            top.node.items.append(node)
+            top.node.weight += node.weight
+        elif top.key is None and not top.skip:
+            self._key(top, node)
+        else:
+            if top.key is not None and top.key.text == "<<" and top.key.plain:
+                top.merges.append(node)
+            elif top.key is not None:
+                top.node.pairs.append((top.key, node))
+            top.node.weight += node.weight
+            top.key, top.skip = None, False
+
+    def _key(self, top: _Open, node: Node) -> None:
+        key = resolve(node)
+        if not isinstance(key, ScalarNode) and self.text.startswith("{{", top.node.start):
+            start, end = top.node.start, node.end + 1
+            self.report(
+                "wrong-type", start, end, "a text that begins with {{ needs quotes", f'write "{self._line_rest(start)}"'
+            )
+            self.said_until = max(self.text.find("\n", start), start)
+            top.skip = top.braces = True
+        elif not isinstance(key, ScalarNode):
+            self.report(
+                "wrong-type",
+                node.start,
+                node.end,
+                "a key must be a plain text, not a list or an object",
+                'quote it if braces or brackets belong to a text: "{{name}}"',
+            )
+            top.skip = True
+        elif key.text in top.keys and not (key.text == "<<" and key.plain):
+            self.report(
+                "duplicate-key",
+                node.start,
+                node.end,
+                f'the key "{_short(key.text)}" is there twice',
+                "remove or rename one of the two",
+            )
+            top.skip = True
+        else:
+            top.keys.add(key.text)
+            top.key = key if node is key else ScalarNode(key.text, node.start, node.end, '"')
+
+    def _line_rest(self, start: int) -> str:
+        rest = self.text[start : start + 100].split("\n")[0].strip()
+        return rest if len(rest) <= 60 and '"' not in rest and "}}" in rest and "#" not in rest else "{{...}}"
+
+    def _merge(self, into: MappingNode, source: Node, keys: set[str]) -> None:
+        node = resolve(source)
+        for one in node.items if isinstance(node, SequenceNode) else [node]:
+            merged = resolve(one)
+            if not isinstance(merged, MappingNode):
+                self.report("wrong-type", one.start, one.end, "`<<` merges an object", "give it an alias of an object")
+                continue
+            for key, value in merged.pairs:
+                if key.text not in keys:
+                    keys.add(key.text)
+                    into.pairs.append((key, value))
+
+    def rescued(self) -> Node | None:
+        """What was complete when reading stopped: whole items of open lists, whole pairs of the outermost mapping."""
+        if self.root is not None or not self.stack:
+            return self.root
+        outer = self.stack[0]
+        if isinstance(outer.node, MappingNode) and len(self.stack) > 1 and outer.key is not None:
+            inner = self.stack[1].node
+            if isinstance(inner, SequenceNode):
+                inner.end = max([inner.end, *(item.end for item in inner.items)])
+                outer.node.pairs.append((outer.key, inner))
+        return outer.node
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _shown(tag: str) -> str:
+    return _short(tag.replace("tag:yaml.org,2002:", "!!"))
+
+
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+
+
+def is_null(node: Node) -> bool:
+    """Whether this is YAML's null, in any spelling, or nothing at all."""
+    node = resolve(node)
+    return isinstance(node, ScalarNode) and node.plain and node.text in ("", "~", "null", "Null", "NULL")
+
+
+def untyped(node: ScalarNode) -> Any:
+    """The value where any is allowed: as JSON has it. `true`, `null`, `5`, `1e3` are what they look like; the
+    surprises of YAML 1.1 (`no`, dates, `012`, `1_000`, `12:30`) are the text that stands there.
+    """
+    text = node.text
+    if not node.plain:
+        return text
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text in ("true", "True", "TRUE"):
+        return True
+    if text in ("false", "False", "FALSE"):
+        return False
+    if _INT.match(text) and len(text) <= 300:
+        return int(text)
+    if _FLOAT.match(text):
+        number = float(text)
+        return number if abs(number) != float("inf") else text
+    return text
+
+
+def plain_data(node: Node) -> Any:
+    """Plain Python data of a tree: dicts with text keys, lists, and scalars as `untyped` has them."""
+    node = resolve(node)
+    if isinstance(node, ScalarNode):
+        return untyped(node)
+    if isinstance(node, SequenceNode):
+        return [plain_data(item) for item in node.items]
+    return {key.text: plain_data(value) for key, value in node.pairs}
+
+
+_NO_COLON = r"could not find expected ':'"
+_NO_QUOTE = r"found unexpected end of stream"
+_NO_BRACKET, _NO_BRACE = r"expected ',' or '\]'", r"expected ',' or '\}'"
+_WHERE_IT_OPENS = (_NO_COLON, _NO_QUOTE, _NO_BRACKET, _NO_BRACE)
+
+# PyYAML has no codes: its words are all that there is. (pattern on the parser's words, what is said, how to mend it)
+_SAYINGS: list[tuple[str, str, str]] = [
+    (r"mapping values are not allowed", "a second colon on this line can't start a value",
+     "put quotes around the text that holds the colon, or begin a new line"),
+    (r"tab character|found character '\\t'", "a tab can't be used for indentation", "indent with spaces"),
+    (_NO_COLON, "a key without a colon",
+     "write `key: value`, or indent this line as part of the text above"),
+    (r"found undefined tag handle", "an exclamation mark begins a YAML tag here", "put the text in quotes"),
+    (r"expected alphabetic or numeric|did not find expected alphabetic",
+     "a name must follow here: `*` and `&` begin aliases and anchors", "put the text in quotes"),
+    (_NO_QUOTE, "a quote is opened here and never closed", "close it"),
+    (r"invalid Unicode character escape", "this escape is half a character (JSON writes emoji as two)",
+     "write the character itself, or \\U with eight digits"),
+    (r"found unknown escape character", "an unknown escape in a text with double quotes",
+     "double the backslash, or use single quotes"),
+    (_NO_BRACKET, "this list is not closed, or a comma is missing", "add `,` or `]`"),
+    (_NO_BRACE, "this object is not closed, or a comma is missing", "add `,` or `}`"),
+    (r"expected '-' indicator", "this line does not belong to the list above",
+     "begin it with `- `, or indent it like the other lines of the item"),
+    (r"expected key", "this line does not fit the indentation of the lines above",
+     "indent it exactly like its neighbours, or put the text above in quotes"),
+    (r"expected the node content|expected node content", "a value must stand here",
+     "write a value; texts with braces or brackets need quotes"),
+    (r"expected <document start>|did not find expected <document start>", "the document has ended before this line",
+     "check the indentation of this line"),
+    (r"block sequence entries are not allowed", "a list can't begin here", "begin the list on a new line"),
+    (r"expected chomping or indentation|expected a? ?comment or a? ?line break",
+     "only a comment may follow `|` or `>` on its line", "begin the text on the next line"),
+    (r"wrongly indented line|found a tab", "a line of this text is indented less than it should be",
+     "indent all lines of the text alike"),
+    (r"exceeded maximum", "nested too deep", "flatten this"),
+]  # fmt: skip
+
+
+def explain(error: Any, text: str) -> tuple[int, int, str, str]:
+    """(start, end, message, remedy) of a `yaml.YAMLError`."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        return 0, 0, f"this is not YAML: {_plain(str(error))}", "compare with a sample suite"
+    start = min(mark.index, len(text))
+    problem = str(getattr(error, "problem", "") or "")
+    context = str(getattr(error, "context", "") or "")
+    if "cannot start any token" in problem:
+        char = text[start : start + 1]
+        if char == "\t":
+            return start, start + 1, "a tab can't be used for indentation", "indent with spaces"
+        return start, start + 1, f"a text can't begin with {char}", "put it in quotes"
+    opened = getattr(error, "context_mark", None)
+    for pattern, message, fix in _SAYINGS:
+        if re.search(pattern, problem):
+            if pattern in _WHERE_IT_OPENS:
+                start = _opening(opened, start, len(text))
+            return start, _line_end(text, start), message, fix
+    words = " ".join(part for part in (context, problem) if part)
+    return start, _line_end(text, start), f"this is not YAML: {_plain(words)}", "compare with a sample suite"
+
+
+def _opening(opened: Any, start: int, length: int) -> int:
+    """An unclosed quote or bracket, and a key without a colon, is mended where it begins, not where that shows."""
+    return min(opened.index, length) if opened is not None else start
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    end = len(text) if end < 0 else end
+    return max(min(end, start + 80), start + 1) if start < len(text) else start
+
+
+def _plain(words: str) -> str:
+    return " ".join(words.split())

@@ -1,0 +1,134 @@
+"""Suites, tests, executions and runs in the palette: typing a name goes there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import Hit, Hits, Provider
+from textual.content import Content
+from textual.markup import escape
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.number_format import age
+from agenteval_tui.tui.presenters.status_style import word
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.tui.analysis_context import Session
+    from agenteval_tui.tui.app import AgentevalApp
+
+MOST_EXECUTIONS = 200  # the newest, by title
+MOST_RUNS = 5  # the newest that match
+SHORTEST = 3  # letters before the history is asked
+NAME = 120  # cells of a name
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something that can be gone to: its name as it is shown and searched, what it is, where."""
+
+    name: str
+    about: str
+    place: NotificationSource
+
+
+def known(session: Session) -> list[Found]:
+    """Every suite and test, and the newest executions. Reads files and the history: call it in a thread."""
+    at = now_ms()
+    found: list[Found] = []
+    for loaded in session.suites():
+        suite = loaded.suite
+        if suite is None:
+            continue
+        name = one_line(suite.name or loaded.path.name, NAME)
+        found.append(Found(name, f"suite, {one_line(loaded.path.name, NAME)}", NotificationSource("suite", loaded.key)))
+        for test in suite.tests:
+            title = one_line(" ".join(filter(None, (test.id, test.name))), NAME)
+            found.append(Found(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
+    for row in session.store.executions(MOST_EXECUTIONS):
+        said = f"execution, {row.passed} of {row.runs} passed, {age(row.started_ms, at)}"
+        found.append(Found(one_line(row.title or row.id, NAME), said, NotificationSource("execution", row.id)))
+    return found
+
+
+def runs_named(session: Session, words: str) -> list[Found]:
+    """The run or execution with this id (or its end), then the newest runs with these words. For a thread, too."""
+    from agenteval_tui.history.records import RunFilter
+
+    store, at = session.store, now_ms()
+    found: list[Found] = []
+    if " " not in words:
+        try:
+            found.append(_run(store.run(words), at))
+        except AgentevalError:
+            pass
+        try:
+            row = store.execution(words)
+            found.append(
+                Found(
+                    one_line(row.title or row.id, NAME),
+                    f"execution {row.id[-8:]}",
+                    NotificationSource("execution", row.id),
+                )
+            )
+        except AgentevalError:
+            pass
+    ids = store.run_ids(RunFilter(text=words))
+    listed = {one.place for one in found}
+    newest = [_run(row, at) for row in store.run_rows(ids[:MOST_RUNS])]
+    return [*found, *(one for one in newest if one.place not in listed)]
+
+
+def _run(row: RunRow, at: int) -> Found:
+    name = one_line(f"{row.test_id} run {row.repetition}", NAME)
+    return Found(
+        name, f"run {row.id[-8:]}, {word(row.status)}, {age(row.started_ms, at)}", NotificationSource("run", row.id)
+    )
+
+
+class PlacesProvider(Provider):
+    """Asked by the palette for each word that is typed; everything slow happens in threads."""
+
+    _known: Sequence[Found] = ()
+
+    @property
+    def _app(self) -> AgentevalApp:
+        return cast("AgentevalApp", self.app)
+
+    async def startup(self) -> None:
+        """Read what there is, once for each time that the palette opens."""
+        self._known = await self._asked(lambda: known(self._app.session))
+
+    async def search(self, query: str) -> Hits:
+        """What matches."""
+        matcher = self.matcher(query)
+        for one in self._known:
+            score = matcher.match(one.name)
+            if score > 0:
+                yield self._hit(score, matcher.highlight(one.name), one)
+        words = query.strip()
+        if len(words) >= SHORTEST:
+            for one in await self._asked(lambda: runs_named(self._app.session, words)):
+                # Below what matches by name: they were found by what is in them.
+                yield self._hit(0.1, Content(one.name), one)
+
+    def _hit(self, score: float, shown: Content, one: Found) -> Hit:
+        # The help is read as markup: what an author wrote must stay text.
+        return Hit(score, shown, partial(self._go, one.place), text=one.name, help=escape(one.about))
+
+    def _go(self, place: NotificationSource) -> None:
+        self._app.visit(place)
+
+    @staticmethod
+    async def _asked(work: Callable[[], list[Found]]) -> list[Found]:
+        try:
+            return await asyncio.to_thread(work)
+        except AgentevalError:
+            return []  # the screens say what is wrong with suites and history; here there is just less to find

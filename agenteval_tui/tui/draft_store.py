@@ -1,0 +1,106 @@
+"""Edits that were not saved, kept in the data folder a moment after each change: a crash loses none of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import make_private, read_small
+
+VERSION = 1
+MOST = 200
+LARGEST = 32 << 20  # bytes of one, as of a suite
+"""So many are kept; the oldest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One draft. `kind`: "test" or "config"; `suite` and `test` say of what, `part` of which part of the test.
+
+    `when_ms`: when it was written, milliseconds since 1970. `data` is what the screen that made it needs again.
+    """
+
+    kind: str
+    suite: str
+    test: str
+    part: str
+    when_ms: int
+    data: Mapping[str, Any]
+
+
+class Drafts:
+    """The drafts of one data folder. Every method may take a moment; what can't be read or written is no error: a
+    draft is a net below the editor, and the editor holds the text itself."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or directories.data_dir() / "drafts"
+
+    def keep(self, kind: str, suite: str, test: str, part: str, data: Mapping[str, Any]) -> bool:
+        """Write a draft in place of the one before; False when it can't be written."""
+        now = time.time_ns() // 1_000_000
+        made = {"version": VERSION, "kind": kind, "suite": suite, "test": test, "part": part, "when_ms": now}
+        path = self._path(kind, suite, test, part)
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
+        try:
+            make_private(self.folder.parent)
+            make_private(self.folder)
+            # Half a character may stand in a text; JSON can hold it escaped.
+            encoded = json.dumps({**made, "data": data}).encode("ascii")
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(encoded)
+            temporary.replace(path)
+            self._forget_oldest()
+        except OSError:
+            return False
+        return True
+
+    def drop(self, kind: str, suite: str, test: str, part: str = "") -> None:
+        """Forget a draft."""
+        try:
+            self._path(kind, suite, test, part).unlink(missing_ok=True)
+        except OSError:
+            return
+
+    def find(self, kind: str, suite: str, test: str, part: str = "") -> Kept | None:
+        """The draft of this, if there is one."""
+        return _read(self._path(kind, suite, test, part))
+
+    def listed(self, kind: str) -> list[Kept]:
+        """All drafts of a kind, the newest first."""
+        try:
+            paths = list(self.folder.glob(f"{kind}-*.json"))
+        except OSError:
+            return []
+        found = [one for one in map(_read, paths) if one is not None]
+        return sorted(found, key=lambda one: one.when_ms, reverse=True)
+
+    def _path(self, kind: str, suite: str, test: str, part: str) -> Path:
+        name = "\x1f".join((suite, test, part)).encode("utf-8", "surrogatepass")
+        return self.folder / f"{kind}-{hashlib.sha256(name).hexdigest()[:32]}.json"
+
+    def _forget_oldest(self) -> None:
+        paths = sorted(self.folder.glob("*.json"), key=lambda one: one.stat().st_mtime)
+        for path in paths[: max(len(paths) - MOST, 0)]:
+            path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Kept | None:
+    try:
+        data = json.loads(read_small(path, "a draft", LARGEST) or "")
+        if data["version"] != VERSION or not isinstance(data["data"], dict):
+            return None
+        kind, suite, test, part = (data[key] for key in ("kind", "suite", "test", "part"))
+        if not all(isinstance(one, str) for one in (kind, suite, test, part)):
+            return None
+        return Kept(kind, suite, test, part, int(data["when_ms"]), data["data"])
+    except (AgentevalError, ValueError, TypeError, KeyError, RecursionError):
+        return None

@@ -1,0 +1,129 @@
+"""Executions: started, resumed, watched. Each lives in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.live_executions import LiveExecutions
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.workers import is_busy
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.tui.screens.trust import TrustQuestion
+
+T = TypeVar("T")
+
+
+class ExecutionLauncher(LiveExecutions):
+    """An app that starts executions and watches them."""
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
+        """Start an execution in its own process and watch it; asks first where it would start programs."""
+        from agenteval_tui.tui.presenters.plan_lines import expected_of
+
+        self._launch(
+            "Running this",
+            lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
+            lambda started: self.watch_live(started[0], expected_of(started[1])),
+        )
+
+    def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
+        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        from agenteval_tui.tui.screens.resume import ResumeScreen
+
+        if limits is None:
+            screen = self.screen
+            if not isinstance(screen, FrameScreen):
+                return
+
+            def resume(chosen: PlanOptions | None) -> None:
+                if chosen is not None:
+                    self.resume_execution(execution, chosen)
+
+            def then(options: PlanOptions) -> None:
+                if options.max_cost is None and options.max_tokens is None and options.max_seconds is None:
+                    resume(options)
+                else:
+                    self.push_screen(ResumeScreen(options), resume)
+
+            screen.ask(lambda: self.session.limits_of(execution), then, group="limits")
+            return
+        self._launch(
+            "Resuming this",
+            lambda trust: self.session.resume(execution, replace(limits, trust=trust)),
+            self.watch_live,
+        )
+
+    def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
+        """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
+        from agenteval_tui.agents.permission import NotTrustedError
+        from agenteval_tui.tui.screens.trust import TrustQuestion
+
+        screen = self.screen
+        if not isinstance(screen, FrameScreen):
+            return
+        if is_busy(screen, "start"):
+            self.say("A run is being started already.")
+            return
+
+        def refused(error: AgentevalError) -> None:
+            if not isinstance(error, NotTrustedError):
+                self.say_error(error)
+                return
+            asked = [
+                TrustQuestion(need.folder, self.session.why_not(need), need.what, need.files) for need in error.needs
+            ]
+            self.ask_trust(asked, doing, lambda once: screen.ask(lambda: start(once), then, group="start"))
+
+        screen.ask(lambda: start(False), then, group="start", failed=refused)
+
+    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+        """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
+        when the folders are trusted now."""
+        from agenteval_tui.tui.screens.trust import TrustScreen
+
+        def answered(answer: str | None) -> None:
+            screen = self.screen
+            if answer == "once":
+                then(True)
+            elif answer == "trust" and isinstance(screen, FrameScreen):
+                needs = [one.need for one in asked]
+                screen.ask(lambda: self.session.trust(needs), lambda _: then(False), group="trust")
+            elif not answer:
+                self.say("Nothing was run.")
+
+        self.push_screen(TrustScreen(asked, doing), answered)
+
+    def choose_live(self, watched: str = "") -> None:
+        """Choose which of the running executions to watch; the only one at once."""
+        from agenteval_tui.runs.client import live_executions
+        from agenteval_tui.tui.screens.executions import ExecutionsScreen
+
+        screen = self.screen
+        if not isinstance(screen, FrameScreen):
+            return
+
+        def show(live: list[Live]) -> None:
+            if not live:
+                self.say("No execution is running.")
+            elif len(live) == 1:
+                if live[0].execution == watched:
+                    self.say("This is the only execution that runs now.")
+                else:
+                    self.watch_live(live[0])
+            else:
+                by_id = {one.execution: one for one in live}
+
+                def watch(chosen: str | None) -> None:
+                    if chosen:
+                        self.watch_live(by_id[chosen])
+
+                self.push_screen(ExecutionsScreen(live, watched), watch)
+
+        screen.ask(live_executions, show, group="live")

@@ -1,0 +1,69 @@
+"""What leaves the app: the person's own editor on a file, a picture of the screen."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import make_private
+from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+class ExternalPrograms(Notifier):
+    """An app that hands files to other programs."""
+
+    def open_editor(self, path: Path, line: int) -> None:
+        """The person's own editor on a file at a line; the app waits for it."""
+        if self.awaits_terminal:
+            # What the terminal answers now would be typed into the editor.
+            self.set_timer(0.1, lambda: self.open_editor(path, line))
+            return
+        try:
+            editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        except ValueError as error:
+            self.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
+            return
+        if not editor:
+            where = f"{path}:{line}"
+            self.say_error(AgentevalError("no editor is set", where=where, mend="set $EDITOR, for example to vim"))
+            return
+        command = [*editor, f"+{line}", str(path)]
+        try:
+            with self.suspend():
+                subprocess.run(command, check=False)  # noqa: S603  the person's own editor
+        except OSError as error:
+            self.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
+        except SuspendNotSupported:
+            self.say_error(AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}"))
+        self.refresh()
+
+    def action_save_screen(self) -> None:
+        """A picture of the screen, as SVG, in the data folder: a project holds what its people put there."""
+        name = self.screen.SCOPE if isinstance(self.screen, FrameScreen) else "sheet"
+        svg = self.export_screenshot(title="agenteval", simplify=True)
+        folder = directories.data_dir()
+        try:
+            make_private(folder)
+            path = _free_name(folder / f"agenteval-{name}.svg")
+            path.write_text(svg, encoding="utf-8")
+        except OSError as error:
+            why = error.strerror or str(error)
+            self.say_error(AgentevalError("the picture can't be written", where=str(folder), mend=why))
+            return
+        self.say(f"Saved a picture of this screen: {path}")
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_stem(f"{path.stem}-{number}")
+    return free

@@ -1,0 +1,27 @@
+"""How a run is opened in Inspect: said once, for the app and for the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+
+
+class InspectTarget(TypedDict, total=False):
+    """All of it may be left out.
+
+    `criterion` names the one to begin with, else the first that failed. `runs` are those that next and previous go
+    through. `edit`: with the keys in its config. `at`: a place in the transcript. `config`: what that criterion's
+    config is to be, as an edit that is not saved. `new`: a criterion that stands in no file yet, to be tried beside
+    the others.
+    """
+
+    criterion: str
+    runs: Sequence[str]
+    edit: bool
+    at: BlockKey | None
+    config: str | None
+    new: CriterionSpec | None

@@ -1,0 +1,80 @@
+"""What the app says: notes with the place that they are about, errors with their remedy, bugs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.notifications import Notification, Notify
+from textual.worker import Worker, WorkerState
+
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError, path_error
+from agenteval_tui.core.private_files import log_error
+from agenteval_tui.tui.actions import key_of
+from agenteval_tui.tui.key_queue import KeyQueue
+from agenteval_tui.tui.notification_log import Notices, NotificationSource
+from agenteval_tui.tui.terminal.output_filters import print_note
+
+MOST_STANDING = 3  # notes that stand on the screen at once: the oldest goes
+
+
+class Notifier(KeyQueue):
+    """An app that says things, and remembers the last of them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.notices = Notices()
+        self.keymap: dict[str, str] = {}
+        self._standing: list[tuple[str, int, Notification]] = []  # what stands: as it was said, how often, the note
+
+    def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
+        """A short note: what happened and where it is. With a `place`, one key goes there."""
+        self.notices.add(message, severity, place)
+        if place is not None:
+            message = f"{message}  {key_of('notice.go', self.keymap)} goes there."
+        self._stand(message, severity)
+
+    def say_error(self, error: AgentevalError) -> None:
+        """What is wrong, where, and how to mend it."""
+        self.notices.add(str(error), "error", None)
+        self._stand(str(error), "error")
+
+    def _stand(self, message: str, severity: str) -> None:
+        """Show a note. The same that stands already is counted, not shown twice; and few stand at once."""
+        times = 1
+        kept: list[tuple[str, int, Notification]] = []
+        for said, before, shown in self._standing:
+            if shown.has_expired:
+                continue
+            if said == message:
+                times += before
+                shown.timeout = 0.0  # it goes when the next comes
+            else:
+                kept.append((said, before, shown))
+        for _, _, shown in kept[: 1 - MOST_STANDING]:
+            shown.timeout = 0.0
+        one = print_note(message, times=times, severity=severity)
+        self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
+        self.post_message(Notify(one))
+
+    def clear_notifications(self) -> None:
+        """Take all notes from the screen."""
+        self._standing = []
+        super().clear_notifications()
+
+    def say_bug(self, error: BaseException, doing: str) -> None:
+        """Something broke that should not: one sentence here, the traceback in a file. What the system says of a path
+        that somebody gave is no bug."""
+        of_path = path_error(error)
+        if of_path is not None:
+            self.say_error(of_path)
+            return
+        path = log_error(error, doing, directories.data_dir())
+        kind = type(error).__name__
+        kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
+        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {kept}", severity="error")
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker of the app's own that broke: say it once, go on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.say_bug(event.worker.error, event.worker.name)

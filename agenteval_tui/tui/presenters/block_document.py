@@ -1,0 +1,333 @@
+"""Blocks of text one below the other, of which only what is looked at is laid out.
+
+Heights are exact for what was seen and estimates for the rest. Long texts are laid out in pieces, so that no
+keystroke lays out megabytes. Blocks fold.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.tui.presenters.arguments import Body
+from agenteval_tui.tui.presenters.block_layout import Range, Row, lay_out
+from agenteval_tui.tui.presenters.prefix_sums import Heights
+from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block, BlockKey
+from agenteval_tui.tui.styled_text import Cell, fit
+
+PIECE = 16_000  # characters laid out at once
+_KEPT = 256  # pieces whose rows are kept
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Characters `start`..`end` of a block's text. With a `limit` it is the whole block, folded to so many rows."""
+
+    block: int
+    start: int
+    end: int | None
+    limit: int | None = None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPosition:
+    """What is at a row: the row of a block's text (None: the head line above it), and whether it is its first."""
+
+    block: int
+    row: Row | None
+    first: bool
+
+
+class BlockColumn:
+    """The blocks, how high they are, and their rows at a width. Subclasses say what is coloured (`ranges_in`)."""
+
+    def __init__(self, folds: dict[BlockKey, bool], text_width: int, heads: bool) -> None:
+        """`heads`: each block has a line of its own above its text."""
+        self.blocks: list[Block] = []
+        self.folds = folds
+        self._text_width = text_width
+        self._heads = heads
+        self._index: dict[BlockKey, int] = {}
+        self._pieces: list[Piece] = []
+        self._first: list[int] = []
+        self._heights = Heights()
+        self._rows: OrderedDict[Piece, list[Row]] = OrderedDict()
+        self._bodies: dict[int, Body] = {}
+
+    # Shape
+
+    @property
+    def height(self) -> int:
+        """Rows of all of it; partly an estimate."""
+        return self._heights.total
+
+    def block_at(self, row: int) -> int:
+        """The block at `row`; the last one behind the end; -1 when there is none."""
+        if not self._pieces:
+            return -1
+        piece, _ = self._heights.at(max(row, 0))
+        return self._pieces[min(piece, len(self._pieces) - 1)].block
+
+    def top(self, block: int) -> int:
+        """The row at which a block begins."""
+        return self._heights.top(self._first[block])
+
+    def bottom(self, block: int) -> int:
+        """The row behind a block's last."""
+        return self._heights.top(self._end(block))
+
+    def settle(self, row: int, count: int) -> None:
+        """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
+        index, into = self._heights.at(max(row, 0))
+        missing = count + into
+        while index < len(self._pieces) and missing > 0:
+            self._measure(index)
+            missing -= self._heights[index]
+            index += 1
+
+    def anchor(self, row: int) -> tuple[BlockKey, int] | None:
+        """What is at `row`, said so that it can be found again when heights change."""
+        block = self.block_at(row)
+        return None if block < 0 else (self.blocks[block].key, row - self.top(block))
+
+    def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:
+        """The row where an anchor is now; None when its block is gone."""
+        block = self._index.get(anchor[0])
+        if block is None:
+            return None
+        return self.top(block) + min(anchor[1], max(self.bottom(block) - self.top(block) - 1, 0))
+
+    def index_of(self, key: BlockKey) -> int | None:
+        """The block with a key."""
+        return self._index.get(key)
+
+    def spot(self, row: int) -> BlockPosition | None:
+        """What is at `row`; None behind the end."""
+        index, into = self._heights.at(row)
+        if index >= len(self._pieces):
+            return None
+        piece = self._pieces[index]
+        first = index == self._first[piece.block]
+        if self._heads and first:
+            if into == 0:
+                return BlockPosition(piece.block, None, True)
+            into -= 1
+        rows = self._layout(piece)
+        if into >= len(rows):
+            return BlockPosition(piece.block, Row((), 0, 0, False), False)
+        return BlockPosition(piece.block, rows[into], first and into == 0)
+
+    def row_at(self, block: int, offset: int) -> int:
+        """The row that shows character `offset` of a block's text; unfolds the block when it is hidden."""
+        piece_index = self._piece_of(block, offset)
+        rows = self._layout(self._pieces[piece_index])
+        if rows[-1].fold and offset >= rows[-1].start:
+            self.fold(block, folded=False)
+            piece_index = self._piece_of(block, offset)
+            rows = self._layout(self._pieces[piece_index])
+        self._measure(piece_index)
+        into = next((n for n, row in enumerate(rows) if offset < row.end), len(rows) - 1)
+        return self._heights.top(piece_index) + into + (self._heads and piece_index == self._first[block])
+
+    # Text and folds
+
+    def text(self, block: int) -> str:
+        """The raw text of a block, as it was stored (for a tool call: its name and arguments, formatted)."""
+        made = self.blocks[block].text
+        return made if made is not None else self.body(block).text
+
+    def body(self, block: int) -> Body:
+        """The text of a block with its colours."""
+        found = self._bodies.get(block)
+        if found is None:
+            found = self._bodies[block] = self.blocks[block].body()
+        return found
+
+    def is_folded(self, block: int) -> bool:
+        """Is part of the block hidden?"""
+        return self._limit(block) is not None and self._layout(self._pieces[self._first[block]])[-1].fold
+
+    def fold(self, block: int, *, folded: bool) -> None:
+        """Fold or unfold a block by hand."""
+        self.folds[self.blocks[block].key] = folded
+        start, stop = self._first[block], self._end(block)
+        pieces = self._cut(block)
+        self._drop(start, stop)
+        self._pieces[start:stop] = pieces
+        self._heights.splice(start, stop, [self._estimate(piece) for piece in pieces])
+        moved = len(pieces) - (stop - start)
+        if moved:
+            self._first[block + 1 :] = [first + moved for first in self._first[block + 1 :]]
+        self._measure(start)
+
+    def fold_all(self, *, folded: bool) -> None:
+        """Fold or unfold everything."""
+        self.folds.update((block.key, folded) for block in self.blocks)
+        self._rebuild(0)
+
+    def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
+        """What looks special between `start` and `end` of a block's text."""
+        return ()
+
+    def _hidden_marks(self, block: int, offset: int) -> int:
+        """How many marks the fold hides behind `offset`."""
+        return 0
+
+    # Making and measuring
+
+    def _reshape(self, text_width: int, heads: bool) -> None:
+        self._text_width, self._heads = text_width, heads
+        self._rebuild(0)
+
+    def _replace(self, start: int, blocks: Iterable[Block]) -> None:
+        """Put `blocks` in place of all from number `start`."""
+        old = self.blocks[start : start + 1]
+        kept = self._pieces[self._first[start] : self._end(start)] if old else []
+        heights = [self._heights[self._first[start] + number] for number in range(len(kept))]
+        for block in self.blocks[start:]:
+            self._index.pop(block.key, None)
+        del self.blocks[start:]
+        self.blocks.extend(blocks)
+        self._index.update((block.key, start + index) for index, block in enumerate(self.blocks[start:]))
+        for index in [index for index in self._bodies if index >= start]:
+            del self._bodies[index]
+        self._rebuild(start)
+        if old and start < len(self.blocks) and _grew(old[0], self.blocks[start]):
+            # A message that streams: all its pieces but the last are as before.
+            place = self._first[start]
+            for number, piece in enumerate(kept[:-1]):
+                mine = self._pieces[place + number]
+                if piece.exact and (mine.start, mine.end, mine.limit) == (piece.start, piece.end, piece.limit):
+                    mine.exact = True
+                    self._heights.set(place + number, heights[number])
+
+    def _rebuild(self, block: int) -> None:
+        """Cut the blocks from number `block` into pieces again."""
+        start = self._first[block] if block < len(self._first) else len(self._pieces)
+        self._drop(start, len(self._pieces))
+        del self._pieces[start:], self._first[block:]
+        for index in range(block, len(self.blocks)):
+            self._first.append(len(self._pieces))
+            self._pieces.extend(self._cut(index))
+        self._heights.splice(start, len(self._heights), [self._estimate(piece) for piece in self._pieces[start:]])
+
+    def _drop(self, start: int, stop: int) -> None:
+        for piece in self._pieces[start:stop]:
+            self._rows.pop(piece, None)
+
+    def _end(self, block: int) -> int:
+        return self._first[block + 1] if block + 1 < len(self._first) else len(self._pieces)
+
+    def _cut(self, index: int) -> list[Piece]:
+        limit = self._limit(index)
+        if limit is not None:
+            return [Piece(index, 0, None, limit)]
+        text = self.text(index)
+        size = _shown_size(text)
+        pieces: list[Piece] = []
+        start = 0
+        while size - start > PIECE:
+            end = text.rfind("\n", start, start + PIECE) + 1
+            if end <= start:
+                end = text.rfind(" ", start, start + PIECE) + 1
+            if end <= start:
+                end = start + PIECE
+            pieces.append(Piece(index, start, end))
+            start = end
+        pieces.append(Piece(index, start, size))
+        return pieces
+
+    def _limit(self, index: int) -> int | None:
+        """How many rows of the block are shown when it is longer than that; None: all."""
+        block = self.blocks[index]
+        folded = self.folds.get(block.key)
+        if folded is None:
+            return block.fold
+        return min(block.fold or FOLDED_BY_HAND, FOLDED_BY_HAND) if folded else None
+
+    def _estimate(self, piece: Piece) -> int:
+        if piece.end is None:
+            lines, size = self.blocks[piece.block].hint
+        else:
+            text = self.text(piece.block)
+            lines = text.count("\n", piece.start, piece.end) + (piece.end == _shown_size(text))
+            size = piece.end - piece.start
+        lines = max(lines, 1)
+        rows = lines + max(size - lines * self._text_width // 2, 0) // self._text_width
+        if piece.limit is not None:
+            rows = min(rows, piece.limit + 1)
+        return rows + (self._heads and piece.start == 0)
+
+    def _measure(self, index: int) -> None:
+        piece = self._pieces[index]
+        if piece.exact:
+            return
+        rows = len(self._layout(piece)) + (self._heads and piece.start == 0)
+        piece.exact = True
+        if rows != self._heights[index]:
+            self._heights.set(index, rows)
+
+    def _layout(self, piece: Piece) -> list[Row]:
+        found = self._rows.get(piece)
+        if found is not None:
+            self._rows.move_to_end(piece)
+            return found
+        rows = self._rows[piece] = self._lay_out(piece)
+        if len(self._rows) > _KEPT:
+            self._rows.popitem(last=False)
+        return rows
+
+    def _lay_out(self, piece: Piece) -> list[Row]:
+        style = self.blocks[piece.block].style
+        text = self.text(piece.block)
+        if not text:
+            return [Row((("(nothing)", "dim"),), 0, 0, False)]
+        end = size = _shown_size(text) if piece.end is None else piece.end
+        most = None
+        if piece.limit is not None:
+            # A row that says "one more row" is no use in place of that row: look two further.
+            most = piece.limit + 2
+            end = min(end, most * self._text_width + 2)
+        ranges = self.ranges_in(piece.block, piece.start, end)
+        rows = lay_out(text, piece.start, end, self._text_width, base=style, ranges=ranges, limit=most)
+        if piece.limit is None or (end == size and len(rows) <= piece.limit + 1):
+            return rows
+        return [*rows[: piece.limit], self._fold_row(piece.block, text, rows[piece.limit - 1])]
+
+    def _fold_row(self, block: int, text: str, last: Row) -> Row:
+        hidden = text.count("\n", last.end, _shown_size(text)) + last.soft
+        words = f"{hidden:,} more lines" if hidden > 1 else f"{len(text) - last.end:,} more characters"
+        cells: list[Cell] = [(f"… {words}", "dim")]
+        marked = self._hidden_marks(block, last.end)
+        if marked:
+            cells.append((f", evidence in them ({marked})", "accent"))
+        return Row(fit(cells, self._text_width), last.end, len(text), False, fold=True)
+
+    def _piece_of(self, block: int, offset: int) -> int:
+        for index in range(self._first[block], self._end(block)):
+            end = self._pieces[index].end
+            if end is None or offset < end:
+                return index
+        return self._end(block) - 1
+
+    def _forget(self, blocks: Iterable[int]) -> None:
+        """Blocks look different: lay them out again when they are seen."""
+        for block in blocks:
+            if block < len(self._first):
+                for piece in self._pieces[self._first[block] : self._end(block)]:
+                    self._rows.pop(piece, None)
+                    piece.exact = False
+
+
+def _shown_size(text: str) -> int:
+    """The length of `text` without the newlines at its end, which would be empty rows."""
+    size = len(text)
+    while size and text[size - 1] in "\r\n":
+        size -= 1
+    return size or len(text)
+
+
+def _grew(old: Block, new: Block) -> bool:
+    return old.key == new.key and old.text is not None and new.text is not None and new.text.startswith(old.text)

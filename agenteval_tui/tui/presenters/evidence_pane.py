@@ -1,0 +1,250 @@
+"""What the criterion looked at, and what it found: the middle pane of Inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.run_facts import disagrees
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.explain import own_reason
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
+from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
+from agenteval_tui.tui.presenters.highlights import MarkKind
+from agenteval_tui.tui.presenters.judge_log import asked_summary
+from agenteval_tui.tui.presenters.label_agreement import WARNING
+from agenteval_tui.tui.presenters.label_lines import label_words
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
+from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.run_facts import RunFacts
+    from agenteval_tui.analysis.workbench import Workbench
+
+TOOL_LINES = 400
+
+Target = int | Evidence
+"""What a row stands for: a criterion of the test, by number, or a piece of evidence."""
+
+
+@dataclass(slots=True)
+class LookedAt:
+    """The lines of the pane, and what a click on a row means, by row."""
+
+    lines: list[Line] = field(default_factory=list)
+    targets: dict[int, Target] = field(default_factory=dict)
+
+    def add(self, lines: Sequence[Line], target: Target | None = None) -> None:
+        """More lines, all of which stand for `target`."""
+        if target is not None:
+            self.targets.update((len(self.lines) + row, target) for row in range(len(lines)))
+        self.lines += lines
+
+
+def looked_at(
+    bench: Workbench, criterion: int, result: CriterionResult, others: Sequence[CriterionResult], width: int
+) -> list[Line]:
+    """Extraction, verdict with evidence, and the other criteria, in `width` cells."""
+    return looked_rows(bench, criterion, result, others, width).lines
+
+
+def looked_rows(
+    bench: Workbench,
+    criterion: int,
+    result: CriterionResult,
+    others: Sequence[CriterionResult],
+    width: int,
+    facts: RunFacts | None = None,
+) -> LookedAt:
+    """The same with what rows stand for; with `facts` also what people and judges said of it."""
+    made = LookedAt()
+    made.add(_verdict(result, width))
+    made.add(_people(bench, result, facts, width))
+    made.add([()])
+    if own := own_reason(result):
+        made.add([*paragraph(own, width, "error" if result.outcome == "error" else ""), ()])
+    for metric in result.metrics:
+        _metric(made, metric, width)
+        made.add([()])
+    if result.outcome == "failed" and not result.source:
+        that_pass = " that pass" if width >= 42 else ""
+        keys: Line = (("F7", "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
+        made.add([(*keys, ("A", "bold accent"), (" the first", "dim")), ()])
+    made.add(_asked(bench, result, facts))
+    made.add(_value(bench, result, width))
+    if others:
+        made.add([()])
+        _others(made, criterion, others, width)
+    made.lines = wrap_to(made.lines, width)
+    return made
+
+
+def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
+    """The label of each person on this criterion and on the run; a sign where it says otherwise than the verdict."""
+    if facts is None or not facts.labels:
+        return []
+    here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
+    counts = {(one.who, one.criterion, one.criterion_hash if one.unknown else ""): one for one in here}
+    lines: list[Line] = []
+    for label in counts.values():
+        outcome = result.outcome if label.criterion else "" if label.unknown else bench.run.status
+        # The comment may be long: it has lines of its own.
+        cells: list[Cell] = [*label_words(replace(label, comment=""))]
+        if not label.criterion:
+            cells.insert(0, ("criterion unknown: " if label.unknown else "the run: ", "dim"))
+        if disagrees(label, outcome):
+            cells.insert(0, (f"{WARNING} ", "error"))
+        lines.append(((" ", ""), *cells))
+        if label.comment:
+            lines += paragraph(label.comment, width, "dim", 3)
+    return [(("labels", "dim"),), *lines]
+
+
+def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
+    """The criterion's hashes: one that was edited has another, and what was said of it before still counts here."""
+    return {one.criterion_hash for one in bench.stored if one.criterion == result.criterion} | {result.criterion_hash}
+
+
+def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None) -> list[Line]:
+    if facts is None:
+        return []
+    said = asked_summary(
+        [one for one in facts.replies if one.criterion in {"", *_hashes(bench, result)}], facts.attempts
+    )
+    return [(("R", "bold accent"), (f" {said}", "dim")), ()] if said else []
+
+
+def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:
+    """The formatted tool calls, with what the evidence points at marked."""
+    text, places = bench.tool_text
+    if not text:
+        return [fit((("The agent called no tool.", "dim"),), width)]
+    marks: list[Piece] = []
+    for evidence in _evidence(result):
+        for span, style in _spans(evidence):
+            for place in places:
+                if span.kind not in ("arguments", "tool") or place.call != span.index:
+                    continue
+                name = span.path.split(".")[0] if span.kind == "arguments" else None
+                if place.argument == name:
+                    marks.append((place.start, place.end, style))
+    head = ((count(len(bench.transcript.tool_calls), "tool call"), "bold"),)
+    return wrap_to([head, (), *marked_text(text, marks, width, TOOL_LINES)], width)
+
+
+def _verdict(result: CriterionResult, width: int) -> list[Line]:
+    head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
+    if result.negate:
+        head = (*head, ("  negated", "dim"))
+    if result.derived:
+        head = (*head, ("  derived", "dim"))
+    tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
+    if result.score is not None:
+        tail.append((f" {result.score:.2f}", "bold"))
+        rating: Cell = (f"  rating {result.rating}", "dim")
+        # The name says which criterion this is; each metric says its rating below.
+        if width_of((*head, *tail, rating)) < width:
+            tail.append(rating)
+    return [spread(head, tail, width)]
+
+
+def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
+    name = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
+    tail: list[Cell] = [mark(metric.outcome)]
+    if metric.score is not None:
+        tail.append((f" {metric.score:.2f}", ""))
+    if metric.rating is not None and width >= 36:
+        tail.append((f"  rating {metric.rating}", "dim"))
+    made.add([spread(((one_line(name), "bold"),), tail, width)])
+    group = ""
+    for one in metric.evidence:
+        if one.group and one.group != group:
+            group = one.group
+            made.add([((f"  {one_line(group)}", "dim"),)])
+        made.add(_condition(one, width), one)
+    if metric.neutral:
+        made.add([(("  nothing is configured: it checks nothing", "dim"),)])
+    elif not metric.evidence and metric.reason:
+        made.add(paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2))
+
+
+def _condition(one: Evidence, width: int) -> list[Line]:
+    outcome = "skipped" if one.passed is None else "passed" if one.passed else "failed"
+    lines: list[Line] = [
+        (("  ", ""), mark(outcome), (" ", ""), (one_line(one.condition, 80), "dim"), (_expected(one), "")),
+    ]
+    # A passed condition needs no story; a failed one is why the person is here.
+    if one.reason and (not one.passed or width >= 60):
+        lines += paragraph(one.reason, width, "dim" if one.passed else "", 6)
+    return lines
+
+
+def _expected(one: Evidence) -> str:
+    if one.expected is None:
+        return ""
+    import json
+
+    text = json.dumps(one.expected, ensure_ascii=False, default=str)
+    return " " + one_line(text, 60)
+
+
+def _value(bench: Workbench, result: CriterionResult, width: int) -> list[Line]:
+    if result.value is None:
+        return []
+    rows = result.value.count("\n") + 1 if result.value else 0
+    title = f"{one_line(result.prototype_class, 40) or 'value'} → " + (count(rows, "line") if rows else "empty text")
+    marks: list[Piece] = []
+    for evidence in _evidence(result):
+        for span, style in _spans(evidence):
+            place = _in_value(span, result)
+            if place is not None:
+                marks.append((*place, style))
+    lines: list[Line] = [((title, "dim"),)]
+    if result.value:
+        lines += [((" ", ""), *line) for line in marked_text(result.value, marks, width - 1, VALUE_LINES)]
+    return lines
+
+
+def _evidence(result: CriterionResult | None) -> list[Evidence]:
+    return [one for metric in result.metrics for one in metric.evidence] if result else []
+
+
+def _spans(evidence: Evidence) -> list[tuple[Span, MarkKind]]:
+    kind: MarkKind = "miss" if evidence.passed is False else "hit"
+    near: MarkKind = "near"
+    return [(span, kind) for span in evidence.spans] + [(span, near) for span in evidence.near]
+
+
+def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
+    """Where in the extracted value a span stands; None when it is not there."""
+    if span.kind == "value":
+        return span.start, span.end
+    offset = 0
+    for part in result.value_spans:
+        if part.kind != "message":
+            return None
+        inside = part.index == span.index and part.start <= span.start and span.end <= part.end
+        if span.kind == "message" and inside:
+            return offset + span.start - part.start, offset + span.end - part.start
+        offset += part.end - part.start
+    return None
+
+
+def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], width: int) -> None:
+    made.add([((f"criteria of this test {len(others)}", "bold"),)])
+    for number, one in enumerate(others):
+        sign = ("▸" if UNICODE else ">") if number == criterion else " "
+        start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
+        if one.source:
+            start.append((f"  {one_line(one.source)}", "dim"))
+        severity = "derived" if one.derived else one_line(one.severity, 12)
+        tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
+        if one.score is not None:
+            tail.append((right(f"{one.score:.2f}", 6), "dim"))
+        # What another tool said of an imported run is no criterion that could be chosen here.
+        made.add([spread(start, tail, width)], None if one.source else number)
+        if one.source and one.reason:
+            made.add(paragraph(one.reason, width, "dim", 4))

@@ -1,0 +1,99 @@
+"""Figures as short words: durations, counts, rates, costs, ages."""
+
+from __future__ import annotations
+
+from agenteval_tui.core import numbers
+
+
+def duration(ms: float | None) -> str:
+    """12 ms, 1.4 s, 2:05, 1:02:09; "" when not measured."""
+    if ms is None:
+        return ""
+    if ms < 1000:
+        return f"{ms:.0f} ms"
+    seconds = ms / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02}"
+    return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+
+
+def clock(seconds: float | None) -> str:
+    """A remaining time: 0:42; "–:––" when unknown."""
+    if seconds is None:
+        return "–:––"
+    whole = max(round(seconds), 0)
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+    return f"{whole // 60}:{whole % 60:02}"
+
+
+def percent(rate: float | None) -> str:
+    """40 %; "" when there is none."""
+    return "" if rate is None else numbers.percent(rate)
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends of an interval of shares, in percent: 12–40."""
+    return "–".join(numbers.percent_interval(low, high))
+
+
+def cost(dollars: float | None) -> str:
+    """$0.002; "" when not known or nothing."""
+    if not dollars:
+        return ""
+    if dollars >= 1:
+        return f"${dollars:.2f}"
+    if dollars < 0.00005:
+        return "<$0.0001"
+    # At least cents; below, as many digits as say something.
+    return f"${dollars:.2f}" if round(dollars, 2) == round(dollars, 4) else f"${dollars:.4f}".rstrip("0")
+
+
+def count(number: int | None, noun: str) -> str:
+    """1 run, 2 runs, 31,000 runs."""
+    number = number or 0
+    plural = noun if number == 1 else _PLURALS.get(noun, noun + "s")
+    return f"{number:,} {plural}"
+
+
+_PLURALS = {"criterion": "criteria", "reply": "replies"}
+
+
+def tokens(number: int | None) -> str:
+    """312 tokens, 12.4k tokens; "" when not measured."""
+    if number is None:
+        return ""
+    return f"{number} tokens" if number < 10_000 else f"{number / 1000:.1f}k tokens"
+
+
+def age(then_ms: int | None, now_ms: int) -> str:
+    """just now, 2 min ago, 3 h ago, 5 d ago, else the date."""
+    if not then_ms:
+        return ""
+    seconds = (now_ms - then_ms) / 1000
+    if seconds < 45:
+        return "just now"
+    if seconds < 3600:
+        return f"{max(round(seconds / 60), 1)} min ago"
+    if seconds < 86_400:
+        return f"{seconds / 3600:.0f} h ago"
+    if seconds < 14 * 86_400:
+        return f"{seconds / 86_400:.0f} d ago"
+    return date(then_ms)
+
+
+def date(ms: int) -> str:
+    """2026-11-21, local time."""
+    import time
+
+    return time.strftime("%Y-%m-%d", time.localtime(ms / 1000))
+
+
+def date_time(ms: int | None) -> str:
+    """2026-11-21 22:04, local time; "" for none."""
+    import time
+
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(ms / 1000)) if ms else ""

@@ -1,0 +1,70 @@
+"""What the edited criterion says of a recorded run: the Editor's pane beside the config, and its last line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.tui.presenters.evidence_pane import looked_at
+from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
+from agenteval_tui.tui.presenters.number_format import age
+from agenteval_tui.tui.presenters.status_style import mark, token, word
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.criterion_preview import Trial
+    from agenteval_tui.analysis.workbench import Impact
+
+
+def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int, width: int) -> list[Line]:
+    """The run, what the criterion as it is edited looked at in it, and what it found."""
+    run = trial.bench.run
+    start: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
+    if run.variation:
+        start.append((f" · {one_line(run.variation)}", ""))
+    if any(one.row for one in trial.runs):
+        start.append((f"  #{one_line(run.row_label, 24)}", "dim"))
+    start.append((f"  run {run.repetition}", "dim"))
+    said = " · ".join(fact for fact in (one_line(run.agent, 30), age(run.started_ms, now_ms)) if fact)
+    lines: list[Line] = [spread(start, ((said, "dim"),), width)]
+    if run.output_head:
+        lines += paragraph(one_line(run.output_head, 240), width, "dim")[:3]
+    return [*lines, (), *looked_at(trial.bench, number, result, (), width)]
+
+
+def trial_title(trial: Trial | None) -> str:
+    """Which of the test's runs it is."""
+    return f"run {trial.at + 1} of {len(trial.runs)}" if trial is not None else ""
+
+
+def nothing_yet(test: str, width: int) -> list[Line]:
+    """There is no recorded run."""
+    words = f"{test} has no recorded run yet. Run it (^t): what each criterion says of it stands here then."
+    return [(), *paragraph(words, width, "dim")]
+
+
+def impact_below(impact: Impact | None, edited: bool, key: str, width: int) -> list[Line]:
+    """What saving would do to all stored runs."""
+    return [] if impact is None else impact_lines(impact, edited, width, key)
+
+
+def verdict_line(
+    trial: Trial | None, result: CriterionResult | None, impact: Impact | None, edited: bool, key: str, width: int
+) -> list[Line]:
+    """The run's verdict in a line, and behind it what flips: below the config, whatever stands beside it."""
+    if trial is None or result is None:
+        return []
+    score = f" {result.score:.2f}" if result.score is not None else ""
+    head: list[Cell] = [(f" run {trial.at + 1} of {len(trial.runs)} ", "dim"), mark(result.outcome)]
+    head.append((f" {word(result.outcome)}{score}", token(result.outcome)))
+    if impact is None or not impact.total:
+        return [fit(head, width)]
+    if edited and impact.now:
+        said = [f"{impact.flipped_to(outcome)} → {word(outcome)}" for outcome in ORDER if impact.flipped_to(outcome)]
+        flips = f"if saved {', '.join(said)}  {key}" if said else "no run flips"
+        head += [("   ", ""), (flips, "bold" if said else "dim")]
+    else:
+        head += [("   if saved " if edited else "   stored ", "dim"), *counts(impact.then)]
+    return [fit(head, width)]

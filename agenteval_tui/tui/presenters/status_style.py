@@ -1,0 +1,106 @@
+"""How an outcome looks: a glyph, a word, a style token. Never a colour alone."""
+
+from __future__ import annotations
+
+import locale
+import os
+import sys
+from collections.abc import Iterable
+
+from agenteval_tui.tui.styled_text import Cell
+
+_GLYPHS = {
+    "passed": ("✓", "+", "passed"),
+    "failed": ("✗", "x", "failed"),
+    "error": ("!", "!", "error"),
+    "queued": ("○", ".", "dim"),
+    "running": ("◐", "*", "running"),
+    "grading": ("◐", "*", "running"),
+    "cancelled": ("–", "-", "dim"),
+    "interrupted": ("–", "-", "error"),
+    "skipped": ("·", ".", "dim"),
+    "needs_review": ("?", "?", "review"),
+    "flaky": ("~", "~", "flaky"),
+    "finished": ("✓", "+", "dim"),
+}
+_NO_LOCALE = ("C", "POSIX")
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+WORDS = {"needs_review": "review"}
+
+
+def _unicode() -> bool:
+    """Can the person's terminal show more than ASCII? What the locale says counts, not what Python made of it: under
+    `LANG=C` Python writes UTF-8 all the same."""
+    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
+    if not os.environ.get("LC_ALL") and named in _COERCED and os.environ.get("LANG") in _NO_LOCALE:
+        return False  # Python set LC_CTYPE itself (PEP 538)
+    if named in _NO_LOCALE:
+        return False
+    encoding = getattr(sys.__stderr__, "encoding", None) or locale.getpreferredencoding(False)
+    return "utf" in encoding.lower()
+
+
+UNICODE = _unicode()
+
+
+def glyph(outcome: str) -> str:
+    """The sign of an outcome or status: one cell; ASCII where the locale has no UTF-8."""
+    found = _GLYPHS.get(outcome)
+    if found is None:
+        return " "
+    return found[0] if UNICODE else found[1]
+
+
+def token(outcome: str) -> str:
+    """The style token of an outcome or status."""
+    found = _GLYPHS.get(outcome)
+    return found[2] if found else ""
+
+
+def word(outcome: str) -> str:
+    """The outcome in a word for people."""
+    return WORDS.get(outcome, outcome)
+
+
+def word_of_run(status: str, why: str) -> str:
+    """How a run ended that has a transcript, for people. One that was brought in without a verdict was not left out:
+    nothing judged it, and `why` says so."""
+    return why if status == "skipped" and why else word(status)
+
+
+def mark(outcome: str) -> Cell:
+    """The glyph as a styled cell."""
+    return glyph(outcome), token(outcome)
+
+
+def flaky(passed: int, n: int) -> bool:
+    """A test is flaky when some but not all of its runs passed (page 3, section 4)."""
+    return 0 < passed < n
+
+
+def of_runs(passed: int, failed: int, errors: int) -> str:
+    """One word for several runs of a test: flaky when they differ, else what they all are; "" for none."""
+    if passed and (failed or errors):
+        return "flaky"
+    if failed:
+        return "failed"
+    if errors:
+        return "error"
+    return "passed" if passed else ""
+
+
+def outcome_sparkline(outcomes: Iterable[str]) -> list[Cell]:
+    """The last runs as a small bar each: high for passed, low for failed, the sign for an error."""
+    high, low = ("▅", "▂") if UNICODE else ("+", "_")
+    bars = {"passed": (high, "passed"), "failed": (low, "failed")}
+    return [bars.get(outcome, mark(outcome)) for outcome in outcomes]
+
+
+_BARS = "▁▂▃▄▅▆▇"
+_ASCII_BARS = "_.-=+*#"
+
+
+def sparkline(rates: Iterable[float]) -> str:
+    """A bar a rate 0..1, low to high."""
+    bars = _BARS if UNICODE else _ASCII_BARS
+    return "".join(bars[min(int(max(rate, 0.0) * (len(bars) - 1) + 0.5), len(bars) - 1)] for rate in rates)

@@ -1,0 +1,77 @@
+"""Text in paragraphs: wrapped, indented, beside a label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenteval_tui.core.display import displayable
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.styled_text import Line, fit, left, wrap
+
+LABEL = 11
+LONGEST = 8_000
+"""Characters of one paragraph that are shown: what takes longer to lay out would hold the keyboard."""
+
+
+def paragraph(text: str, width: int, style: str = "", indent: int = 0) -> list[Line]:
+    """Foreign or own text, wrapped; of a very long one the start, and how much more there is."""
+    shown = displayable(text[:LONGEST]).expandtabs(4)
+    space = " " * min(indent, max(width - 8, 0))
+    lines: list[Line] = [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - len(space), 1))]
+    if len(text) > LONGEST:
+        lines.append(fit(((space, ""), (f"… {count(len(text) - LONGEST, 'more character')}", "dim")), width))
+    return lines
+
+
+def wrap_to(lines: Iterable[Line], width: int) -> list[Line]:
+    """The lines, none wider than `width` cells."""
+    return [fit(line, width) for line in lines]
+
+
+def labelled(label: str, text: str, width: int, *, label_style: str = "dim", style: str = "") -> list[Line]:
+    """`label      text`, the text wrapped beside its label."""
+    lines: list[Line] = []
+    if width < 2 * LABEL:
+        # No room for two columns: the label over its text.
+        return [fit(((label, label_style),), width), *paragraph(text, width, style)]
+    for line in paragraph(text, width - LABEL, style):
+        lines.append(((left("" if lines else label, LABEL), label_style), *line))
+    return lines
+
+
+def indented(lines: Iterable[Line], by: int = 1) -> list[Line]:
+    """The lines with a margin at their left."""
+    return [((" " * by, ""), *line) for line in lines]
+
+
+def nothing_ran() -> list[Line]:
+    """What a screen about runs shows where there are none: no error, but where to begin."""
+    return [
+        (),
+        (("  Nothing was run yet.", ""),),
+        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+        (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
+    ]
+
+
+def nothing_here(elsewhere: int, key: str) -> list[Line]:
+    """What a screen about runs shows where this project has none, and others have so many executions."""
+    there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
+    return [
+        (),
+        (("  Nothing of this project was run yet.", ""),),
+        ((f"  {there} in the history: {key} shows all projects.", "dim"),),
+        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+    ]
+
+
+def error_lines(error: AgentevalError, width: int) -> list[Line]:
+    """What is wrong, where, and how to mend it, as a short text."""
+    lines = paragraph(f"! {error.what}", width, "bold error")
+    for text in (error.where, "" if error.remedies else error.mend):
+        if text:
+            lines += paragraph(text, width, "dim", 2)
+    # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.
+    lines += [fit((("  ", ""), (displayable(one).expandtabs(4), "dim")), width) for one in error.remedies]
+    return lines

@@ -1,0 +1,137 @@
+"""The open run becomes a row of a dataset: its file, what should be answered, and the row as it will be written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.dataset_edit import Preview, add_row, preview_row
+from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.dataset_edit import RowAdded
+
+QUIET_SECONDS = 0.15
+
+
+class AddRowScreen(Sheet["RowAdded | None"]):
+    """Dismissed with what was added when it is written, or None."""
+
+    CSS_PATH = "add_dataset_row.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "close", show=False),
+        Binding("ctrl+s", "write", "write", show=False, priority=True),
+    ]
+
+    def __init__(self, path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
+        """`row` has the run's columns, `expected` (or the name that its test has for it) among them."""
+        super().__init__()
+        self._path = path
+        self._row = dict(row)
+        self._provenance = dict(provenance)
+        self._asked = next((name for name in PROMPT_COLUMNS if isinstance(row.get(name), str)), "")
+        self._expected = next((name for name in EXPECTED_COLUMNS if name in row), "expected")
+        self._preview: Preview | None = None
+        self._error: AgentevalError | None = None
+        self._writing = False
+
+    def compose(self) -> ComposeResult:
+        wanted = self._row.get(self._expected, "")
+        words = wanted if isinstance(wanted, str) else json.dumps(wanted, ensure_ascii=False)
+        fields = [Field("file", "file", str(self._path))]
+        if self._asked:
+            fields.append(Field("input", self._asked, self._row[self._asked], rows=2))
+        hint = "what would be a right answer"
+        fields.append(Field("expected", self._expected, words, placeholder=hint, rows=3))
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit((("Add this run to a dataset", "bold"),), width), ()], id="head")
+            yield Form(fields, id="fields")
+            yield LineBlock(self._preview_lines, id="preview")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).query_one("#field-expected").focus()
+        self._look()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Show the row anew."""
+        self._look()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter in the field of the file."""
+        self.action_write()
+
+    def action_write(self) -> None:
+        """Write it."""
+        if not self._writing:
+            self._writing = True
+            start_worker(self, self._write, group="write")
+
+    def _made(self) -> tuple[Path, dict[str, Any]]:
+        values = self.query_one(Form).values()
+        row = dict(self._row)
+        if self._asked:
+            row[self._asked] = values["input"]
+        before = row.get(self._expected)
+        # A value that was no text stays what it was, unless it was edited.
+        if isinstance(before, str) or values["expected"] != json.dumps(before, ensure_ascii=False):
+            row[self._expected] = values["expected"]
+        return Path(values["file"]).expanduser(), row
+
+    def _look(self) -> None:
+        # Not the coroutine: one that a newer key ends before it began would never be awaited.
+        start_worker(self, self._show, group="preview")
+
+    async def _show(self) -> None:
+        await asyncio.sleep(QUIET_SECONDS)
+        path, row = self._made()
+        try:
+            self._preview = await asyncio.to_thread(preview_row, path, row, self._provenance)
+            self._error = None
+        except AgentevalError as error:
+            self._preview, self._error = None, error
+        self.query_one("#preview", LineBlock).show(self._preview_lines)
+
+    async def _write(self) -> None:
+        path, row = self._made()
+        try:
+            added: RowAdded = await asyncio.to_thread(add_row, path, row, self._provenance)
+        except AgentevalError as error:
+            self._error = error
+            self.query_one("#preview", LineBlock).show(self._preview_lines)
+            return
+        finally:
+            self._writing = False
+        self.dismiss(added)
+
+    def _preview_lines(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        preview = self._preview
+        if preview is None:
+            return [(), (("…", "dim"),)]
+        where = "a new file" if preview.new_file else "the file"
+        columns = "; columns are added to every row" if preview.widened else ""
+        head = fit(((f"Row {preview.number} of {where}{columns}:", "dim"),), width)
+        return [(), head, *paragraph(preview.text, width)]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("^s", "write it"), ("tab", "field"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]

@@ -1,0 +1,236 @@
+"""What every screen has: a title line, a body, the keys that matter now; and asking for things without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.actions import footer
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.terminal.mounting import comes_too_late, is_there, mounted
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import is_busy, start_worker
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+T = TypeVar("T")
+
+RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
+
+
+class FrameScreen(Screen[None]):
+    """The base of the work screens. `SCOPE` names the screen in the registry of actions."""
+
+    SCOPE: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = []
+    # Each screen says itself what has the focus; Textual's own choice would come after it and win.
+    AUTO_FOCUS = ""
+    NARROW = 120
+    BY_PROJECT = False  # whether it lists runs, of the open project or of all
+    SMALLEST = 30  # columns, below which a screen shows little
+    _followed = 0.0
+    _following: Callable[[], None] | None = None
+
+    @property
+    def agenteval(self) -> AgentevalApp:
+        """The app, typed."""
+        return cast("AgentevalApp", self.app)
+
+    def title_bar(self) -> LineBlock:
+        """The first line: program, screen, what it shows and how much of it."""
+        return LineBlock(self._title_lines, id="title")
+
+    def key_bar(self) -> LineBlock:
+        """The last line: at most eight keys, those that matter now."""
+        return LineBlock(self._key_lines, id="keys")
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left (after the names) and right in the title. Screens override it."""
+        return (), ()
+
+    def retitle(self) -> None:
+        """Show the title anew, if it changed."""
+        if is_there(self):
+            self.query_one("#title", LineBlock).show(self._title_lines)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """(key, label, action) of what the last line names, most important first, help last.
+
+        An action with `focused.` before it is the focused widget's. Two keys (`J K`) have two actions (`this|that`).
+        """
+        return footer(self.SCOPE, self.agenteval.keymap)
+
+    def shown_executions(self) -> int:
+        """How many of the executions that run now are to be seen on this screen: the title counts the others."""
+        return 0
+
+    def new_runs(self) -> None:
+        """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""
+
+    def step_back(self) -> bool:
+        """Take `escape` for something inside the screen; False when there is nothing to leave."""
+        return False
+
+    def kept(self) -> dict[str, Any] | None:
+        """What to know again at the next start, as plain data; None: what was kept before stays. Screens override."""
+        return None
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept ({} for nothing), before the screen is mounted. Anything may be missing."""
+
+    def soon(self, show: Callable[[], None]) -> None:
+        """Show what follows a cursor: at once, but where the cursor is moved quickly only when it rests.
+
+        A key that is held would else send all that stands beside the list for each row that is passed. Any other key
+        finds shown what the cursor is on (`follow_now`).
+        """
+        now = time.monotonic()
+        before, self._followed = self._followed, now
+        if now - before > RESTING_S:
+            self.workers.cancel_group(self, "follow")
+            self._following = None
+            show()
+            return
+
+        async def rested() -> None:
+            await asyncio.sleep(RESTING_S)
+            self._following = None
+            show()
+
+        self._following = show
+
+        start_worker(self, rested, group="follow")
+
+    def follow_now(self) -> None:
+        """Show what `soon` would show in a moment."""
+        show, self._following = self._following, None
+        if show is not None:
+            self.workers.cancel_group(self, "follow")
+            show()
+
+    def ask(
+        self,
+        work: Callable[[], T],
+        then: Callable[[T], None],
+        *,
+        group: str = "ask",
+        failed: Callable[[AgentevalError], None] | None = None,
+        painted: bool = False,
+    ) -> None:
+        """Do `work` in a thread, then call `then` with its result here; a newer question of the group wins.
+
+        An AgentevalError goes to `failed`, or is shown once as a notification. `painted`: begin when the screen shows
+        what it has now, for the thread takes half of the processor from painting.
+        """
+
+        async def answer() -> None:
+            if painted:
+                shown = asyncio.Event()
+                self.call_after_refresh(shown.set)
+                await shown.wait()
+            try:
+                result = await asyncio.to_thread(work)
+            except AgentevalError as error:
+                if await mounted(self):
+                    (failed or self.agenteval.say_error)(error)
+                return
+            if await mounted(self):
+                then(result)
+
+        start_worker(self, answer, group=group)
+
+    def still_writes(self, group: str) -> bool:
+        """Is the change before still being written? Then say so: a second one would write beside it."""
+        busy = is_busy(self, group)
+        if busy:
+            self.agenteval.say("The last change is still being written. Try again in a moment.")
+        return busy
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A key that was pressed on the screen before may come here first: nobody has seen what it would be done to."""
+        return is_there(self)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not comes_too_late(self, message):
+            await super()._dispatch_message(message)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that broke is a bug: say it once, keep the traceback, go on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.agenteval.say_bug(event.worker.error, event.worker.name)
+
+    def _title_lines(self, width: int) -> list[Line]:
+        if width < self.SMALLEST:
+            return [fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
+        start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), *self._chip())
+        left, right = self.heading(width)
+        live = self.agenteval.live_note(self.shown_executions())
+        return [spread((*start, *left), (*right, *live, (" ", "")), width)]
+
+    def _chip(self) -> tuple[Cell, ...]:
+        """Whose runs are listed, on screens that list runs."""
+        if not self.BY_PROJECT:
+            return (("   ", ""),)
+        everything = self.agenteval.session.shows_all
+        return (("  ", ""), ("[all projects]", "accent") if everything else ("[here]", "accent"), ("  ", ""))
+
+    def action_projects(self) -> None:
+        """List the runs of this project, or of all of them; so on every screen, and at the next start."""
+        session = self.agenteval.session
+        session.everything = not session.everything
+        self.agenteval.keep_places()
+        self.retitle()
+        self.projects_changed()
+
+    def projects_changed(self) -> None:
+        """The runs of other projects are wanted now. Screens that list runs override it."""
+
+    def _key_lines(self, width: int) -> list[Line]:
+        cells: list[Cell] = [(" ", "")]
+        keys = self.keys()
+        last = keys[-1:]
+        room = width - 1 - sum(len(key) + len(label) + 3 for key, label, _ in last)
+        for key, label, _ in keys[:-1]:
+            entry: list[Cell] = [(key, "bold accent"), (" " + label, "dim"), ("  ", "")]
+            if width_of(entry) > room:
+                continue
+            cells += entry
+            room -= width_of(entry)
+        for key, label, _ in last:
+            cells += [(key, "bold accent"), (" " + label, "dim")]
+        return [fit(cells, width)]
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on a key in the last line does what the key does; on the screen's name, it lists the screens."""
+        if event.block.id == "title" and event.x < len(" agenteval  ") + len(self.SCOPE):
+            self.agenteval.choose_screen()
+        if event.block.id != "keys":
+            return
+        column = 0
+        for text, _style in self._key_lines(event.block.size.width)[0]:
+            if event.x < column + len(text):
+                word = text.strip()
+                for key, label, method in self.keys():
+                    if method and word in (key, label):
+                        # Two keys in one entry (`J K`) do one thing each.
+                        both = method.split("|")
+                        second = word == key and event.x - column >= (len(key) + 1) // 2
+                        start_worker(
+                            self, partial(self._do, both[-1] if second else both[0]), group="click", exclusive=False
+                        )
+                        return
+                return
+            column += len(text)
+
+    async def _do(self, method: str) -> Any:
+        await self.run_action(method)

@@ -1,0 +1,98 @@
+"""Setting and clearing baselines from a screen; both are asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import count, date_time
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import Side
+    from agenteval_tui.history.baselines import BaselineSet
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] | None = None) -> None:
+    """Ask whether an execution becomes the baseline of its tests; `then` is called when it did."""
+    if len(side.executions) != 1:
+        screen.agenteval.say("Only one execution can be set as a baseline; this side is made of several.")
+        return
+    execution = side.executions[0]
+    set_after_asking(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}), then)
+
+
+def set_after_asking(
+    screen: FrameScreen, execution: str, name: str, tests: int, then: Callable[[], None] | None = None
+) -> None:
+    """The same by the execution's id and name."""
+    words = (
+        f"{one_line(name, 80)} becomes the baseline of its {count(tests, 'test')}: later executions are compared with"
+        " it by themselves. A baseline that they have now is replaced; its runs stay."
+    )
+    store = screen.agenteval.session.store
+
+    def done(made: BaselineSet) -> None:
+        said = f"{one_line(name, 60)} is the baseline of {count(len(made.tests), 'test')} now."
+        if made.left_out:
+            said += f" {count(len(made.left_out), 'test')} had only errors and kept what they had."
+        screen.agenteval.say(said)
+        if then is not None:
+            then()
+
+    def answered(answer: str | None) -> None:
+        if answer:
+            from agenteval_tui.history.baselines import set_baseline
+            from agenteval_tui.history.current_user import current_user
+
+            screen.ask(lambda: set_baseline(store, execution, who=current_user()), done, group="baseline")
+
+    question = QuestionScreen(
+        "Set the baseline?", lambda width: paragraph(words, width), [("y", "yes", "set it")], leave="leave it as it is"
+    )
+    screen.app.push_screen(question, answered)
+
+
+def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[[], None] | None = None) -> None:
+    """Ask whether a test's baseline goes; `then` is called when it did. Says so where it has none."""
+    from agenteval_tui.history.baselines import Baseline, baselines_of, clear_baselines
+
+    store, key = screen.agenteval.session.store, (suite_key, test)
+
+    def gone(number: int) -> None:
+        screen.agenteval.say(f"{one_line(test, 60)} has no baseline any more." if number else "It was gone already.")
+        if then is not None:
+            then()
+
+    def show(found: dict[tuple[str, str], Baseline]) -> None:
+        if key not in found:
+            screen.agenteval.say(f"{one_line(test, 60)} has no baseline.")
+            return
+        lines = _words(found[key])
+
+        def answered(answer: str | None) -> None:
+            if answer:
+                screen.ask(lambda: clear_baselines(store, [key]), gone, group="baseline")
+
+        question = QuestionScreen(
+            f"Clear the baseline of {one_line(test, 60)}?",
+            lambda width: [line for text in lines for line in paragraph(text, width)],
+            [("y", "yes", "clear it")],
+        )
+        screen.app.push_screen(question, answered)
+
+    screen.ask(lambda: baselines_of(store, [key]), show, group="baseline")
+
+
+def _words(one: object) -> Sequence[str]:
+    from agenteval_tui.history.baselines import Baseline
+
+    assert isinstance(one, Baseline)
+    by = f" by {one_line(one.who, 40)}" if one.who else ""
+    return (
+        f"It was set {date_time(one.at_ms)}{by}: {count(one.runs, 'run')}, {one.passed} passed.",
+        "Its runs stay, but pruning may take them then, and later executions are compared with nothing.",
+    )

@@ -1,0 +1,71 @@
+"""Whose failures the Causes screen shows: an execution, the newest runs of each test, or all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.tui.state import text, texts
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import Scope
+    from agenteval_tui.history.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class CauseScope:
+    """Whose failures are shown. `execution`: an id or "last"; "": the newest runs of each test of `suites` (keys; none:
+    of all) with these ids (none: all). `everything`: all runs that there are."""
+
+    execution: str = "last"
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    everything: bool = False
+
+    def scope(self, store: Store, projects: tuple[str, ...] = ()) -> Scope:
+        """The runs, of these projects where nothing is named (none: of all). Raises `AgentevalError`."""
+        from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
+        from agenteval_tui.history.records import RunFilter
+        from agenteval_tui.history.references import References
+
+        if self.everything:
+            return filter_scope(store, RunFilter(projects=projects))
+        if self.execution:
+            named = References(store, projects).execution(self.execution)
+            return execution_scope(store, named.id, self.tests)
+        return newest_scope(store, self.suites, self.tests, () if self.suites else projects)
+
+    def next(self) -> CauseScope:
+        """What the key for the scope shows next: the execution, the newest runs of each test, everything."""
+        if self.everything:
+            return CauseScope(self.execution or "last", self.suites, self.tests)
+        if self.execution:
+            return CauseScope("", self.suites, self.tests)
+        return CauseScope("", everything=True)
+
+    def of_no_execution(self) -> CauseScope:
+        """The same of the last execution, where a certain one is shown; and of no suites of one project."""
+        return CauseScope("last" if self.execution else "", everything=self.everything)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is kept between two starts. Of a certain execution only that it was one: there are newer ones then."""
+        shown = "all" if self.everything else "execution" if self.execution else "newest"
+        return {"scope": shown, "suites": list(self.suites), "tests": list(self.tests)}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> CauseScope:
+        """What was kept; the last execution where nothing was."""
+        shown = text(kept, "scope")
+        if shown == "all":
+            return cls("", everything=True)
+        if shown == "newest":
+            return cls("", tuple(texts(kept, "suites")), tuple(texts(kept, "tests")))
+        return cls()
+
+
+def looking_at(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> CauseScope:
+    """Whose failures: of an execution, else of the newest runs of these suites' tests, else of the last execution."""
+    if execution or suites or tests:
+        return CauseScope(execution, tuple(suites), tuple(tests))
+    return CauseScope()

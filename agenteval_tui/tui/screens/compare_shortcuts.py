@@ -1,0 +1,54 @@
+"""From a suite or an execution to the comparison with its baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.presenters.number_format import count
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.regression_gate import BaselineResult
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> None:
+    """Compare the newest execution of a suite (or of one of its tests) with the baseline."""
+    store = screen.agenteval.session.store
+
+    def newest() -> str:
+        from agenteval_tui.history.records import RunFilter
+
+        found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id))[:1])
+        if not found:
+            raise AgentevalError("this was never run: there is nothing to compare", mend="r runs it")
+        return found[0].id
+
+    test = (suite_key, test_id) if test_id else None
+    screen.ask(newest, lambda execution: screen.agenteval.compare("", execution, test=test), group="compare")
+
+
+def say_what_regressed(screen: FrameScreen, execution: str) -> None:
+    """Compare an execution that has ended with its baseline by itself, and say what changed; nothing where nothing did,
+    or there is no baseline."""
+    store = screen.agenteval.session.store
+
+    def work() -> BaselineResult | None:
+        from agenteval_tui.analysis.regression_gate import compare_to_baseline
+
+        return compare_to_baseline(store, store.execution(execution))
+
+    def then(found: BaselineResult | None) -> None:
+        if found is None or not (found.shown.in_state("worse", "better")):
+            return
+        from agenteval_tui.analysis.comparison_text import section
+
+        counts = found.shown.counts()
+        said = [section(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
+        if found.by_chance:
+            said.append(f"{count(len(found.by_chance), 'fall')} within chance")
+        severity = "warning" if found.regressed else "information"
+        hint = "v compares." if screen.is_current else "6 compares."
+        screen.agenteval.say(f"Against the baseline: {', '.join(said)}. {hint}", severity=severity)
+
+    screen.ask(work, then, group="baseline")

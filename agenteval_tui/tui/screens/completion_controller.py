@@ -1,0 +1,57 @@
+"""What is known of a config while it is written: completions, and the words for what is under the cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.uxon.complete import Completion
+    from agenteval_tui.uxon.hover import Hover
+    from agenteval_tui.uxon.name_source import Facts
+
+
+class Assist:
+    """Answers an editor's questions in threads. What recordings know of a test is read once, and kept."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str], Facts] = {}
+        self._prepared = False
+
+    async def answer(
+        self, asked: ConfigEditor.Asked, prototype_class: str, store: Store, suite_key: str, test_id: str
+    ) -> None:
+        """Offer what can be written, as soon as it is known; an older question's answer is dropped by the editor."""
+        from agenteval_tui.grading.config.completion import complete_config, prepare
+
+        key = (suite_key, test_id)
+
+        def work() -> tuple[Completion, ...]:
+            if not self._prepared:
+                prepare()
+                self._prepared = True
+            if key not in self._facts:
+                self._facts[key] = store.facts(*key)
+            return complete_config(asked.text, asked.offset, prototype_class, self._facts[key])
+
+        items = await asyncio.to_thread(work)
+        asked.editor.offer(items, revision=asked.revision, typed=asked.typed)
+
+    async def explain(self, editor: ConfigEditor, prototype_class: str) -> bool:
+        """Show what the word under the cursor means; False when there is nothing to say."""
+        from agenteval_tui.grading.config.completion import hover_config
+        from agenteval_tui.tui.presenters.completion_rows import hover_lines
+
+        text, offset = editor.text, editor.cursor_offset
+        found: Hover | None = await asyncio.to_thread(hover_config, text, offset, prototype_class)
+        if found is None or editor.text != text:
+            return False
+        editor.tell(lambda room: hover_lines(found, room))
+        return True
+
+    def forget(self) -> None:
+        """New runs may have come: read again what recordings know."""
+        self._facts.clear()

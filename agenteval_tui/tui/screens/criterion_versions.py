@@ -1,0 +1,196 @@
+"""The versions of a criterion: which judged when, how they differ from the one in the file, and restoring one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import count, date_time
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
+from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.criterion_versions import Versions
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+COMPARE = "compare:"
+CURSOR = 52  # cells up to how many of its runs passed
+
+
+def show_versions(
+    screen: FrameScreen,
+    suite_key: str,
+    test: str,
+    criterion: str,
+    then: Callable[[], None] | None = None,
+    compare: Callable[[str, str], None] | None = None,
+) -> None:
+    """Show the versions of a test's criterion over a screen; `then` is called when one was restored, `compare` with
+    two hashes to compare (without it the Compare screen is gone to)."""
+    store = screen.agenteval.session.store
+
+    def work() -> Versions:
+        from agenteval_tui.analysis.criterion_versions import versions
+
+        return versions(store, suite_key, test, criterion)
+
+    def restored(loaded: LoadedSuite) -> None:
+        line = f"{loaded.path.name}:{loaded.line_of(test)}"
+        screen.agenteval.say(f"Restored in {line}. The next run uses it.")
+        if then is not None:
+            then()
+
+    def show(found: Versions) -> None:
+        def answered(chosen: str | None) -> None:
+            if not chosen:
+                return
+            if chosen.startswith(COMPARE):
+                old, new = chosen.removeprefix(COMPARE).split(":")
+                if compare is not None:
+                    compare(old, new)
+                else:
+                    screen.agenteval.compare_versions(suite_key, test, criterion, old, new)
+                return
+
+            def write() -> LoadedSuite:
+                from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
+
+                return restore(load(suite_key), test, criterion, own_spec(store, suite_key, test, criterion, chosen))
+
+            screen.ask(write, restored, group="restore")
+
+        screen.app.push_screen(VersionsScreen(found), answered)
+
+    screen.ask(work, show, group="versions")
+
+
+class _Rows:
+    def __init__(self, found: Versions) -> None:
+        self._found = found
+
+    def count(self) -> int:
+        return len(self._found.versions)
+
+    def key(self, index: int) -> str:
+        return self._found.versions[index].hash
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        one = self._found.versions[index]
+        decided = one.passed + one.failed
+        rate = f"{one.passed}/{decided} passed" if decided else "none decided"
+        cells: list[Cell] = [(" ", ""), (one.hash[:8], "accent"), ("  ", "")]
+        cells.append((left("in the file now" if one.hash == self._found.current else "", 16), "bold"))
+        cells += [(right(count(one.runs, "run"), 9), ""), (right(rate, 14), "dim")]
+        since, last = date_time(one.first_ms), date_time(one.last_ms)
+        cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
+        return fit(cells, width)
+
+
+class VersionsScreen(Sheet[str]):
+    """Dismissed with the hash of the version to restore, with two to compare behind `COMPARE`, or ""."""
+
+    CSS_PATH = "criterion_versions.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,v", "dismiss('')", "close", show=False),
+        Binding("r", "restore", "restore", show=False),
+        Binding("c", "compare", "compare", show=False),
+        Binding("tab", "pane", "pane", show=False),
+    ]
+
+    def __init__(self, found: Versions) -> None:
+        super().__init__()
+        self._found = found
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield VirtualList(_Rows(self._found), cursor_width=CURSOR, id="versions")
+            yield LinesView(id="text")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        view = self.query_one("#versions", VirtualList)
+        view.styles.height = min(len(self._found.versions), 8)
+        view.focus()
+        self._show()
+
+    def _head(self, width: int) -> list[Line]:
+        found = self._found
+        name = f"{one_line(found.test_id, 60)} / {one_line(found.criterion, 80)}"
+        number = count(len(found.versions), "version")
+        if found.was_named:
+            number += f", renamed: it was {one_line(found.was_named, 40)} before"
+        said = "" if found.current in {one.hash for one in found.versions} else _missing(found)
+        lines = [fit(((name, "bold"), (f"   {number}", "dim")), width)]
+        return [*lines, *(paragraph(said, width, "dim") if said else ()), ()]
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Show what this version says."""
+        self._show()
+
+    def _show(self) -> None:
+        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        if chosen is None:
+            return
+        lines = self._difference(chosen)
+        view = self.query_one("#text", LinesView)
+        if lines:
+            view.show(lambda width: diff_lines("\n".join(lines), width), keep_place=False)
+        else:
+            text = found.texts[chosen]
+            view.show(lambda width: paragraph(text, width), keep_place=False)
+
+    def _difference(self, chosen: str) -> list[str]:
+        """From the one in the file (else the newest) to the chosen one; [] where that is the same."""
+        from agenteval_tui.analysis.criterion_versions import text_difference
+
+        found = self._found
+        base = found.current if found.current in found.texts else found.versions[0].hash
+        named = (f"{base[:8]} {'(in the file now)' if base == found.current else '(the newest)'}", chosen[:8])
+        return text_difference(found.texts[base], found.texts[chosen], named)
+
+    def action_restore(self) -> None:
+        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        if chosen is None:
+            return
+        if chosen == found.current:
+            self.app.say("This is the version in the file.")  # type: ignore[attr-defined]
+            return
+        self.dismiss(chosen)
+
+    def action_compare(self) -> None:
+        """The stored runs under this version and under the one in the file (else the newest)."""
+        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        base = found.current if found.current in found.texts else found.versions[0].hash
+        if chosen is None or chosen == base:
+            self.app.say("Choose another version: it is compared with this one.")  # type: ignore[attr-defined]
+            return
+        self.dismiss(f"{COMPARE}{base}:{chosen}")
+
+    def action_pane(self) -> None:
+        versions, text = self.query_one("#versions", VirtualList), self.query_one("#text", LinesView)
+        (versions if text.has_focus else text).focus()
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        cells = [("r", "bold accent"), (" restore this version   ", ""), ("c", "bold accent")]
+        cells += [(" compare over the runs   ", ""), ("tab", "bold accent"), (" text   ", "")]
+        return [(), fit((*cells, ("esc", "bold accent"), (" close", "")), width)]
+
+
+def _missing(found: Versions) -> str:
+    if not found.current:
+        return "The criterion is not in the suite's file any more."
+    return f"The one in the file ({found.current[:8]}) has judged no run yet."

@@ -1,0 +1,153 @@
+"""A test that is open in the Editor: what the file says, what the form says, the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.analysis.edit_validation import FieldProblem
+from agenteval_tui.suites.editing import TestEdit
+from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.load import LoadedSuite
+
+STEPS = 200
+"""So many steps can be undone."""
+
+
+@dataclass(slots=True, eq=False)
+class SuiteDocument:
+    """`loaded` and `base` are the file as it was read, `form` is what is edited; `criterion` is the chosen one."""
+
+    loaded: LoadedSuite
+    test_id: str
+    base: TestForm
+    form: TestForm
+    criterion: int = 0
+    problems: list[FieldProblem] = field(default_factory=list)
+    error: str = ""  # why it could not be saved at all
+    bad_yaml: Mapping[str, str] = field(default_factory=dict)
+    draft_checked: bool = False
+    _steps: list[TestForm] = field(default_factory=list)
+    _step: str = ""
+
+    @property
+    def key(self) -> str:
+        """Suite and test."""
+        return f"{self.loaded.key}\x1f{self.test_id}"
+
+    @property
+    def edited(self) -> bool:
+        """Is the form another than the file?"""
+        return bool(self.edit)
+
+    @property
+    def edit(self) -> TestEdit:
+        """What is to be saved."""
+        return edit_of(self.base, self.form)
+
+    @property
+    def chosen(self) -> CriterionForm | None:
+        """The chosen criterion."""
+        return self.form.criteria[self.criterion] if 0 <= self.criterion < len(self.form.criteria) else None
+
+    def changed_criteria(self) -> set[int]:
+        """The criteria that are not as in the file."""
+        base = self.base.criteria
+        return {
+            number
+            for number, one in enumerate(self.form.criteria)
+            if one.source is None or one.source >= len(base) or one.values != base[one.source].values
+        }
+
+    # Steps
+
+    def step(self, what: str) -> None:
+        """Something is about to change; changes of the same thing one after another are one step."""
+        if what and what == self._step:
+            return
+        self._step = what
+        self._steps.append(self.form.copy())
+        del self._steps[:-STEPS]
+
+    @property
+    def can_undo(self) -> bool:
+        """Is there a step to go back by?"""
+        return any(before != self.form for before in self._steps)
+
+    def undo(self) -> bool:
+        """Back by a step. Was there one?"""
+        self._step = ""
+        while self._steps:
+            before = self._steps.pop()
+            if before != self.form:
+                self.form = before
+                self.criterion = min(self.criterion, max(len(before.criteria) - 1, 0))
+                return True
+        return False
+
+    # Drafts
+
+    def as_data(self) -> dict[str, Any]:
+        """What a draft keeps."""
+        return {"base": form_data(self.base), "form": form_data(self.form), "criterion": self.criterion}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Put a draft's edits into the form, also where the file has changed since: what differs there stays."""
+        was, now = form_from(data.get("base")), form_from(data.get("form"))
+        self.step("")
+        for key in TEST_FIELDS:
+            if now.values.get(key, "") != was.values.get(key, ""):
+                self.form.values[key] = now.values.get(key, "")
+        there = {name: place for place, name in enumerate(_names(self.base.criteria))}
+        known = _names(was.criteria)
+        if now.criteria == was.criteria:
+            return
+        made: list[CriterionForm] = []
+        for one in now.criteria:
+            place = there.get(known[one.source]) if one.source is not None and one.source < len(known) else None
+            values = dict(one.values)
+            if place is not None and one.source is not None:
+                old, file = was.criteria[one.source].values, self.base.criteria[place].values
+                values = {key: values[key] if values[key] != old[key] else file[key] for key in CRITERION_FIELDS}
+            made.append(CriterionForm(place, values))
+        others = [place for name, place in there.items() if name not in known]
+        made += [self.base.criteria[place].copy() for place in others]
+        self.form.criteria = made
+        number = data.get("criterion")
+        self.criterion = number if isinstance(number, int) and 0 <= number < len(made) else 0
+
+
+def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
+    seen: dict[str, int] = {}
+    names = []
+    for one in criteria:
+        name = one.values.get("name", "")
+        seen[name] = seen.get(name, 0) + 1
+        names.append((name, seen[name]))
+    return names
+
+
+def form_data(form: TestForm) -> dict[str, Any]:
+    """A form as JSON can hold it."""
+    return {"values": form.values, "criteria": [{"source": one.source, "values": one.values} for one in form.criteria]}
+
+
+def form_from(data: Any) -> TestForm:
+    """A form from a draft; what is not as it should be is left out."""
+    values = data.get("values") if isinstance(data, Mapping) else None
+    form = TestForm({key: _text(values, key) for key in TEST_FIELDS})
+    criteria = data.get("criteria") if isinstance(data, Mapping) else None
+    for one in criteria if isinstance(criteria, list) else ():
+        if isinstance(one, Mapping):
+            source = one.get("source")
+            texts = {key: _text(one.get("values"), key) for key in CRITERION_FIELDS}
+            form.criteria.append(CriterionForm(source if isinstance(source, int) and source >= 0 else None, texts))
+    return form
+
+
+def _text(values: Any, key: str) -> str:
+    found = values.get(key) if isinstance(values, Mapping) else None
+    return found if isinstance(found, str) else ""

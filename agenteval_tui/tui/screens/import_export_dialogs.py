@@ -1,0 +1,412 @@
+"""Files in and out of the history: a recording of another tool, and runs in another tool's format."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
+
+if TYPE_CHECKING:
+    from agenteval_tui.formats.import_file import ImportReport
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.tui.app import AgentevalApp
+
+LISTED = 6  # files of the folder that are named
+LOOKED_AT = 5_000  # entries of a folder
+ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
+
+
+class ImportOutcome(NamedTuple):
+    """What came in: the execution that it is, and whether somebody wants to see it at once."""
+
+    execution: str
+    opens: bool = False
+
+
+class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
+    """Somebody did not want to wait for the rest."""
+
+
+class _FileScreen(Sheet["ImportOutcome | str | None"]):
+    """A sheet with a form, what is said about it below, and work in a thread."""
+
+    CSS_PATH = "import_export_dialogs.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
+    TITLE_LINE = ""
+    ENTER = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: AgentevalError | None = None
+        self._lines: list[tuple[str, str]] = []
+        self._busy = False
+
+    @property
+    def agenteval(self) -> AgentevalApp:
+        """The app, typed."""
+        return cast("AgentevalApp", self.app)
+
+    def fields(self) -> list[Field]:
+        """What is asked."""
+        raise NotImplementedError
+
+    def keys(self) -> list[tuple[str, str]]:
+        """The keys that work now, and what they do."""
+        return [("enter", self.ENTER), ("↑ ↓", "field"), ("esc", "close")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit(((self.TITLE_LINE, "bold"),), width), ()], id="head")
+            yield Form(self.fields(), below=True, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss(None)
+
+    def tell(self, *lines: tuple[str, str], error: AgentevalError | None = None) -> None:
+        """Show these paragraphs (text, style) below the form, or what is wrong."""
+        self._lines, self._error = list(lines), error
+        if self.is_attached:
+            self.query_one("#said", LineBlock).show(self._said)
+            self.query_one("#foot", LineBlock).show(self._foot)
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        return [(), *(line for text, style in self._lines for line in paragraph(text, width, style))]
+
+    def _foot(self, width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in self.keys():
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]
+
+
+class ImportScreen(_FileScreen):
+    """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
+
+    TITLE_LINE = "Bring in a recording of another tool"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "complete", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._done = ""
+        self._done_path = ""
+        self._many = False  # it was a folder
+        self._stop = False
+
+    def action_leave(self) -> None:
+        """Close, with what came in; what is being read is given up first."""
+        if self._busy:
+            self._stop = True
+            self.tell(("Stopping …", "running"))
+            return
+        self.dismiss(ImportOutcome(self._done) if self._done else None)
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stop = True
+
+    def fields(self) -> list[Field]:
+        return [Field("path", "file", placeholder="Inspect, promptfoo, tau-bench, OpenTelemetry, messages, …")]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._look("")
+
+    def keys(self) -> list[tuple[str, str]]:
+        if self._busy:
+            return [("esc", "stop")]
+        opens = "go to the list" if self._many else "open the runs"
+        return [("enter", opens if self._opens() else "bring it in"), ("tab", "complete"), ("esc", "close")]
+
+    def _opens(self) -> bool:
+        """Whether what stands in the field has come in already."""
+        if not self._done or not self.is_attached:
+            return False
+        return self.query_one(Form).values()["path"] == self._done_path
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Say what lies there, or what the file is."""
+        event.stop()
+        if not self._busy:
+            self._look(event.form.values()["path"])
+
+    def _look(self, text: str) -> None:
+        start_worker(self, partial(self._see, text), group="look")
+
+    async def _see(self, text: str) -> None:
+        await asyncio.sleep(0.05)  # while somebody types
+        try:
+            found = await asyncio.to_thread(_what_lies_there, text)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        self.tell(*found)
+
+    async def action_complete(self) -> None:
+        """Write on as far as only one name goes, as shells do."""
+        box = self.query_one("#field-path", Input)
+        if self._busy:
+            return
+        try:
+            _, names = await asyncio.to_thread(_entries, box.value)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        if names:
+            start = box.value.lstrip()
+            kept = start[: start.rfind("/") + 1] if "/" in start else ""
+            box.value = kept + _common(names)
+            box.cursor_position = len(box.value)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Bring it in; when it is, look at it."""
+        event.stop()
+        path = event.form.values()["path"]
+        if self._busy or not path.strip():
+            return
+        if self._opens():
+            self.dismiss(ImportOutcome(self._done, opens=not self._many))
+            return
+        self._busy, self._stop = True, False
+        self.workers.cancel_group(self, "look")
+        work = partial(self._bring, path, Path(path.strip()).expanduser())
+        start_worker(self, work, group="bring", exclusive=False)
+
+    async def _bring(self, named: str, path: Path) -> None:
+        self.tell(("Reading …", "running"))
+        try:
+            found, execution = await asyncio.to_thread(self._bring_in, path)
+        except AgentevalError as error:
+            self._busy = False
+            self.tell(error=error)
+            return
+        finally:
+            self._busy = False
+        if execution:
+            self._done, self._done_path = execution, named
+        self.tell(*found)
+
+    def _bring_in(self, path: Path) -> tuple[list[tuple[str, str]], str]:
+        """A file or a folder; what is to be said of it, and the execution that it is. In a thread."""
+        self._many = path.is_dir()
+        if self._many:
+            return self._bring_all(path)
+        report = self._import(path, "Reading")
+        return _report_words(report), report.execution_id
+
+    def _bring_all(self, folder: Path) -> tuple[list[tuple[str, str]], str]:
+        """All files of a folder that are in a known format."""
+        from agenteval_tui.formats.folder import folder_of
+
+        runs = files = before = 0
+        execution = ""
+        refused: list[str] = []
+        found = folder_of(folder)
+        for path in found.files:
+            try:
+                report = self._import(path, one_line(path.name, 60))
+            except _Stopped:
+                refused.append("the rest: stopped")
+                break
+            except AgentevalError as error:
+                refused.append(f"{one_line(path.name, 60)}: {one_line(error.what, 120)}")
+                continue
+            runs, files, before = runs + report.added, files + (not report.already), before + report.already
+            execution = report.execution_id
+        said = [(f"{count(files, 'file')} with {count(runs, 'run')} came in.", "passed" if files else "")]
+        if before:
+            said.append((f"{count(before, 'file')} came in before: nothing was added of them.", ""))
+        said += [(f"passed over {one_line(one, 200)}", "dim") for one in found.said()]
+        said += [(f"not {one}", "failed") for one in refused[:LISTED]]
+        if len(refused) > LISTED:
+            said.append((f"and {len(refused) - LISTED:,} more that did not", "failed"))
+        return said, execution
+
+    def _import(self, path: Path, words: str) -> ImportReport:
+        from agenteval_tui.formats.import_file import import_file
+
+        def progress(done: int, size: int) -> None:
+            if self._stop:
+                raise _Stopped("stopped: nothing of this file was added", where=str(path))
+            self.app.call_from_thread(self.tell, (f"{words}: {min(100, 100 * done // max(size, 1))} %", "running"))
+
+        if self._stop:
+            raise _Stopped("stopped", where=str(path))
+        return import_file(path, self.agenteval.session.store, on_progress=progress)
+
+
+def _report_words(report: ImportReport) -> list[tuple[str, str]]:
+    if report.already:
+        return [(f"It was brought in before ({count(report.read, 'run')}): nothing was added.", "")]
+    lines = [(f"{report.format}: {count(report.read, 'run')} read, {report.added:,} added.", "passed")]
+    lines += [(f"left out {one_line(one, 300)}", "failed") for one in report.left_out()]
+    lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
+    if report.cut_off:
+        lines.append(("The file is cut off: what stands before the cut was read.", "failed"))
+    return lines
+
+
+def _what_lies_there(text: str) -> list[tuple[str, str]]:
+    """Of a file what it is; of a folder, or the beginning of a name, the files that may be meant."""
+    path = Path(text.strip()).expanduser()
+    if text.strip() and path.is_file():
+        from agenteval_tui.formats.detect import detect
+        from agenteval_tui.formats.import_file import open_source
+
+        with open_source(path) as source:
+            known = detect(source)
+        words = f"{known.name}: {known.looks_like}"
+        if known.recordings is None:
+            return [
+                (words, ""),
+                (f"There are tests in it, and no runs: agenteval import {path.name} --to FILE", "failed"),
+            ]
+        size = path.stat().st_size
+        return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
+    folder, names = _entries(text)
+    if not names:
+        return [
+            (f"There is no such file in {one_line(str(folder), 200)}, and none that looks like a recording.", "dim")
+        ]
+    shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
+    if len(names) > LISTED:
+        shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
+    if text.strip() and path.is_dir():
+        shown.append(("It is a folder: enter brings in all files in it that are in a known format.", ""))
+    return shown
+
+
+def _common(names: list[str]) -> str:
+    """What all names begin with."""
+    first, last = min(names), max(names)
+    same = next((place for place, char in enumerate(first) if not last.startswith(char, place)), len(first))
+    return first[:same]
+
+
+def _entries(text: str) -> tuple[Path, list[str]]:
+    """The folder that is meant, and the names in it that begin so: folders (with a slash), and what may be a recording.
+
+    Raises `AgentevalError` when the folder can't be read.
+    """
+    path = Path(text.strip()).expanduser()
+    folder, start = (path, "") if not text.strip() or text.endswith("/") else (path.parent, path.name)
+    names: list[str] = []
+    try:
+        for number, entry in enumerate(folder.iterdir()):
+            if number >= LOOKED_AT:
+                break
+            if entry.name.startswith(start) if start else not entry.name.startswith("."):
+                if entry.is_dir():
+                    names.append(f"{entry.name}/")
+                elif entry.suffix.lower() in ENDINGS:
+                    names.append(entry.name)
+    except OSError as error:
+        raise AgentevalError("this folder can't be read", where=str(folder), mend=error.strerror or "") from None
+    return folder, sorted(names)
+
+
+class ExportScreen(_FileScreen):
+    """Dismissed with the path of the file that was written, or None."""
+
+    TITLE_LINE = "Write runs to a file"
+    ENTER = "write it"
+
+    def __init__(self, runs: Sequence[RunRow]) -> None:
+        super().__init__()
+        self._runs = tuple(runs)
+        self._over = ""
+        self._format = "openai"
+
+    def fields(self) -> list[Field]:
+        from agenteval_tui.formats.exporters.export import EXPORTERS
+
+        formats = tuple((name, f"{name}: {one.about}") for name, one in EXPORTERS.items())
+        return [
+            Field("format", "format", "openai", choices=formats),
+            Field("path", "file", self._own_name("openai"), placeholder="where to"),
+        ]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        number = len(self._runs)
+        self.tell((f"{count(number, 'run')} with {'its transcript' if number == 1 else 'their transcripts'}.", "dim"))
+
+    def _own_name(self, form: str) -> str:
+        from agenteval_tui.formats.exporters.run import EXPORTS
+
+        return f"runs-{self._runs[0].execution_id[:10].lower()}{EXPORTS[form][1]}"
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Another name: nothing was agreed to. Another format ends otherwise, while the name is still ours."""
+        event.stop()
+        self._over = ""
+        values = event.form.values()
+        if values["path"] == self._own_name(self._format):
+            event.form.fill({"path": self._own_name(values["format"])})
+        self._format = values["format"]
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it; over a file that is there only after a second enter."""
+        event.stop()
+        values = event.form.values()
+        path = Path(values["path"].strip()).expanduser()
+        if self._busy or not values["path"].strip():
+            return
+        if path.exists() and self._over != str(path):
+            self._over = str(path)
+            self.tell((f"{one_line(str(path), 200)} is there already: enter again writes over it.", "failed"))
+            return
+        self._busy = True
+        start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
+
+    async def _write(self, path: Path, name: str) -> None:
+        from agenteval_tui.core.atomic_write import write_pieces
+        from agenteval_tui.formats.exporters.export import Losses, exporter_named, stored_runs
+
+        store, runs = self.agenteval.session.store, self._runs
+
+        losses = Losses(name)
+
+        def work() -> Path:
+            pieces = exporter_named(name).pieces(losses.over(stored_runs(store, runs)))
+            write_pieces(path, pieces, force=bool(self._over))
+            return path.resolve()
+
+        self.tell(("Writing …", "running"))
+        try:
+            written = await asyncio.to_thread(work)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        finally:
+            self._busy = False
+        left = "".join(f"; {line}" for line in losses.lines())
+        self.agenteval.say(
+            f"{count(len(runs), 'run')} written: {written}{left}", place=NotificationSource("file", str(written))
+        )
+        self.dismiss(str(written))

@@ -1,0 +1,1 @@
+"""The Inspect screen: why a run failed."""

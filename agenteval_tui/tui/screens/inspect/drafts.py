@@ -1,0 +1,80 @@
+"""Edits of configs that are not saved yet, and those that are being saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.draft_store import Drafts
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.suites.load import LoadedSuite
+
+DraftKey = tuple[str, str, str, int]
+"""Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """An edited config that is not saved, and what stood in the file when the edit began."""
+
+    text: str
+    base: str
+
+
+class KeptConfigs:
+    """Edits of configs in the store of drafts, which outlives a crash."""
+
+    def __init__(self) -> None:
+        self._store = Drafts()
+        self._looked: set[DraftKey] = set()
+
+    def found(self, key: DraftKey) -> tuple[Draft, int] | None:
+        """What an earlier start left of this, and when (milliseconds since 1970); asked of each config once."""
+        if key in self._looked:
+            return None
+        self._looked.add(key)
+        suite, test, name, number = key
+        kept = self._store.find("config", suite, test, f"{name}\x1f{number}")
+        text, base = (kept.data.get("text"), kept.data.get("base")) if kept is not None else (None, None)
+        if kept is None or not isinstance(text, str) or not isinstance(base, str):
+            return None
+        return Draft(text, base), kept.when_ms
+
+    def keep(self, key: DraftKey, draft: Draft | None) -> None:
+        """Write the edit as it is now, or forget it. Takes a moment: in a thread."""
+        self._looked.add(key)
+        suite, test, name, number = key
+        part = f"{name}\x1f{number}"
+        if draft is None:
+            self._store.drop("config", suite, test, part)
+        else:
+            self._store.keep("config", suite, test, part, {"text": draft.text, "base": draft.base})
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
+
+    bench: Workbench
+    key: DraftKey
+    name: str
+    index: int
+    text: str
+
+
+def index_in(fresh: LoadedSuite, saving: Saving) -> int:
+    """Where the criterion stands in the file as it is now: others may have been put before it, or it is gone."""
+    *_, name, number = saving.key
+    for test in fresh.suite.tests if fresh.suite is not None else ():
+        if test.id == saving.bench.run.test_id:
+            places = [index for index, one in enumerate(test.criterion_names) if one == name]
+            if len(places) >= number:
+                return places[number - 1]
+    raise AgentevalError(
+        f"criterion `{name}` of test `{saving.bench.run.test_id}` is not in the file any more, so nothing was saved",
+        where=str(fresh.path),
+        mend="your edit stays in the editor; put the criterion back, then save again",
+    )

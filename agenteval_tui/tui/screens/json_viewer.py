@@ -1,0 +1,80 @@
+"""A document as JSON over the screen: scrolls, folds, its text can be selected and copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.tui.presenters.json_document import JsonDocument
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.blocks_view import BlocksView
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+
+class JsonView(BlocksView, can_focus=True):
+    """Shows a document in parts."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f,enter", "toggle_fold", "Fold", show=False)]
+
+    def __init__(self, parts: Sequence[tuple[str, Any]], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._parts = tuple(parts)
+        self._document: JsonDocument | None = None
+
+    @property
+    def document(self) -> JsonDocument:
+        """The lines; laid out for 80 cells while the widget has no size."""
+        if self._document is None:
+            self._document = JsonDocument(self._parts, self._width() or 80)
+            self.set_reactive(JsonView.cursor, 0 if self._parts else -1)
+        return self._document
+
+    def _known(self) -> JsonDocument | None:
+        return self._document
+
+
+class RawJsonScreen(Sheet[None]):
+    """`said`: the command that prints the same."""
+
+    CSS_PATH = "json_viewer.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,r,x", "dismiss", "close", show=False),
+        Binding("y", "copy", "copy", show=False),
+    ]
+
+    def __init__(self, title: str, parts: Sequence[tuple[str, Any]], said: str) -> None:
+        super().__init__()
+        self._title = title
+        self._parts = parts
+        self._said = said
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            title = one_line(self._title, 200)
+            yield LineBlock(lambda width: [fit(((title, "bold"),), width), ()], id="head")
+            yield JsonView(self._parts, id="json")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one("#json", JsonView).focus()
+
+    def _foot(self, width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("j k", "move"), ("f", "fold"), ("y", "copy this part"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width), fit(((one_line(self._said, 200), "dim"),), width)]
+
+    def action_copy(self) -> None:
+        """What is selected, else the part under the cursor."""
+        text = self.query_one("#json", JsonView).selected_text
+        self.app.copy_to_clipboard(displayable(text))
+        cast("AgentevalApp", self.app).say(f"Copied {len(text):,} characters of JSON.")

@@ -1,0 +1,79 @@
+"""What was asked about a run and what came back: prompts as sent, replies as they came; and its failed attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.display import displayable
+from agenteval_tui.tui.presenters.judge_log import Entry, entry_lines
+from agenteval_tui.tui.styled_text import Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+
+class AskedScreen(Sheet[None]):
+    """`n` and `p` go from entry to entry, `y` copies the one at the top."""
+
+    CSS_PATH = "judge_log.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,R", "dismiss", "close", show=False),
+        Binding("n,right_square_bracket", "step(1)", "next", show=False),
+        Binding("p,left_square_bracket", "step(-1)", "before", show=False),
+        Binding("y", "copy", "copy", show=False),
+    ]
+
+    def __init__(self, entries: Sequence[Entry], summary: str) -> None:
+        super().__init__()
+        self._entries = tuple(entries)
+        self._summary = summary
+        self._rows: list[int] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield LinesView(id="asked")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        view = self.query_one("#asked", LinesView)
+        view.show(self._lines)
+        view.focus()
+
+    def _lines(self, width: int) -> list[Line]:
+        lines, self._rows = entry_lines(self._entries, width)
+        return lines
+
+    def _head(self, width: int) -> list[Line]:
+        return [fit((("What was asked about this run   ", "bold"), (self._summary, "dim")), width), ()]
+
+    def _foot(self, width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("n p", "next, before"), ("j k", "scroll"), ("y", "copy it"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]
+
+    def _here(self) -> int:
+        top = self.query_one("#asked", LinesView).scroll_offset.y
+        return max((number for number, row in enumerate(self._rows) if row <= top), default=0)
+
+    def action_step(self, by: int) -> None:
+        view = self.query_one("#asked", LinesView)
+        here = self._here()
+        # The start of this one is before, when one is in the midst of it.
+        number = here if by < 0 and view.scroll_offset.y > self._rows[here] else here + by
+        if 0 <= number < len(self._rows):
+            view.scroll_to(y=self._rows[number], animate=False)
+
+    def action_copy(self) -> None:
+        """The question and the reply at the top, whole."""
+        self.app.copy_to_clipboard(displayable(self._entries[self._here()].text))
+        cast("AgentevalApp", self.app).say("Copied this question with its reply.")

@@ -1,0 +1,111 @@
+"""The last notifications; enter goes to what one was about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.tui.notification_log import Notice, NotificationSource
+from agenteval_tui.tui.presenters.number_format import age, count
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Line, fit, left
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+_WORDS = {"information": ("", ""), "warning": ("note", "error"), "error": ("error", "failed")}
+_GOES = "→" if UNICODE else ">"
+
+
+class NoticeRows:
+    """The rows: when, what kind, the first words, and whether it leads anywhere."""
+
+    def __init__(self, notices: Sequence[Notice], at_ms: int) -> None:
+        self._notices = notices
+        self._at_ms = at_ms
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._notices)
+
+    def key(self, index: int) -> str:
+        """Their places: the list does not change while it is shown."""
+        return str(index)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """Row `index`."""
+        one = self._notices[index]
+        word, token = _WORDS.get(one.severity, ("", ""))
+        sign = _GOES if one.place is not None else " "
+        return fit(
+            (
+                (left(age(one.at_ms, self._at_ms), 13), "dim"),
+                (f"{sign} ", "accent"),
+                (f"{word}  " if word else "", f"bold {token}"),
+                (f"×{one.times}  " if one.times > 1 else "", "bold"),
+                (one_line(one.text, 400), ""),
+            ),
+            width,
+        )
+
+
+class NoticesScreen(Sheet[NotificationSource | None]):
+    """Dismissed with where to go, or None."""
+
+    CSS_PATH = "notification_log.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,exclamation_mark", "dismiss(None)", "close", show=False),
+    ]
+
+    def __init__(self, notices: Sequence[Notice]) -> None:
+        super().__init__()
+        self._notices = tuple(notices)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit((("notifications", "bold"),), width)], id="head")
+            yield VirtualList(
+                NoticeRows(self._notices, now_ms()),
+                id="notices",
+                empty=[(), (("  Nothing was said yet.", "dim"),)],
+            )
+            yield LineBlock(self._whole, id="whole")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one("#notices", VirtualList).focus()
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """All of what was said, below."""
+        event.stop()
+        self.query_one("#whole", LineBlock).show(self._whole)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Go there, when there is a there."""
+        event.stop()
+        place = self._notices[event.index].place
+        if place is not None:
+            self.dismiss(place)
+
+    def _whole(self, width: int) -> list[Line]:
+        view = self.query_one("#notices", VirtualList)
+        if not 0 <= view.cursor < len(self._notices):
+            return []
+        lines: list[Line] = []
+        for part in displayable(self._notices[view.cursor].text).split("\n"):
+            lines += paragraph(part, width)
+        most = max(self.app.size.height - 18, 6)
+        if len(lines) > most:
+            lines = [*lines[: most - 1], fit(((f"… {count(len(lines) - most + 1, 'more line')}", "dim"),), width)]
+        return [(), *lines]
+
+    def _foot(self, width: int) -> list[Line]:
+        cells = [("enter", "bold accent"), (f" go there ({_GOES})   ", ""), ("esc", "bold accent"), (" close", "")]
+        return [(), fit(cells, width)]

@@ -1,0 +1,34 @@
+"""After an edit was saved: run its test again, from where it was edited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.actions import BY_ID, key_word
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edited: bool) -> None:
+    """Run `test` as its file says and go to watch it; with an edit that is not `saved`, say to save it first.
+
+    A run costs minutes and money: one that leaves out what was just edited is not what anybody wants.
+    """
+    from agenteval_tui.runs.plan.model import PlanOptions
+
+    app = screen.agenteval
+    if loaded is None or loaded.suite is None or all(one.id != test for one in loaded.suite.tests):
+        app.say(f"{one_line(test, 60)} stands in no suite file that is open here, so it can't be run again.")
+    elif edited:
+        app.say(f"The edit is not saved: ^s saves it, then {again_key(screen)} runs {one_line(test, 60)}.")
+    else:
+        app.start_run([loaded.path], PlanOptions(tests=(f"{loaded.key}::{test}",), title=test))
+
+
+def again_key(screen: FrameScreen) -> str:
+    """The key that runs the test again, also where letters are text: the last of the action's keys."""
+    action = {"inspect": "inspect.run", "edit": "edit.start"}[screen.SCOPE]
+    return key_word(screen.agenteval.keymap.get(action, BY_ID[action].keys).split(",")[-1])

@@ -1,0 +1,104 @@
+"""Choose the run to compare with: the repetitions of the test first, then its other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.presenters.number_format import date_time, duration
+from agenteval_tui.tui.presenters.status_style import mark
+from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import RunRow
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+
+def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None]) -> None:
+    """Ask which run to compare `run` with; `then` gets its id. Says so where there is none."""
+    session = screen.agenteval.session
+
+    def work() -> tuple[RunRow, list[RunRow]]:
+        from agenteval_tui.analysis.repetitions import runs_to_choose
+
+        row = session.store.run(run)
+        return row, runs_to_choose(session.store, row)
+
+    def show(found: tuple[RunRow, list[RunRow]]) -> None:
+        row, others = found
+        if not others:
+            screen.agenteval.say(f"No other run of {one_line(row.test_id, 60)} is stored. 4 then r runs it again.")
+        elif screen.is_current:
+            screen.app.push_screen(ChooseRunScreen(row, others), lambda chosen: then(chosen) if chosen else None)
+
+    screen.ask(work, show, group="choose")
+
+
+class _Rows:
+    def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
+        self._run = run
+        self._others = others
+
+    def count(self) -> int:
+        return len(self._others)
+
+    def key(self, index: int) -> str:
+        return self._others[index].id
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        row = self._others[index]
+        cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
+        if (row.variation, row.row_key) != (self._run.variation, self._run.row_key):
+            cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
+        cells.append((f"  {one_line(row.why or row.error_message or row.output_head, 160)}", "dim"))
+        here = row.execution_id == self._run.execution_id
+        when = "same execution" if here else date_time(row.started_ms)
+        agent = (right(one_line(row.agent, 18), 20), "dim")
+        end = (
+            (right(when, 18), "dim"),
+            *([agent] if width >= 90 else []),
+            (right(duration(row.duration_ms), 8), "dim"),
+        )
+        return spread(cells, (*end, (" ", "")), width)
+
+
+class ChooseRunScreen(Sheet[str]):
+    """Dismissed with the id of the chosen run, or "" for none."""
+
+    CSS_PATH = "run_picker.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,D", "dismiss('')", "close", show=False)]
+
+    def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
+        super().__init__()
+        self._run = run
+        self._others = others
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield VirtualList(_Rows(self._run, self._others), id="runs")
+            yield LineBlock(self._foot, id="foot")
+
+    def _head(self, width: int) -> list[Line]:
+        name = one_line(self._run.test_id, 60)
+        return [fit(((f"Compare run {self._run.repetition} of {name} with", "bold"),), width), ()]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        keys = (("enter", "bold accent"), (" compare with it   ", ""), ("esc", "bold accent"), (" close", ""))
+        return [fit(keys, width)]
+
+    def on_mount(self) -> None:
+        self.query_one("#runs", VirtualList).focus()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """This one."""
+        self.dismiss(event.key)

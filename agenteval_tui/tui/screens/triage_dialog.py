@@ -1,0 +1,168 @@
+"""Deciding about a cause: a note, a date where it has one, a verdict where its runs are labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.timespan import moment_from
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.analysis.triage import DecisionResult
+    from agenteval_tui.tui.presenters.cause_rows import CauseRow
+    from agenteval_tui.tui.screens.base_screen import FrameScreen
+
+_TITLES = {
+    "accept": "Accept it: this is the baseline",
+    "fix": "Fix the criterion",
+    "quarantine": "Put it in quarantine",
+    "label": "Label its runs",
+    "ignore": "Ignore it until something changes",
+}
+_VERDICTS = (("failed", "failed: the agent was wrong"), ("passed", "passed: the criterion is wrong"))
+
+
+class DecideScreen(Sheet["dict[str, str] | None"]):
+    """Dismissed with the texts of its fields (`note`, and `until` or `verdict`), or None."""
+
+    CSS_PATH = "triage_dialog.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, group: CauseGroup, decision: str, note: str = "") -> None:
+        super().__init__()
+        self._group = group
+        self._decision = decision
+        self._note = note
+
+    def compose(self) -> ComposeResult:
+        fields = [Field("note", "note", self._note, placeholder="why, in a few words")]
+        if self._decision == "quarantine":
+            fields.append(Field("until", "until", "14d", hint="14d, 2w, or a day (2026-12-24)"))
+        elif self._decision in ("accept", "ignore"):
+            fields.append(Field("until", "until", placeholder="no date", hint="14d, 2w, a day; or nothing"))
+        elif self._decision == "label":
+            fields.insert(0, Field("verdict", "verdict", "failed", choices=_VERDICTS))
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield Form(fields, below=True, id="fields")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Done, unless the date is none."""
+        values = event.form.values()
+        try:
+            if values.get("until") and moment_from(values["until"], now_ms()) <= now_ms():
+                raise ValueError("it must lie in the future")
+        except ValueError as wrong:
+            event.form.complain({"until": str(wrong)})
+            return
+        if self._decision == "quarantine" and not values["until"]:
+            event.form.complain({"until": "a quarantine needs an end"})
+            return
+        self.dismiss(values)
+
+    def _head(self, width: int) -> list[Line]:
+        group = self._group
+        return [
+            fit(((_TITLES[self._decision], "bold"),), width),
+            *paragraph(group.title, width, "accent"),
+            *paragraph(effect_of(self._decision, group), width, "dim"),
+            (),
+        ]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        cells: list[Cell] = []
+        for key, what in (("enter", "decide"), ("↑ ↓", "field"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]
+
+
+def effect_of(decision: str, group: CauseGroup) -> str:
+    """What deciding does, in a sentence."""
+    tests, runs = count(len(group.tests), "test"), count(group.count, "run")
+    name = f"{group.cause.criterion} of " if group.cause.kind in ("failed", "error") else ""
+    return {
+        "accept": f"The execution's runs become the baseline of {tests}.",
+        "fix": "Its config opens in Inspect. It is open again if it still fails with another version.",
+        "quarantine": f"{name}{tests}: run and shown, and no gate, until the date.",
+        "label": f"{runs} get this verdict, those that have none yet.",
+        "ignore": "Open again when the criterion changes, in other tests, or when it grows by more than chance.",
+    }[decision]
+
+
+def ask_to_decide(
+    screen: FrameScreen, row: CauseRow, decision: str, execution_id: str, then: Callable[[], None]
+) -> None:
+    """Ask over `screen`, decide, say what was done; `then` is called when it is written."""
+    app, store = screen.agenteval, screen.agenteval.session.store
+    known = row.standing.decision if row.standing is not None else None
+
+    def done(made: DecisionResult) -> None:
+        app.say(f"{made.said[:1].upper()}{made.said[1:]}.")
+        then()
+
+    def answered(values: dict[str, str] | None) -> None:
+        if values is None:
+            return
+
+        def work() -> DecisionResult:
+            from agenteval_tui.analysis.triage import decide
+            from agenteval_tui.history.current_user import current_user
+
+            return decide(
+                store,
+                row.group,
+                decision,
+                note=values["note"],
+                who=current_user(),
+                until_ms=moment_from(values["until"], now_ms()) if values.get("until") else None,
+                execution_id=execution_id,
+                passed=values.get("verdict") == "passed",
+            )
+
+        screen.ask(work, done, group="decide")
+
+    note = known.note if known is not None and known.decision == decision else ""
+    app.push_screen(DecideScreen(row.group, decision, note), answered)
+
+
+def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) -> None:
+    """Take a decision back; nothing is asked, as it can be decided again."""
+    app, store = screen.agenteval, screen.agenteval.session.store
+    if row.standing is None:
+        app.say("Nothing was decided about this cause yet.")
+        return
+    signature, was = row.standing.decision.signature, row.standing.decision.decision
+
+    def work() -> None:
+        from agenteval_tui.history.triage import UndecidedError, reopen
+
+        with suppress(UndecidedError):  # somebody else took it back in the meantime
+            reopen(store, signature)
+
+    def done(_: None) -> None:
+        app.say("It is open again." + (" Its quarantines stay." if was == "quarantine" else ""))
+        then()
+
+    screen.ask(work, done, group="decide")

@@ -1,0 +1,128 @@
+"""What style tokens look like in the current theme, and lines as strips for widgets that draw lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.color import Color, ColorParseError
+from textual.strip import Strip
+from textual.widget import Widget
+
+from agenteval_tui.tui.styled_text import Cell, Line, pad
+
+# Words that set an attribute; every other word of a token is a colour of the theme.
+_ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
+_NO_COLOURS = frozenset({"", "text"})
+MOST_LAID = 1_000
+
+
+class Palette:
+    """The styles of one theme: `style("bold passed")`, `strip(line, width)`.
+
+    A token is words: attributes (`bold`, `underline`, `reverse`, ...), theme colours (`passed`, `accent`,
+    `role-user`, ...) and `on-NAME` for a background. An unknown word is no style, never an error.
+    """
+
+    def __init__(self, colours: dict[str, str], background: Color, ansi: bool) -> None:
+        self._colours = colours
+        self._background = background
+        self._ansi = ansi
+        self._cache: dict[str, Style] = {}
+        self._laid: dict[tuple[Style, str], Style] = {}
+
+    def style(self, token: str) -> Style:
+        """The style of a token, cached."""
+        found = self._cache.get(token)
+        if found is None:
+            found = self._cache[token] = self._make(token)
+        return found
+
+    def on(self, base: Style, token: str) -> Style:
+        """The style of a token laid on `base`, cached."""
+        found = self._laid.get((base, token))
+        if found is None:
+            if len(self._laid) > MOST_LAID:
+                self._laid.clear()
+            found = self._laid[base, token] = base + self.style(token)
+        return found
+
+    def strip(self, line: Iterable[Cell], width: int, base: str = "") -> Strip:
+        """The line as a strip of exactly `width` cells; `base` is a token laid under all of it."""
+        cells: Line = pad(line, width)
+        under = self.style(base) if base else None
+        segments = [
+            Segment(text, self.style(token) if under is None else under + self.style(token)) for text, token in cells
+        ]
+        return Strip(segments, width).simplify()
+
+    def _make(self, token: str) -> Style:
+        attributes: dict[str, bool] = {}
+        colour: str | None = None
+        background: str | None = None
+        for word in token.split():
+            if word == "dim":
+                colour = colour or self._colour("text-muted")
+                if self._ansi:
+                    attributes["dim"] = True
+            elif word in _ATTRIBUTES:
+                attributes[word] = True
+            elif word.startswith("on-"):
+                if self._ansi:
+                    # The terminal's own text on one of its 16 colours may be unreadable; turned around it is not.
+                    colour = self._colour(word[3:]) or colour
+                    attributes["reverse"] = True
+                else:
+                    background = self._colour(word[3:]) or background
+            elif word not in _NO_COLOURS:
+                colour = self._colour(word) or colour
+        return Style(color=colour, bgcolor=background, **attributes)  # type: ignore[arg-type]
+
+    def _colour(self, name: str) -> str | None:
+        raw = self._colours.get(name)
+        if raw is None:
+            return None
+        if raw.startswith("ansi_"):
+            # Some of Textual's own have a strength behind the name ("ansi_default 50%"); 16 colours have none.
+            name = raw[5:].split()[0]
+            return None if name == "default" else name
+        if raw.startswith("auto"):
+            # "auto 60%": text of that strength on the background, as Textual's own variables say it.
+            strength = raw.removeprefix("auto").strip().rstrip("%")
+            contrast = self._background.get_contrast_text(1.0)
+            return self._background.blend(contrast, float(strength or 100) / 100).hex6 if strength else contrast.hex6
+        try:
+            parsed = Color.parse(raw)
+        except ColorParseError:
+            return None
+        return (self._background + parsed).hex6 if parsed.a < 1 else parsed.hex6
+
+
+def palette_of(node: Widget | App[Any]) -> Palette:
+    """The palette of the theme that the app shows now."""
+    app = node if isinstance(node, App) else node.app
+    variables, ansi = app.theme_variables, app.native_ansi_color
+    # Asked for each line that is painted. A theme's variables are a new dictionary whenever any of them changes.
+    for known in _LAST:
+        if known[0] is variables and known[1] == ansi:
+            return known[2]
+    palette = _palette(app.theme, tuple(sorted(variables.items())), ansi)
+    _LAST[:] = [(variables, ansi, palette)]
+    return palette
+
+
+_LAST: list[tuple[dict[str, str], bool, Palette]] = []
+
+
+@lru_cache(maxsize=8)
+def _palette(_theme: str, variables: tuple[tuple[str, str], ...], ansi: bool) -> Palette:
+    colours = dict(variables)
+    try:
+        background = Color.parse(colours.get("background", "#000000"))
+    except ColorParseError:
+        background = Color(0, 0, 0)
+    return Palette(colours, background, ansi)

@@ -1,0 +1,242 @@
+"""Lines of styled text, as presenters make them and widgets show them.
+
+A cell of a line is text that may be shown (foreign text went through `core.display`), and a style token: words
+like "passed", "dim", "bold accent". What a token looks like is the theme's business (`palette.py`).
+Widths are terminal cells: a wide character counts two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich import cells
+
+Cell = tuple[str, str]
+Line = tuple[Cell, ...]
+
+ELLIPSIS = "…"
+
+
+# Characters that take one cell in every terminal: letters of Europe, dashes and quotes, arrows, lines, blocks, signs.
+_ONE_CELL = frozenset(
+    chr(code)
+    for first, last in (
+        (0x20, 0x7E), (0xA0, 0xAC), (0xAE, 0x2FF), (0x370, 0x377), (0x390, 0x3A1), (0x3B1, 0x3C9), (0x400, 0x45F),
+        (0x2013, 0x2014), (0x2018, 0x201A), (0x201C, 0x201E), (0x2022, 0x2022), (0x2026, 0x2026), (0x20AC, 0x20AC),
+        (0x2190, 0x2193), (0x2500, 0x25A1), (0x25B8, 0x25B9), (0x25CB, 0x25CB), (0x25CF, 0x25D0), (0x2713, 0x2713),
+        (0x2717, 0x2717), (0x2800, 0x28FF),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+_narrow = _ONE_CELL.issuperset
+
+
+def _plain(text: str) -> bool:
+    """Does each character take one cell?"""
+    return (text.isascii() and text.isprintable()) or _narrow(text)
+
+
+def cell_len(text: str) -> int:
+    """Terminal cells that a text takes. Most texts are plain, and need not be looked at letter by letter."""
+    return len(text) if _plain(text) else cells.cell_len(text)
+
+
+def set_cell_size(text: str, width: int) -> str:
+    """`text` in exactly `width` cells: cut, or filled with spaces."""
+    # What is cut off need not be looked at: a row may begin a long text.
+    head = text[: max(width, 0)]
+    if _plain(head):
+        return head.ljust(width)
+    some = text[: 4 * width + 16]
+    return cells.set_cell_size(some if cells.cell_len(some) > width else text, width)
+
+
+def split_lines(line: Iterable[Cell], width: int, at: int) -> tuple[list[Cell], list[Cell]]:
+    """The line in exactly `width` cells (cut with `…`, or filled with spaces): its first `at` cells, and the rest.
+
+    A wide character on the border becomes two spaces.
+    """
+    head: list[Cell] = []
+    tail: list[Cell] = []
+    given = tuple(line)
+    used = 0
+    for text, style in given:
+        length = cell_len(text)
+        if used >= at:
+            tail.append((text, style))
+        elif used + length <= at:
+            head.append((text, style))
+        else:
+            room = at - used
+            start = text[:room]
+            one, other = (start, text[room:]) if _plain(start) else cells.split_text(text, room)
+            head.append((one, style))
+            tail.append((other, style))
+        used += length
+    if used > width:
+        return split_lines(fit(given, width), width, at)
+    if used < at:
+        head.append((" " * (at - used), ""))
+    if max(used, at) < width:
+        tail.append((" " * (width - max(used, at)), ""))
+    return head, tail
+
+
+def width_of(line: Iterable[Cell]) -> int:
+    """Terminal cells that the line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def plain(line: Iterable[Cell]) -> str:
+    """The text of a line without its styles."""
+    return "".join(text for text, _ in line)
+
+
+def fit(line: Iterable[Cell], width: int) -> Line:
+    """The line in at most `width` cells; where something is cut the last cell is `…`."""
+    return _fitted(line, width)[0]
+
+
+def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
+    """The line in at most `width` cells, and how many it takes."""
+    if width <= 0:
+        return (), 0
+    total = 0
+    kept: list[Cell] = []
+    for text, style in line:
+        length = cell_len(text)
+        if total + length <= width:
+            kept.append((text, style))
+            total += length
+            continue
+        if total < width:
+            kept.append((set_cell_size(text, width - total - 1).rstrip() + ELLIPSIS, style))
+            break
+        # The line is full already: the sign takes the place of its last cell.
+        while kept and cell_len(kept[-1][0]) == 0:
+            kept.pop()
+        last, last_style = kept.pop()
+        kept.append((set_cell_size(last, cell_len(last) - 1) + ELLIPSIS, last_style))
+        break
+    else:
+        return tuple(kept), total
+    return tuple(kept), width_of(kept)
+
+
+def fold(line: Iterable[Cell], width: int) -> list[Line]:
+    """The line in as many lines of at most `width` cells as it takes; nothing is cut. At least one line."""
+    width = max(width, 2)  # a wide character must have a place
+    lines: list[Line] = []
+    now: list[Cell] = []
+    used = 0
+    for text, style in line:
+        start = 0
+        for index, char in enumerate(text):
+            size = cell_len(char)
+            if used + size > width:
+                now.append((text[start:index], style))
+                lines.append(tuple(cell for cell in now if cell[0]))
+                now, used, start = [], 0, index
+            used += size
+        now.append((text[start:], style))
+    lines.append(tuple(cell for cell in now if cell[0]))
+    return lines
+
+
+def fit_text(text: str, width: int) -> str:
+    """`text` in at most `width` cells, cut with `…`."""
+    return plain(fit(((text, ""),), width))
+
+
+def pad(line: Iterable[Cell], width: int, style: str = "") -> Line:
+    """The line in exactly `width` cells: cut with `…`, or filled with spaces on the right."""
+    cells, used = _fitted(line, width)
+    missing = width - used
+    return (*cells, (" " * missing, style)) if missing > 0 else cells
+
+
+def right(text: str, width: int) -> str:
+    """`text` right-aligned in `width` cells (cut with `…` when longer)."""
+    if len(text) <= width and _plain(text):
+        return text.rjust(width)
+    shown = fit_text(text, width)
+    return " " * (width - cell_len(shown)) + shown
+
+
+def left(text: str, width: int) -> str:
+    """`text` left-aligned in `width` cells (cut with `…` when longer)."""
+    if len(text) <= width and _plain(text):
+        return text.ljust(width)
+    shown = fit_text(text, width)
+    return shown + " " * (width - cell_len(shown))
+
+
+def spread(start: Iterable[Cell], end: Iterable[Cell], width: int) -> Line:
+    """`start` at the left and `end` at the right edge; when there is no room for both, `start` is cut."""
+    end = tuple(end)
+    end_width = width_of(end)
+    if end_width >= width:
+        return fit(end, width)
+    room = width - end_width
+    cells, used = _fitted(start, room - 1 if end_width else room)
+    return (*cells, (" " * (room - used), ""), *end)
+
+
+def wrap(text: str, width: int) -> list[tuple[int, int]]:
+    """Break `text` (one paragraph or several) into lines of at most `width` cells.
+
+    Returns (start, end) offsets into `text`, newlines left out. Breaks at spaces where it can; the space that a
+    line breaks at belongs to no line. Tabs count as one cell: expand them before.
+    """
+    width = max(width, 1)
+    spans: list[tuple[int, int]] = []
+    offset = 0
+    for paragraph in text.split("\n"):
+        end = offset + len(paragraph)
+        if paragraph.isascii():
+            _wrap_narrow(text, offset, end, width, spans)
+        else:
+            _wrap_wide(text, offset, end, width, spans)
+        offset = end + 1
+    return spans
+
+
+def _wrap_narrow(text: str, start: int, end: int, width: int, spans: list[tuple[int, int]]) -> None:
+    while end - start > width:
+        cut = text.rfind(" ", start + 1, start + width + 1)
+        if cut <= start or not text[start:cut].strip():
+            spans.append((start, start + width))
+            start += width
+        else:
+            spans.append((start, cut))
+            start = cut + 1
+    spans.append((start, end))
+
+
+def _wrap_wide(text: str, start: int, end: int, width: int, spans: list[tuple[int, int]]) -> None:
+    used = 0
+    line = start
+    space = -1
+    index = start
+    while index < end:
+        char = text[index]
+        size = cell_len(char)
+        if used + size > width and index > line:
+            if char == " ":
+                spans.append((line, index))
+                index += 1
+                line = index
+            elif space > line:
+                spans.append((line, space))
+                line = space + 1
+                index = line
+            else:
+                spans.append((line, index))
+                line = index
+            used, space = 0, -1
+            continue
+        if char == " " and text[line:index].strip():
+            space = index
+        used += size
+        index += 1
+    spans.append((line, end))

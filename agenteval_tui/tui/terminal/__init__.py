@@ -1,0 +1,1 @@
+"""Everything that touches Textual's private parts, and what is written to the terminal."""

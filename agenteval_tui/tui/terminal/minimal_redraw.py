@@ -1,0 +1,220 @@
+"""How the app writes to the terminal: only cells that look different from what is there (see `mirror.py`), and only as
+fast as the terminal takes them. On a slow line pictures in between are left out; no key waits for them.
+
+All that this program uses of Textual's private parts for that. `tests/tui/test_private.py` fails when Textual changes
+any of what it stands on: then read the new source, adapt, and update `STANDS_ON`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any
+
+from rich.console import Console
+from textual import constants, events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.drivers._writer_thread import WriterThread
+from textual.screen import Screen
+
+from agenteval_tui.tui.terminal.crash_report import Failing
+from agenteval_tui.tui.terminal.input import look_promptly
+from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
+from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
+
+# What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8.
+STANDS_ON: dict[str, str] = {
+    "App._display": "4b78dff6669a",
+    "ChopsUpdate.__init__": "f40588bd8fbd",
+    "ChopsUpdate.render_segments": "4c1cdb567e0b",
+    "Compositor._render_chops": "ca8c3359d7af",
+    "Compositor.render_full_update": "ce99ccda4d24",
+    "Compositor.render_partial_update": "888dccc892d8",
+    "LayoutUpdate.__init__": "0a0399f5b7e5",
+    "LayoutUpdate.render_segments": "ff329c722506",
+    "Strip.render": "2ba7a4913a72",
+    "Strip.render_ansi": "08043dedb90d",
+    "Strip.render_style": "749d890bb5c4",
+    "WriterThread.__init__": "77d80cc491d7",
+    "WriterThread.write": "bc55e763d1ea",
+    "WriterThread.run": "314021aab4f5",
+    # It reads `constants.ESCAPE_DELAY` each time it waits.
+    "XTermParser.parse": "a5834ad1def8",
+}
+
+WHOLE = os.environ.get("AGENTEVAL_REPAINT") == "whole"  # as the toolkit does it: for a terminal that forgets cells
+MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
+PATIENCE_S = 0.03
+ESCAPE_S = constants.ESCAPE_DELAY
+"""So long esc waits whether it is the beginning of another key's sequence (ESCDELAY, else 100 ms)."""
+QUICK_ESCAPE_S = min(ESCAPE_S, 0.025)
+"""So long on a line that is quick. Whoever set ESCDELAY wants that, on any line."""
+
+
+class Ready(CompositorUpdate):
+    """An update whose text is made already."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def render_segments(self, console: Console) -> str:
+        """The text."""
+        return self._text
+
+
+class MinimalRedraw(Failing):
+    """An app that knows what the terminal shows."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        look_promptly()
+        self._mirror: Mirror | None = None  # None until everything was painted
+        self._catching_up = False
+        self._arrival = Arrival()
+
+    def forget_terminal(self) -> None:
+        """Something else may have written to the terminal: paint everything anew."""
+        self._mirror = None
+        self.call_later(self._paint_all)
+
+    def _paint_all(self) -> None:
+        if self._mirror is None and self.screen_stack:
+            self.screen.refresh()
+
+    def action_redraw(self) -> None:
+        """Paint the screen anew, whatever the terminal shows."""
+        self.forget_terminal()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
+        if isinstance(event, events.CursorPosition):
+            if not self._answered(event.y + 1, event.x + 1) and (key := _key_like(event)) is not None:
+                await self.on_event(key)
+            return
+        if isinstance(event, events.Resize):
+            self._arrival.forget()
+            self._time_escape()
+            self.forget_terminal()
+        await super().on_event(event)
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes():
+            if self._is_behind():
+                self._catch_up_later()
+                return
+            text = self._difference(renderable)
+            if text is not None:
+                there = self.screen.outer_size.clamp_offset(self.cursor_position)
+                if not text and there == self._previous_cursor_position:
+                    return
+                renderable = Ready(self._asking(text))
+        super()._display(screen, renderable)
+
+    def _is_behind(self) -> bool:
+        """Has the terminal still to take what was written before?"""
+        thread = getattr(self._driver, "_writer_thread", None)
+        if isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING:
+            return True
+        return self._arrival.is_behind(monotonic())
+
+    def _asking(self, text: str) -> str:
+        """A picture that is sent now, with the question behind it where that is due."""
+        return text + self._arrival.sending(len(text), *self.size, monotonic())
+
+    def _answered(self, row: int, column: int) -> bool:
+        """The terminal says where its cursor is: it shows what was sent when it was asked. False: nobody asked."""
+        if not self._arrival.answered(row, column, monotonic()):
+            return False
+        self._time_escape()
+        if self._driver is not None and (question := self._arrival.asks_again(*self.size, monotonic())):
+            x, y = self._previous_cursor_position
+            self._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
+        if self._catching_up and not self._is_behind():
+            self._show_newest()
+        return True
+
+    def _time_escape(self) -> None:
+        """On a quick line esc is nearly at once."""
+        if "ESCDELAY" not in os.environ:
+            constants.ESCAPE_DELAY = QUICK_ESCAPE_S if self._arrival.is_quick else ESCAPE_S  # type: ignore[misc]
+
+    @property
+    def awaits_terminal(self) -> bool:
+        """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
+        return self._arrival.is_awaited(monotonic())
+
+    def _catch_up_later(self) -> None:
+        if not self._catching_up:
+            self._catching_up = True
+            self.set_timer(PATIENCE_S, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._catching_up = False
+        if self._is_behind():
+            self._catch_up_later()
+        else:
+            self._show_newest()
+
+    def _show_newest(self) -> None:
+        if self.screen_stack:
+            self.screen.refresh()  # all of it: what differs from the mirror by now is sent
+
+    def _writes(self) -> bool:
+        """Is what is displayed now really written, and can it be a difference?"""
+        driver = self._driver
+        if WHOLE or driver is None or driver.is_inline or self.is_headless:
+            return False
+        return self._running and not self._closed and not self._batch_count
+
+    def _difference(self, update: LayoutUpdate | ChopsUpdate) -> str | None:
+        """What to write instead of the update; None: the update itself."""
+        if isinstance(update, LayoutUpdate):
+            x, y, width, height = update.region
+            if x or y or (width, height) != self.screen.size:
+                self._mirror = None
+                return None
+            if self._mirror is None or (self._mirror.width, self._mirror.height) != (width, height):
+                self._mirror = Mirror(width, height)
+            return self._mirror.paint(_rows(update), self.console)
+        if self._mirror is None:
+            return None
+        if len(update.chops) != self._mirror.height:
+            self.forget_terminal()
+            return None
+        return self._mirror.paint(_spans(update), self.console)
+
+
+def _key_like(event: events.CursorPosition) -> events.Key | None:
+    """The key that the toolkit took for a place of the cursor, if there is one of that shape."""
+    number = modified_f3(event.y + 1, event.x + 1)
+    if number is None:
+        return None
+    known = ANSI_SEQUENCES_KEYS.get(f"\x1b[1;{number}R")
+    if isinstance(known, tuple):
+        return events.Key(known[0].value, None)
+    held = [name for bit, name in enumerate(("shift", "alt", "ctrl", "super")) if (number - 1) >> bit & 1]
+    return events.Key("+".join([*sorted(held), "f3"]), None)
+
+
+def _rows(update: LayoutUpdate) -> Iterator[tuple[int, list[Piece]]]:
+    for y, strips in enumerate(update.strips):
+        pieces: list[Piece] = []
+        x = 0
+        for strip in strips:
+            pieces.append((x, strip, strip.cell_length))
+            x += strip.cell_length
+        yield y, pieces
+
+
+def _spans(update: ChopsUpdate) -> Iterator[tuple[int, list[Piece]]]:
+    for y, first, last in update.spans:
+        yield (
+            y,
+            [
+                (x, strip, min(end, last) - x)
+                for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False)
+                if strip is not None and x < last and end > first
+            ],
+        )

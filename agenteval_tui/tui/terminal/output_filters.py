@@ -1,0 +1,154 @@
+"""The last defence: nothing that a terminal would act on leaves the app, whatever a widget forgot.
+
+Widgets show foreign text through `core.display` already; Textual itself passes escape sequences on as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Literal, cast
+from unicodedata import normalize
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.filter import LineFilter
+from textual.notifications import Notification, Notify
+
+from agenteval_tui.core.display import displayable, stand_in
+
+LONGEST_NOTE = 600  # characters of a notification
+MOST_ROWS = 8  # and its lines
+READING = 20  # characters a second: a long sentence stays longer
+
+_MOVES = re.compile("[\n\t]")
+
+
+class DisplaySafe(LineFilter):
+    """Deletes or replaces, in what is about to be written, every character that is more than a glyph.
+
+    The number of cells stays as it was measured: what takes no cell is deleted, the rest gets a stand-in.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments, harmless."""
+        return [
+            segment if segment.control or _is_harmless(segment.text) else Segment(sanitize(segment.text), segment.style)
+            for segment in segments
+        ]
+
+    # One is as good as another: lines that were filtered stay cached.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DisplaySafe) and other.enabled == self.enabled
+
+    def __hash__(self) -> int:
+        return hash((DisplaySafe, self.enabled))
+
+
+def _is_harmless(text: str) -> bool:
+    if text.isascii():
+        return text.isprintable()
+    return displayable(text) == text and not _MOVES.search(text)
+
+
+def sanitize(text: str) -> str:
+    """`text` (a piece of one line) without anything that a terminal acts on, in as many cells as it had."""
+    # Marks that are too many on one letter are dropped by `displayable`; they take no cell.
+    kept: list[str] = []
+    for char in text:
+        shown = "" if char in "\n\t" else stand_in(char)
+        if shown == char:
+            kept.append(char)
+        elif (width := cell_len(char)) > 0:
+            kept.append((shown or "·").ljust(width)[:width])
+    return displayable("".join(kept))
+
+
+def as_ascii(text: str) -> str:
+    """`text` for a terminal that has only ASCII, in as many cells: look-alikes for what the screens draw, letters
+    without their marks, `?` for the rest."""
+    if text.isascii():
+        return text
+    return "".join(char if char.isascii() else _ascii_of(char) for char in text)
+
+
+@lru_cache(maxsize=2048)
+def _ascii_of(char: str) -> str:
+    width = max(cell_len(char), 0)
+    alike = _ALIKE.get(char)
+    if alike is None:
+        base = normalize("NFKD", char)[:1]
+        alike = base if base.isascii() and base.isprintable() else "?"
+    return (alike * width)[:width]
+
+
+_ALIKE = {
+    alike: plain
+    for plain, many in {
+        ">": "▸▶›→▹⏵", "<": "‹←◂◀◃", "v": "▾▼↓▽", "^": "▴▲↑△", "-": "─━╸╺–—╌╍┄┅╴╶‒", "|": "│┃▌▐▍▎▏┆┇╎║┊",
+        "+": "┌┐└┘├┤┬┴┼╭╮╰╯✓✔", "x": "✗✘×", "*": "●•◐◑★◉", "o": "○◌◯ø", ".": "·…∙", "#": "█▇▆▓▉▊▋", "=": "▅▄═▒",
+        "_": "▂▁▃▔░▀", "~": "≈", "'": "‘’′", '"': "“”„«»", "!": "⚠",
+        "s": "ß", "E": "€", "a": "æ", "A": "Æ", "O": "Ø", "l": "ł", "L": "Ł", "d": "đ", "i": "ı",
+    }.items()
+    for alike in many
+}  # fmt: skip
+
+
+class AsciiOnly(LineFilter):
+    """For terminals whose locale has no UTF-8: nothing but ASCII is written."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments in ASCII, each cell where it was."""
+        return [
+            segment if segment.control or segment.text.isascii() else Segment(as_ascii(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+class Colourless(LineFilter):
+    """For `NO_COLOR`, and terminals that have none: bold, underlined and turned round, and not one colour.
+
+    (The toolkit's own answer to `NO_COLOR` is greys, which are colours that are sent.)
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments without their colours."""
+        return [
+            segment if segment.style is None else Segment(segment.text, _colourless(segment.style), segment.control)
+            for segment in segments
+        ]
+
+
+@lru_cache(maxsize=1024)
+def _colourless(style: Style) -> Style:
+    return Style(
+        bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline, strike=style.strike,
+        reverse=style.reverse, meta=style.meta,
+    )  # fmt: skip
+
+
+Severity = Literal["information", "warning", "error"]
+
+
+def print_note(message: str, *, title: str = "", times: int = 1, severity: str = "information") -> Notification:
+    """A notification. The message may hold foreign text: it is made displayable, and markup in it is text. `times`:
+    how often it was said, where that is more than once."""
+    text = displayable(message)
+    if len(text) > LONGEST_NOTE:
+        text = text[: LONGEST_NOTE - 1] + "…"
+    rows = text.split("\n")
+    if len(rows) > MOST_ROWS:
+        text = "\n".join(rows[: MOST_ROWS - 1]) + "\n…"
+    if times > 1:
+        text = f"{text}  ×{times}"
+    level = cast(Severity, severity)
+    return Notification(text, displayable(title), level, timeout=max(5.0, len(text) / READING))
+
+
+def print_line(app: App[Any], message: str, *, title: str = "", severity: str = "information") -> None:
+    """Show a notification, on an app of any kind."""
+    app.post_message(Notify(print_note(message, title=title, severity=severity)))

@@ -1,0 +1,167 @@
+"""A sheet over a work screen, that is left once.
+
+Textual's `Screen.dismiss` takes away whichever screen is on top. What a person does in quick succession (a double
+click, escape twice) is handed to the sheet before the first of it has closed it: each would take away one more screen,
+until none is left. Here a sheet takes away itself, once, and does nothing more that a person or its own widgets ask of
+it. Every sheet of this program is a `Sheet`, and Textual's palette is opened as a `CommandSheet`.
+
+All that this program uses of Textual's private parts for that. `tests/tui/test_private.py` fails when they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
+from textual.command import CommandList, CommandPalette
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+from textual.worker import Worker, WorkerState
+
+from agenteval_tui.tui.terminal.mounting import is_there
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+T = TypeVar("T")
+
+STANDS_ON: dict[str, str] = {
+    "App.pop_screen": "1cdc82f7eb09",
+    "CommandPalette._action_escape": "16dae44f8205",
+    "CommandPalette._on_click": "1d644a55e632",
+    "CommandPalette._select_or_command": "85985d213c97",
+    "CommandPalette.compose": "055ae3b84d55",
+    "OptionList._on_click": "5ceb90ee0983",
+    "MessagePump._dispatch_message": "f2be0916fb2d",
+    "Screen.action_dismiss": "cdd29b514b9f",
+    "Screen.dismiss": "0c6d250ef5e6",
+}
+"""What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8."""
+
+_ASKED = (events.InputEvent, events.Paste)
+# A sheet may be closed before it was composed.
+_OF_ITS_LIFE = (events.Compose, events.Mount, events.ScreenResume, events.Resize, events.Focus, events.Blur)
+
+
+class Leaving:
+    """How far a sheet is with its end: shown, done but under another sheet, gone."""
+
+    def __init__(self, sheet: Screen[Any]) -> None:
+        self._sheet = sheet
+        self._done = False
+        self._result: Any = None
+
+    @property
+    def may_begin(self) -> bool:
+        """Is nothing decided yet?"""
+        return not self._done
+
+    def begins(self, result: Any) -> bool:
+        """It is to go, with this result. True when it goes now, False when another sheet lies over it."""
+        self._done, self._result = True, result
+        return self.on_top
+
+    @property
+    def on_top(self) -> bool:
+        """Is it the screen that is shown?"""
+        stack = self._sheet.app.screen_stack
+        return bool(stack) and stack[-1] is self._sheet
+
+    @property
+    def result(self) -> Any:
+        """What it goes with."""
+        return self._result
+
+    def drops(self, message: Message) -> bool:
+        """Is this something that comes too late to be done?"""
+        asked = isinstance(message, _ASKED) or (message.bubble and not isinstance(message, events.Event))
+        if self._taken_away():
+            return asked or isinstance(message, _OF_ITS_LIFE)
+        return asked and self._done
+
+    def _taken_away(self) -> bool:
+        # Where the app ends, its sheets are on the stack until all of them have gone.
+        return self._sheet not in self._sheet.app.screen_stack or not self._sheet.is_attached
+
+
+class Sheet(ModalScreen[T]):
+    """The base of every sheet: dismissed once, whatever is asked of it meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._leaving: Leaving = Leaving(self)
+
+    def leaves(self, result: T | None) -> None:
+        """It goes now, with this result. Sheets override it for what is to be done once."""
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """Take this sheet away, and no other screen. Nothing, when that was done already."""
+        if not self._leaving.may_begin:
+            return AwaitComplete()
+        if self not in self.app.screen_stack:
+            return AwaitComplete()
+        self.leaves(result)
+        # Under another sheet it goes when that one has gone.
+        return super().dismiss(result) if self._leaving.begins(result) else AwaitComplete()
+
+    def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+        """As Textual's, but nothing is called for a sheet that has gone meanwhile."""
+
+        def call() -> Any:
+            return callback(*args, **kwargs) if is_there(self) else None
+
+        return super().call_after_refresh(call)
+
+    def on_screen_resume(self) -> None:
+        """The sheet above it is gone: it goes too, when it was done meanwhile."""
+        if not self._leaving.may_begin and self._leaving.on_top:
+            super().dismiss(self._leaving.result)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Before it is there it can only be closed."""
+        return is_there(self) or action == "dismiss"
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that broke: say it once; the sheet stays open."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            cast("AgentevalApp", self.app).say_bug(event.worker.error, event.worker.name)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not self._leaving.drops(message):
+            await super()._dispatch_message(message)
+
+
+class _Commands(CommandList):
+    """The palette's list, in which a click may find the list of a moment ago."""
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a command that is not listed any more does nothing."""
+        clicked = event.style.meta.get("option")
+        if clicked is not None and not 0 <= clicked < self.option_count:
+            event.prevent_default()
+
+
+class CommandSheet(CommandPalette):
+    """Textual's palette, dismissed once."""
+
+    def __init__(self) -> None:
+        super().__init__(id="--command-palette")
+        self._leaving: Leaving = Leaving(self)
+
+    def compose(self) -> ComposeResult:
+        """As Textual's, with our list."""
+        for widget in super().compose():
+            yield _Commands() if type(widget) is CommandList else widget
+
+    def dismiss(self, result: object = None) -> AwaitComplete:
+        """Take the palette away, and no other screen."""
+        if not self._leaving.may_begin or self not in self.app.screen_stack:
+            return AwaitComplete()
+        return super().dismiss(None) if self._leaving.begins(None) else AwaitComplete()
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not self._leaving.drops(message):
+            await super()._dispatch_message(message)

@@ -1,0 +1,57 @@
+"""Strips that cost few bytes: what a slow line feels is how often the style changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+
+def minimal_strip(segments: Iterable[Segment], width: int) -> Strip:
+    """The segments as a strip of `width` cells with neighbours joined that look the same."""
+    return Strip(joined((text, style) for text, style, _ in segments), width)
+
+
+def joined(parts: Iterable[tuple[str, Style | None]]) -> list[Segment]:
+    """Texts with their styles as segments, with neighbours joined that look the same.
+
+    Spaces show no colour but the background's: they join a neighbour with the same background, whatever its colour.
+    """
+    alike: list[tuple[str, Style | None]] = []
+    for text, style in parts:
+        if alike and (alike[-1][1] is style or alike[-1][1] == style):
+            alike[-1] = (alike[-1][0] + text, style)
+        elif text:
+            alike.append((text, style))
+    kept: list[tuple[str, Style | None]] = []
+    for text, style in alike:
+        if kept:
+            before, before_style = kept[-1]
+            if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
+                kept[-1] = (before + text, before_style)
+                continue
+            if before.isspace() and _blank_alike(before_style, style):
+                kept[-1] = (before + text, style)
+                continue
+        kept.append((text, style))
+    return [Segment(text, style) for text, style in kept]
+
+
+def _blank_alike(one: Style | None, other: Style | None) -> bool:
+    """Does a space look the same in both styles?"""
+    if one is None or other is None:
+        return False
+    if one.bgcolor != other.bgcolor:
+        return False
+    return not any((one.underline, one.strike, one.reverse, other.underline, other.strike, other.reverse))
+
+
+def selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """The strip with cells `start` to `end` (-1: the last) as selected text."""
+    width = strip.cell_length
+    end = width if end < 0 else min(end, width)
+    head, middle, tail = strip.crop(0, start), strip.crop(start, end), strip.crop(end, width)
+    painted = Strip([Segment(text, (old or style) + style) for text, old, _ in middle], middle.cell_length)
+    return Strip.join([head, painted, tail])

@@ -1,0 +1,186 @@
+"""What the schema says of a place in a config: the way from the root to it, with the types on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.uxon.name_source import TOOL_NAME
+from agenteval_tui.uxon.schema import (
+    ArrayType,
+    MapType,
+    ObjectType,
+    Property,
+    ScalarType,
+    Type,
+    UnionType,
+    Variants,
+)
+from agenteval_tui.uxon.tree import Document, Member, Node
+
+_ANYTHING = ScalarType("any")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaLocation:
+    """A place in a config, and what may stand there.
+
+    `node` is the innermost value around it, `types` what that value may be (unions taken apart; empty: unknown).
+    On the name of a member, `name` is that member, `node` the object it belongs to, and `types` those of the object.
+    `owner` is the object or list that holds `node`, `member` the innermost member on the way. `property` is the
+    nearest property that the schema knows at or above the place, `holder` the object that has it. `free` is the name
+    in the nearest map on the way (an argument's name). `variants` is set where the value is the name of a variant.
+    """
+
+    node: Node
+    types: tuple[Type, ...]
+    name: Member | None = None
+    owner: Node | None = None
+    member: Member | None = None
+    property: Property | None = None
+    holder: Node | None = None
+    holder_types: tuple[Type, ...] = ()
+    free: str | None = None
+    variants: Variants | None = None
+
+    def tool(self) -> str:
+        """The name of the tool that stands beside the property; "" if none does."""
+        if self.holder is None:
+            return ""
+        for kind in self.holder_types:
+            for prop in properties_of(self.holder, kind) if isinstance(kind, ObjectType) else ():
+                if prop.facts == TOOL_NAME and isinstance(prop.type, ScalarType):
+                    member = given(self.holder, prop)
+                    return str(member.value.value) if member and member.value.kind == "string" else ""
+        return ""
+
+
+def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | None:
+    """The innermost place around `offset`; None outside of the root."""
+    node = document.root
+    if node is None or not node.start <= offset <= node.end:
+        return None
+    spot = SchemaLocation(node, flat(schema))
+    while True:
+        node = spot.node
+        if node.kind == "object":
+            member = next((one for one in node.members if one.start <= offset <= one.end), None)
+            if member is None:
+                return spot
+            if offset <= member.key_end and not member.value.start <= offset <= member.value.end:
+                below = _into(spot, member)
+                return SchemaLocation(
+                    node,
+                    spot.types,
+                    member,
+                    spot.owner,
+                    member,
+                    below.property,
+                    below.holder,
+                    below.holder_types,
+                    below.free,
+                    below.variants,
+                )
+            spot = _into(spot, member)
+        elif node.kind == "array":
+            item = next((one for one in node.items if one.start <= offset <= one.end), None)
+            if item is None:
+                return spot
+            spot = SchemaLocation(
+                item,
+                items_of(spot.types),
+                None,
+                node,
+                spot.member,
+                spot.property,
+                spot.holder,
+                spot.holder_types,
+                spot.free,
+            )
+        else:
+            return spot
+        if not spot.node.start <= offset <= spot.node.end:
+            return spot
+
+
+def _into(spot: SchemaLocation, member: Member) -> SchemaLocation:
+    """The place of a member's value."""
+    node = spot.node
+    for kind in objects_of(spot.types):
+        if isinstance(kind, MapType):
+            return SchemaLocation(
+                member.value,
+                flat(kind.value),
+                None,
+                node,
+                member,
+                spot.property,
+                spot.holder,
+                spot.holder_types,
+                member.key if spot.free is None else spot.free,
+            )
+        variants = kind.variants
+        if variants is not None and member.key == variants.discriminator:
+            prop = discriminator(variants)
+            return SchemaLocation(member.value, (prop.type,), None, node, member, prop, node, (kind,), None, variants)
+        for prop in properties_of(node, kind):
+            if member.key == prop.name or member.key in prop.aliases:
+                return SchemaLocation(member.value, flat(prop.type), None, node, member, prop, node, (kind,))
+    inner = (_ANYTHING,) if any(_anything(kind) for kind in spot.types) else ()
+    return SchemaLocation(
+        member.value, inner, None, node, member, spot.property, spot.holder, spot.holder_types, spot.free
+    )
+
+
+def flat(kind: Type) -> tuple[Type, ...]:
+    """A type with its unions taken apart."""
+    if not isinstance(kind, UnionType):
+        return (kind,)
+    return tuple(one for option in kind.options for one in flat(option))
+
+
+def objects_of(types: Iterable[Type]) -> list[ObjectType | MapType]:
+    """The types of an object there; where a list of objects is wanted, one of them is likely meant."""
+    found: list[ObjectType | MapType] = []
+    for kind in types:
+        for one in (kind, *(flat(kind.item) if isinstance(kind, ArrayType) else ())):
+            if isinstance(one, (ObjectType, MapType)):
+                found.append(one)
+    return found
+
+
+def items_of(types: Sequence[Type]) -> tuple[Type, ...]:
+    """The types of the items of a list there."""
+    found = tuple(one for kind in types if isinstance(kind, ArrayType) for one in flat(kind.item))
+    return found or tuple(kind for kind in types if isinstance(kind, (ObjectType, MapType)) or _anything(kind))
+
+
+def properties_of(node: Node, kind: ObjectType) -> tuple[Property, ...]:
+    """The properties that an object can have: those of its type, and of the variant that it says it is."""
+    variant = variant_of(node, kind)
+    return (*kind.properties, *(variant.properties if variant else ()))
+
+
+def variant_of(node: Node, kind: ObjectType) -> ObjectType | None:
+    """The variant that an object says it is; None when it says nothing, or what is not known."""
+    if kind.variants is None:
+        return None
+    member = node.member(kind.variants.discriminator)
+    if member is None or not isinstance(member.value.value, str):
+        return None
+    return kind.variants.options.get(kind.variants.normalise(member.value.value))
+
+
+def discriminator(variants: Variants) -> Property:
+    """The property that names the variant."""
+    kind = ScalarType("string", tuple(variants.options))
+    return Property(variants.discriminator, kind, True, f"The type of this {variants.noun}.")
+
+
+def given(node: Node, prop: Property) -> Member | None:
+    """The member of an object that is that property, under whichever name; None if it is not there."""
+    return next((found for name in (prop.name, *prop.aliases) if (found := node.member(name))), None)
+
+
+def _anything(kind: Type) -> bool:
+    return isinstance(kind, ScalarType) and kind.kind == "any"
