@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import MappingNode, compose, is_null, plain_data, resolve
 
 if TYPE_CHECKING:
     from agenteval_tui.transcripts.model import Usage
@@ -143,9 +146,6 @@ def read_prices(path: Path) -> dict[str, Price]:
 
     Raises `AgentevalError` with the place of the first thing that is wrong.
     """
-    from agenteval_tui.suites.files import decode_utf8, read_bytes
-    from agenteval_tui.suites.yaml.line_index import LineIndex
-    from agenteval_tui.suites.yaml.tree import MappingNode, compose, is_null, plain_data, resolve
 
     text = decode_utf8(read_bytes(path), path)
     index = LineIndex(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.statistics import Interval, wilson
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import label_of, sole_criterion
 from agenteval_tui.history.recordings import recordings_of
@@ -217,7 +218,6 @@ def sole_of_results(results: Iterable[CriterionResult]) -> str:
 
 
 def _asks_judge(type_name: str) -> bool:
-    from agenteval_tui.core.errors import AgentevalError
     from agenteval_tui.grading import registry
     from agenteval_tui.grading.remote import RemoteMetric
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.grading.causes import Cause, cause_from
+from agenteval_tui.grading.causes import Cause, cause_from, way_of
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
 from agenteval_tui.history.causes import Failure
@@ -231,8 +232,6 @@ class _Facts:
 
 def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
     """The group with what was expected, where its newest and oldest runs agree on it."""
-    from agenteval_tui.core.phrasing import quoted
-    from agenteval_tui.grading.causes import way_of
 
     cause = group.cause
     if cause.kind != "failed" or not cause.metric or cause.metric in ("ToolCheck", "Trajectory", "Json", "extraction"):

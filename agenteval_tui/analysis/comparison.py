@@ -41,6 +41,7 @@ from agenteval_tui.analysis.statistics import (
     mean,
     paired_bootstrap,
     paired_counts,
+    wilson,
 )
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import MetricResult, Outcome
@@ -134,8 +135,6 @@ def _newcombe(passed_a: int, n_a: int, passed_b: int, n_b: int) -> Interval:
     Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", Statistics in
     Medicine 17 (1998), method 10.
     """
-    from agenteval_tui.analysis.statistics import wilson
-
     (low_a, high_a), (low_b, high_b) = wilson(passed_a, n_a), wilson(passed_b, n_b)
     a, b = passed_a / n_a, passed_b / n_b
     return (

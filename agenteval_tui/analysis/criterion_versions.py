@@ -20,6 +20,9 @@ from agenteval_tui.history.comparison_queries import ComparedCriterion, Compared
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.runs.judge_client import stored_answers
+from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.uxon.serialize import to_text
 
 if TYPE_CHECKING:
@@ -80,8 +83,6 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
 
 def load(suite_key: str) -> LoadedSuite:
     """The suite's file as it is now. Raises `AgentevalError`."""
-    from agenteval_tui.suites.load import load_suite
-
     if suite_key.startswith("import:"):
         raise AgentevalError("these runs were imported: they have no suite's file here")
     return load_suite(Path(suite_key))
@@ -185,8 +186,6 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
     Name, description, weight and severity stay as they are now: they are no part of a version. Raises `AgentevalError`
     when the criterion is not in the file, and what saving raises.
     """
-    from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
-    from agenteval_tui.suites.yaml.save import save_config
 
     place = _place(loaded, test_id, criterion)
     now = current_spec(loaded, test_id, criterion)

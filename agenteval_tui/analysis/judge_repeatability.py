@@ -17,6 +17,7 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.remote_requests import Reply
@@ -60,8 +61,6 @@ def respondents_for(suite_keys: Sequence[str], judge: str | None = None) -> Resp
 
     Raises `AgentevalError` when there is no agent `judge`.
     """
-    from agenteval_tui.suites.load import load_suite
-
     loaded: list[LoadedSuite] = []
     for key in dict.fromkeys(suite_keys):
         if key and not key.startswith("import:"):

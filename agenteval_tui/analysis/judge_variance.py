@@ -19,6 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.runs.criteria import spec_from_dict
+
 if TYPE_CHECKING:
     from agenteval_tui.grading.compile import Checker
     from agenteval_tui.grading.remote_requests import Reply
@@ -136,8 +139,6 @@ def _verdict(
 
 
 def _checker(store: Store, criterion_hash: str) -> Checker | None:
-    from agenteval_tui.grading.compile import compile_criterion
-    from agenteval_tui.runs.criteria import spec_from_dict
 
     stored = store.criterion(criterion_hash) if criterion_hash else None
     if stored is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.regrade import with_labels
 from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ def give_label(store: Store, label: Label) -> LabelSaved:
 
     Raises `HistoryError` for a label that says nothing, or whose run or criterion is not there.
     """
-    from agenteval_tui.analysis.regrade import with_labels
-
     number = store.label(
         label.run_id,
         label.rating,
@@ -56,8 +55,6 @@ def give_labels(store: Store, labels: Sequence[Label]) -> None:
 
 def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
     """Grade criteria that wait for a person anew in those of these runs that have any: their labels changed."""
-    from agenteval_tui.analysis.regrade import with_labels
-
     asks: dict[str, bool] = {}
     for row in runs_of_ids(store, run_ids):
         for digest in row.criteria:
@@ -80,8 +77,6 @@ def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
 
 def remove_label(store: Store, given: LabelSaved) -> str:
     """Undo `give_label`: the label before it counts again. Gives the run's outcome."""
-    from agenteval_tui.analysis.regrade import with_labels
-
     store.write(TakeBackLabel(given.number)).result()
     row = store.run(given.label.run_id)
     return with_labels(store, row) or row.status

@@ -6,10 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
-from agenteval_tui.grading.placeholders import is_blank
+from agenteval_tui.grading import registry
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.placeholders import has_placeholders, is_blank, names_in, needle_names
+from agenteval_tui.grading.registry import prototype
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.config_source import source_of
 from agenteval_tui.suites.decode import quoted
@@ -19,6 +23,7 @@ from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
+from agenteval_tui.uxon.parse import parse
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
@@ -166,7 +171,6 @@ class Datasets:
 
     def _named(self, test: Test, problem: Problem) -> Problem:
         from agenteval_tui.suites.yaml.tree import MappingNode as Mapping
-        from agenteval_tui.suites.yaml.tree import resolve
 
         node = self._loaded.node(test.id)
         for key in ("dataset", "file"):
@@ -178,7 +182,6 @@ class Datasets:
 
 def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Which criteria would look for nothing, or compare with nothing, without which variables."""
-    from agenteval_tui.grading.placeholders import needle_names
     from agenteval_tui.runs.criteria import spec_of
 
     for criterion in test.criteria:
@@ -202,7 +205,6 @@ _COMPARES = {"Lexical": "to", "Similarity": "to", "Classification": "label"}
 
 def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Who can't do without which variables: the prompt and the criteria's configs."""
-    from agenteval_tui.grading.placeholders import names_in
     from agenteval_tui.runs.criteria import spec_of
     from agenteval_tui.runs.plan.conversation import strings_in
 
@@ -234,8 +236,6 @@ def respondent_problems(
     """What is wrong with the names of judges and embedders in the config of one criterion, at the names."""
     if not any(name in source.text for name in _PROPERTIES):
         return  # nearly all of them: no need to read the config once more
-    from agenteval_tui.grading.placeholders import has_placeholders
-    from agenteval_tui.uxon.parse import parse
 
     document = parse(source.text)
     value = document.value
@@ -257,9 +257,7 @@ def respondent_problems(
 def _unknown(
     type_name: str, key: str, name: str, suite: Suite, user_agents: Mapping[str, AgentConfig]
 ) -> AgentevalError | None:
-    from agenteval_tui.grading import registry
     from agenteval_tui.grading.remote import RemoteMetric
-    from agenteval_tui.suites.agents_file import resolve_agent
 
     try:
         model = registry.metric(type_name)
@@ -404,8 +402,6 @@ def _unreadable(path: Path, error: AgentevalError) -> Problem:
 
 
 def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
-    from agenteval_tui.agents.registry import option_problems
-
     agents = _child(loaded.root, "agents")
     for name, config in suite.agents.items():
         node = _child(agents, name)
@@ -492,8 +488,6 @@ def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Ite
 def _criterion(
     loaded: LoadedSuite, test: Test, number: int, source: ConfigSource, columns: Collection[str] | None
 ) -> Iterator[Problem]:
-    from agenteval_tui.grading.config.diagnostics import diagnose
-    from agenteval_tui.grading.registry import prototype
 
     criterion = test.criteria[number]
     node = loaded.node(test.id, number)

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunRow
+from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict, specs_of
+from agenteval_tui.runs.judge_client import JudgeRequestGroup, sole_of_specs, stored_answers
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.remote_requests import Reply
@@ -60,8 +64,6 @@ def rules_of_suites(
     of one (it was moved or copied), has rules for these runs only. Any other suite has rules for every run, where it is
     the only one with a test of that id. None for the rest: the rules of another suite's test are no rules for a run.
     """
-    from agenteval_tui.runs.criteria import specs_of
-
     keys = {one.key for one in loaded}
     own = {row.suite_key for row in rows} & keys
     names = {row.suite_name.casefold() for row in rows if row.suite_key not in keys}
@@ -134,7 +136,6 @@ def _answers(
     asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
     if not asking:
         return {}
-    from agenteval_tui.runs.judge_client import JudgeRequestGroup, sole_of_specs, stored_answers
 
     ids = [row.id for row, _, _ in asking]
     stored, labels = store.replies_of(ids), store.labels(ids)
@@ -164,8 +165,6 @@ def with_labels(store: Store, row: RunRow) -> str:
 
     "" when none of them asks a person, or nothing changed. The other results stay as they are.
     """
-    from agenteval_tui.runs.criteria import spec_from_dict
-    from agenteval_tui.runs.judge_client import stored_answers
 
     results, transcript = store.results(row.id), store.transcript(row.id)
     specs: dict[str, CriterionSpec] = {}
@@ -214,9 +213,6 @@ def threshold_of(store: Store, row: RunRow) -> float | None:
         found = task.get("pass_threshold")
         return None if found is None else float(found)
     from pathlib import Path
-
-    from agenteval_tui.core.errors import AgentevalError
-    from agenteval_tui.suites.load import load_suite
 
     try:
         rules = rules_of_suites([load_suite(Path(row.suite_key))])(row)
@@ -275,8 +271,6 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[RegradeResu
 def _stored(
     record: ExecutionRecord, execution: ExecutionRow, one: RegradeResult, transcript: Transcript
 ) -> tuple[PlannedRun, RunEnded]:
-    from agenteval_tui.runs.criteria import spec_to_dict
-
     row = one.row
     planned = PlannedRun(
         id=new_id(),

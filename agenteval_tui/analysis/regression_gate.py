@@ -28,7 +28,7 @@ from agenteval_tui.analysis.comparison_text import (
 from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.history.baselines import any_set
+from agenteval_tui.history.baselines import any_set, baselines_of
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import active
 
@@ -194,7 +194,5 @@ def _that_gate(store: Store, side: Side, held: Quarantined) -> Iterable[Compared
 
 def tests_without_baseline(store: Store, tests: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those of the tests (suite key, test id) that have no baseline."""
-    from agenteval_tui.history.baselines import baselines_of
-
     known = baselines_of(store, tests)
     return [one for one in dict.fromkeys(tests) if one not in known]

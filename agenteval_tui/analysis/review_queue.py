@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
 from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.records import RunFilter
 
@@ -139,7 +139,6 @@ def question_of(store: Store, run_id: str, position: int) -> str:
 
 
 def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) -> list[Item]:
-    from agenteval_tui.analysis.agreement import judge_figures
     from agenteval_tui.analysis.labels import runs_of_ids
 
     rows = runs_of_ids(store, labels)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.regrade import threshold_of
+from agenteval_tui.analysis.repetitions import repetitions
+
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
     from agenteval_tui.history.records import FailedAttempt, RunRow
@@ -28,8 +31,6 @@ class RunFacts:
 
 def facts_of_run(store: Store, row: RunRow) -> RunFacts:
     """Read them; a few queries."""
-    from agenteval_tui.analysis.regrade import threshold_of
-    from agenteval_tui.analysis.repetitions import repetitions
 
     return RunFacts(
         labels=tuple(store.labels([row.id])),

@@ -53,7 +53,8 @@ def execution_stats(
     id; without it, the figures of steps are null.
 
     Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
-    confidence sequence's (`runs.confidence_sequence`), because Wilson's promises too much once the answers decide when to stop.
+    confidence sequence's (`runs.confidence_sequence`), because Wilson's promises too much once the answers decide when
+    to stop.
     `imported`: the execution was brought in, and a skipped run is one that nobody has graded yet.
     """
     groups: dict[TestKey, list[RunRow]] = {}

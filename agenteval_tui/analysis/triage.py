@@ -24,6 +24,8 @@ from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines, triage
+from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
 from agenteval_tui.history.triage import Context, Decision
 
@@ -205,8 +207,6 @@ def decide(
 
 
 def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str:
-    from agenteval_tui.history.baselines import set_baseline
-
     if not execution_id:
         execution_id = store.run(group.run_ids[0]).execution_id
     done = set_baseline(store, execution_id, tests=group.tests, who=who)
@@ -230,7 +230,6 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
 def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
     from agenteval_tui.analysis.agreement import sole_of_results
     from agenteval_tui.analysis.labels import give_labels
-    from agenteval_tui.history.labels import Label, label_of
 
     labels: dict[str, list[Label]] = {}
     for label in store.labels(group.run_ids):

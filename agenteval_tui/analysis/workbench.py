@@ -20,8 +20,10 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import label_of, sole_criterion
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
+from agenteval_tui.runs.judge_client import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
+from agenteval_tui.uxon.serialize import to_text
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.remote_requests import Reply
@@ -343,7 +345,6 @@ class Workbench:
         question makes the outcome an error, until it is asked again."""
         if not compile_criterion(spec).asks:
             return None
-        from agenteval_tui.runs.judge_client import stored_answers
 
         self._load_replies([run])
         return stored_answers((spec,), transcript, variables, *self._said[run], self.sole)
@@ -439,7 +440,6 @@ def config_text(spec: CriterionSpec) -> str:
     """A criterion's config as the editor shows it."""
     if isinstance(spec.config, str):
         return spec.config
-    from agenteval_tui.uxon.serialize import to_text
 
     return to_text(spec.config)
 

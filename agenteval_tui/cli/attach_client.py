@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.events import Command, Ended, Snapshot
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import Command, Ended, Event
@@ -44,14 +46,11 @@ def watch(live: Live, take: Callable[[Event], None], *, leaves: bool, streams: b
     Ctrl-C (and SIGTERM) leaves it where `leaves` is set; else it cancels the execution, and a second one leaves too.
     Raises `AgentevalError` when it has ended already.
     """
-    from agenteval_tui.runs.event_loop import run_to_end
-
     return run_to_end(_watch(live, take, leaves, streams))
 
 
 async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, streams: bool) -> AttachResult:
     from agenteval_tui.runs.client import attach
-    from agenteval_tui.runs.events import Command, Ended, Snapshot
 
     attachment = await attach(live)
     if not streams:
@@ -111,7 +110,6 @@ def handle_interrupt(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) 
 
 def print_view(every: list[Live]) -> list[ExecutionView | None]:
     """How each of them is now; None for one that says nothing in time, or has just ended."""
-    from agenteval_tui.runs.event_loop import run_to_end
 
     async def all_of_them() -> list[ExecutionView | None]:
         return list(await asyncio.gather(*(_look(live) for live in every)))
@@ -146,7 +144,6 @@ def cancel(live: Live) -> ExecutionView:
     Raises `AgentevalError` when it does not end.
     """
     from agenteval_tui.runs.client import live_executions
-    from agenteval_tui.runs.events import Command
 
     view = steer(live, Command("cancel"), lambda view: view.ended is not None)
     until = time.monotonic() + GONE_S
@@ -157,8 +154,6 @@ def cancel(live: Live) -> ExecutionView:
 
 def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
     """Tell an execution to do something, and wait until it is so. Raises `AgentevalError` when it never is."""
-    from agenteval_tui.runs.event_loop import run_to_end
-
     return run_to_end(_steer(live, command, reached))
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_text import (
+    said_of_counts,
+    said_of_criteria,
+    said_of_rate,
+    said_of_test,
+    short_power,
+)
+from agenteval_tui.analysis.regression_gate import said_of_regression
 from agenteval_tui.cli.output import Output, moment, plural
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.baselines import set_baseline
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.comparison_model import TestChange
@@ -19,14 +28,6 @@ _ATTRIBUTED = 100
 
 def print_against(out: Output, found: BaselineResult) -> None:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
-    from agenteval_tui.analysis.comparison_text import (
-        said_of_counts,
-        said_of_criteria,
-        said_of_rate,
-        said_of_test,
-        short_power,
-    )
-    from agenteval_tui.analysis.regression_gate import said_of_regression
 
     since = moment(found.shown.a.started_ms)
     # What to do next stands where there is something to look at, as for causes.
@@ -90,7 +91,6 @@ def set_it(out: Output, store: Store, execution: ExecutionRow, *, success: bool)
     if not success:
         out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
         return
-    from agenteval_tui.history.baselines import set_baseline
     from agenteval_tui.history.current_user import current_user
 
     made = set_baseline(store, execution.id, who=current_user())

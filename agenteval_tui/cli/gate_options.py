@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from agenteval_tui.analysis.regression_gate import GateOptions, tests_without_baseline
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
@@ -66,8 +67,6 @@ class BaselineOptions:
     @property
     def gates(self) -> GateOptions:
         """The gates, for `analysis.regression_gate`."""
-        from agenteval_tui.analysis.regression_gate import GateOptions
-
         return GateOptions(self.no_regressions, self.max_drop)
 
     @property
@@ -96,7 +95,6 @@ class BaselineOptions:
         """
         if not self.gated or self.set_it or not tests:
             return
-        from agenteval_tui.analysis.regression_gate import tests_without_baseline
 
         if len(tests_without_baseline(store, tests)) == len(set(tests)):
             raise AgentevalError(

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from agenteval_tui.core.ids import now_ms
+
 
 class Until(click.ParamType):  # type: ignore[type-arg]
     """Milliseconds since 1970, written as `14d`, `2w`, `12h`, or a day (2026-12-24)."""
@@ -13,7 +15,6 @@ class Until(click.ParamType):  # type: ignore[type-arg]
     name = "WHEN"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from agenteval_tui.core.ids import now_ms
         from agenteval_tui.core.timespan import moment_from
 
         if isinstance(value, int):

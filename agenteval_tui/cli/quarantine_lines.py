@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history import quarantines
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.quarantine_gate import Gating, LeftOut
@@ -19,8 +20,6 @@ _MOST = 10
 
 def gating_of(store: Store, runs: Sequence[RunRow]) -> Gating | None:
     """The runs that gate; None when no test of them is in quarantine."""
-    from agenteval_tui.history import quarantines
-
     held = quarantines.active(store)
     tests = {(run.suite_key, run.test_id) for run in runs}
     if not any((one.suite_key, one.test_id) in tests for one in held):

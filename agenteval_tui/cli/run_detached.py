@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from agenteval_tui.cli.attach_client import AttachResult, cancel, watch
 from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.cli.run_finish import RunReport, finish
+from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs import client
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -25,8 +28,6 @@ def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> 
     Ctrl-C meanwhile must not leave behind what nobody wants: it is let start, cancelled, and then KeyboardInterrupt
     is raised.
     """
-    from agenteval_tui.runs import client
-
     if not quiet:
         invocation.out.status("starting …")
     with _held_back() as pressed:
@@ -35,8 +36,6 @@ def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> 
         finally:
             invocation.out.status("")
     if pressed:
-        from agenteval_tui.cli.attach_client import cancel
-
         cancel(live)
         raise KeyboardInterrupt
     return live
@@ -82,8 +81,6 @@ def watch_to_end(
 
     Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
     """
-    from agenteval_tui.cli.attach_client import AttachResult, watch
-    from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 
     out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
     progress = RunProgress(out, ProgressState.of(store))

@@ -7,11 +7,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_text import fraction
+from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.cli.baseline_lines import print_against, print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regression_gate import BaselineResult
@@ -76,8 +82,6 @@ def _kept(row: ExecutionRow) -> str:
 
 def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:
     """Print the last lines of an execution that has ended, and say how it did."""
-    from agenteval_tui.analysis.summary import execution_stats
-    from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
 
     progress.close()
     try:
@@ -107,8 +111,6 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
 
 def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:
     """Compare it with the baseline by itself, and say what regressed."""
-    from agenteval_tui.analysis.regression_gate import compare_to_baseline
-    from agenteval_tui.cli.baseline_lines import print_against
 
     found = compare_to_baseline(store, row)
     if found is not None:
@@ -128,8 +130,6 @@ def report(
 
     The baseline is set last: whatever is written before is against the one that was.
     """
-    from agenteval_tui.analysis.regression_gate import with_cached_comparison
-
     with with_cached_comparison(done.execution.id, done.against):
         reports.write(invocation, store, done.execution)
         if os.environ.get("GITHUB_ACTIONS"):
@@ -142,8 +142,6 @@ def report(
 
 def measured(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:
     """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
-    from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
-
     if baseline.whole:
         print_whole(out, store, done.against)
     code = done.code(gate, gated=baseline.gated)
@@ -162,7 +160,6 @@ def write_github_annotations(
     They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
     is said, and fails nothing.
     """
-    from agenteval_tui.analysis.comparison_text import fraction
     from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
     from agenteval_tui.formats.exporters.quarantine_section import not_gating
 
@@ -197,8 +194,6 @@ def _in_workspace(file: str) -> str:
 
 def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
     """Where the tests of these suites stand in their files, as these are now; nothing of files that can't be read."""
-    from agenteval_tui.suites.load import load_suite
-
     found = {}
     for key in suite_keys:
         try:

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
+from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+from agenteval_tui.cli.trust_prompt import permitted_plan
+from agenteval_tui.core import directories
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.suites.agents_file import load_agents
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -21,9 +29,6 @@ if TYPE_CHECKING:
 
 def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -> Plan:
     """What these options mean for these suites, with the user's agents: to be looked at, before it is permitted."""
-    from agenteval_tui.core import directories
-    from agenteval_tui.runs.plan.planner import make_untrusted_plan
-    from agenteval_tui.suites.agents_file import load_agents
 
     return make_untrusted_plan(loaded, options, user_agents=load_agents(directories.config_dir()), store=store)
 
@@ -32,15 +37,11 @@ def execute(
     invocation: Invocation, store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions, *, quiet: bool
 ) -> RunReport:
     """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
-    from agenteval_tui.cli.trust_prompt import permitted_plan
-
     return execute_plan(invocation, store, permitted_plan(invocation, plan_of(store, loaded, options)), quiet=quiet)
 
 
 def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> RunReport:
     """Run a plan that is permitted_plan in this process."""
-    from agenteval_tui.cli.run_progress import ProgressState, RunProgress
-    from agenteval_tui.runs.event_loop import run_to_end
 
     out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
     progress = RunProgress(out, ProgressState.of(store))
@@ -49,8 +50,6 @@ def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: boo
 
 
 async def _run(plan: Plan, store: Store, progress: RunProgress) -> tuple[Ended, bool]:
-    from agenteval_tui.runs.events import Command
-    from agenteval_tui.runs.execution_host import Host
 
     # Others see it and can steer it, as if it had a process of its own; where no socket can be made it runs as well.
     host = Host(plan, store, progress.apply)

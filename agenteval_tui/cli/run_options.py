@@ -13,6 +13,7 @@ from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.report_files import ReportFiles
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.plan.model import ADDRESS, DASK
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -105,8 +106,6 @@ class Limits:
 
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     import os
-
-    from agenteval_tui.runs.plan.model import ADDRESS, DASK
 
     if scheduler and executor != DASK:
         raise AgentevalError("--scheduler is for --executor dask only", mend="give both")

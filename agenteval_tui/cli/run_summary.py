@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.costs import costs_of
+from agenteval_tui.cli.cause_lines import print_in_short
+from agenteval_tui.cli.cost_lines import print_spent
 from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.history.records import checks_not_made
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -48,9 +53,6 @@ def print_summary(
     retries: int = 0,
 ) -> None:
     """Everything that is said of an execution when it has ended."""
-    from agenteval_tui.analysis.costs import costs_of
-    from agenteval_tui.cli.cause_lines import print_in_short
-    from agenteval_tui.cli.cost_lines import print_spent
 
     out.line()
     _print_errors(out, errors)
@@ -96,8 +98,6 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
 
 def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
     """How many checks could not be made in runs that have a verdict all the same; nothing where there are none."""
-    from agenteval_tui.grading.sentences import of_not_made_in_runs
-    from agenteval_tui.history.records import checks_not_made
 
     if said := of_not_made_in_runs(checks_not_made(runs)):
         out.line((said, "warn"))

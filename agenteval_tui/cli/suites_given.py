@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.lint import check_suites, check_text
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, read_standard_input
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.discover import discover
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -21,7 +23,6 @@ def paths_given(paths: Sequence[Path]) -> tuple[Path, ...]:
     """The paths; without any the current folder, as the app takes it. Raises `AgentevalError` when it has no suite."""
     if paths:
         return tuple(paths)
-    from agenteval_tui.suites.discover import discover
 
     if not discover([HERE]):
         raise AgentevalError(
@@ -35,8 +36,6 @@ def paths_given(paths: Sequence[Path]) -> tuple[Path, ...]:
 def suites_given(invocation: Invocation, paths: Sequence[Path]) -> tuple[list[LoadedSuite], list[Problem]]:
     """The suites and all that is wrong with them. `-` is a suite on standard input: its relative paths are meant from
     the current folder. Raises `AgentevalError` as `paths_given` and `read_standard_input` do."""
-    from agenteval_tui.analysis.lint import check_suites, check_text
-
     only_once(*paths)
     wanted = paths_given(paths)
     loaded, problems = check_suites([path for path in wanted if path != STDIN])

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.trust_check import check_trust
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.permission import Need, NotTrustedError, Permission
@@ -21,8 +23,6 @@ def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
 
     Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
     """
-    from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.runs.trust_check import check_trust
 
     try:
         return replace(plan, permission=check_trust(plan))
@@ -36,8 +36,6 @@ def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
 def permitted_text(plan: Plan) -> Plan:
     """The plan of a suite on standard input, with its permission: no folder's trust speaks for what stands in no
     folder, and nobody can be asked. Raises `NotTrustedError`."""
-    from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.runs.trust_check import check_trust
 
     try:
         return replace(plan, permission=check_trust(plan, foreign=True))
@@ -50,8 +48,6 @@ def allowed(invocation: Invocation, check: Callable[[bool], Permission]) -> Perm
 
     Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
     """
-    from agenteval_tui.agents.permission import NotTrustedError
-
     try:
         return check(False)
     except NotTrustedError as refused:

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code, CodedError
@@ -187,7 +188,6 @@ class Checker:
         given = dict(variables)
         if spec.expected_value is not None:
             given["expected_value"] = fill(json_like(spec.expected_value), variables, typed=True)
-        from agenteval_tui.core.ids import canonical_json
 
         key = canonical_json([[name, json_like(look_up(name, given))] for name in sorted(self._variables)])
         with self._lock:

@@ -17,7 +17,7 @@ from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 
-__all__ = ["AskKind", "Asked", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
+__all__ = ["AskKind", "RemoteCall", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
 
 
 class UnusableError(CodedError):

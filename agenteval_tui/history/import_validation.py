@@ -25,6 +25,7 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import inflated, json_text, unpack_results, unpack_transcript
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.records import HEAD
 from agenteval_tui.transcripts.model import Transcript
 
 LARGEST_VALUE = 256_000_000
@@ -197,8 +198,6 @@ def are_results(data: bytes) -> bool:
 
 def plan_in(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of `plans` with the hash of what it says, and the beginning of its own prompt."""
-    from agenteval_tui.history.records import HEAD
-
     parts = "\0".join((json_text(row["prompt"]), row["tags"], row["variables"], row["criteria"]))
     digest = hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:16]
     return {**row, "hash": digest, "prompt_head": row["prompt"][:HEAD]}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history import import_validation, tombstones
+from agenteval_tui.history import import_validation, schema, tombstones
 from agenteval_tui.history import tombstones as taken_back
 from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import json_text, search_document
@@ -27,6 +27,7 @@ from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.rebuild_totals import LOST
 from agenteval_tui.history.recordings import ASKED, settle
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
 
 if TYPE_CHECKING:
@@ -216,8 +217,6 @@ def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
     """The other file, read only; one of an older version is copied and brought up to date first."""
-    from agenteval_tui.history import schema
-    from agenteval_tui.history.store import Store
 
     if not path.is_file():
         raise HistoryError("there is no such history file", where=str(path))

@@ -22,8 +22,8 @@ SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 class ExecutionRecord:
     """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
 
-    `setup`: what its runs' tasks have in common, as JSON (`runs.task_payload`); None: it can't be resumed. `project`: see
-    `suites.projects`; None: that of its suites.
+    `setup`: what its runs' tasks have in common, as JSON (`runs.task_payload`); None: it can't be resumed. `project`:
+    see `suites.projects`; None: that of its suites.
     """
 
     id: str
@@ -63,7 +63,7 @@ class PlannedRun:
     criteria: tuple[str, ...] = ()
     specs: tuple[Mapping[str, Any], ...] = ()
     task: Mapping[str, Any] | None = None
-    """All that is needed to run it later without the suite's file, as JSON (`runs.task_payload`); shared by repetitions.
+    """What is needed to run it later without the suite's file, as JSON (`runs.task_payload`); shared by repetitions.
 
     Runs that share a task should share the object: it is encoded once.
     """

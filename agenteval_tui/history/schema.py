@@ -112,8 +112,8 @@ _REPLIES = (
 
 # What it takes to run later what an execution did not come to, to find an answer again, and to say what was paid for.
 _RESUMING = (
-    # What runs are made of (`runs.task_payload`): many tasks in a row, by their content hash, and a run says which of them is
-    # its own (`task_number`). Repetitions share a task, and executions of a suite that did not change a row.
+    # What runs are made of (`runs.task_payload`): many tasks in a row, by their content hash, and a run says which
+    # of them is its own (`task_number`). Repetitions share a task, and executions of a suite that did not change a row.
     "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
     "ALTER TABLE executions ADD COLUMN setup INTEGER",
     "ALTER TABLE runs ADD COLUMN task INTEGER",

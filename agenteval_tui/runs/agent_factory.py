@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, CheckReport
@@ -97,9 +101,6 @@ def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Co
 
     Raises `AgentevalError` when agents.yaml can't be read at all.
     """
-    from agenteval_tui.suites.agents_file import agents_path, read_agents_file
-    from agenteval_tui.suites.yaml.line_index import LineIndex
-    from agenteval_tui.suites.yaml.tree import compose
 
     path = agents_path(config_dir)
     mine, problems = read_agents_file(path)
@@ -175,7 +176,6 @@ def made(
     """
     from agenteval_tui.agents.registry import make_agent
     from agenteval_tui.runs.recordings import recordings_of
-    from agenteval_tui.suites.environment import environment_for
 
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)
@@ -192,7 +192,6 @@ def made(
 def withheld_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
     from agenteval_tui.agents.secrets import secrets_of
-    from agenteval_tui.suites.environment import environment_for
     from agenteval_tui.transcripts.redact import TranscriptRedactor
 
     given = os.environ if env is None else env
@@ -222,8 +221,6 @@ async def _closed(agent: Agent) -> None:
 
 def _lines(root: Any, places: Any) -> dict[str, int]:
     """The line of each agent in a tree: below `agents:`, or at the top."""
-    from agenteval_tui.suites.yaml.tree import MappingNode, resolve
-
     top = resolve(root) if root is not None else None
     if not isinstance(top, MappingNode):
         return {}

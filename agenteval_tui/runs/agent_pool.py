@@ -7,14 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.base import Agent, Closable
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
+from agenteval_tui.runs.recordings import recordings_of
 from agenteval_tui.runs.response_cache import fingerprint
 from agenteval_tui.runs.response_cache import uses_environment as reads_variables
+from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -64,8 +69,6 @@ def prepare_agents(
 
     With an `executor` those that it takes run there: a variable that is missing here may be set there.
     """
-    from agenteval_tui.core.directories import config_dir
-
     fresh_prices(config_dir())
     made: dict[str, Prepared] = {}
     for run in plan.runs:
@@ -77,9 +80,6 @@ def prepare_agents(
 def _prepared(
     one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
 ) -> Prepared:
-    from agenteval_tui.agents.secrets import secrets_of
-    from agenteval_tui.core.directories import config_dir
-    from agenteval_tui.suites.environment import environment_for
 
     variables = environment_for(one.base_dir, env)
     away = executor is not None and executor.takes(one)
@@ -117,8 +117,6 @@ def _prepared(
 
 
 def _made(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
-    from agenteval_tui.agents.registry import make_agent
-    from agenteval_tui.runs.recordings import recordings_of
 
     return make_agent(
         one.name,

@@ -14,8 +14,11 @@ from agenteval_tui.agents.base import AgentEvent, AgentRequest, Closable, Done, 
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recorder import Recorder, add_usage
 from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.runs.agent_factory import made
+from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
 
@@ -126,8 +129,6 @@ class Conversation:
         return self.turns[-1]
 
     def _make(self) -> Agent:
-        from agenteval_tui.runs.agent_factory import made
-
         store = self._store() if self._store is not None and self.configured.kind == "replay" else None
         return made(self.configured, self._permission, env=self._env, store=store)
 
@@ -184,8 +185,6 @@ class Conversation:
         usage = made.usage
         if usage.cost is not None or usage.total_tokens is None:
             return usage
-        from agenteval_tui.core.directories import config_dir
-        from agenteval_tui.runs.pricing import price_for
 
         return replace(usage, cost=price_for(self.configured.config, config_dir())(made.model, usage))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.runs.grade_run import GradedRun, JudgeNeeded, is_large, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.recordings import recordings_of
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ class GradingPool:
 
     async def _ask(self, run: RunPlan, transcript: Transcript) -> Answers:
         from agenteval_tui.runs.judge_client import JudgeClient, JudgeRequestGroup
-        from agenteval_tui.runs.recordings import recordings_of
 
         if self.asker is None:
             self.asker = JudgeClient(

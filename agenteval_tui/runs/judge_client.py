@@ -12,9 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from agenteval_tui.agents.base import AgentRequest, Done, Failed
+from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
 from agenteval_tui.agents.process.python_host import HostError, RaisedError, start_host
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -23,9 +28,12 @@ from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.runs.attempt import Retries
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import Price, price_for
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
@@ -185,8 +193,6 @@ class JudgeClient:
                 shared.task.cancel()
 
     async def _ask(self, request: RemoteRequest, plan: AgentPlan) -> Reply:
-        from agenteval_tui.runs.attempt import Retries
-
         try:
             respondent, config, room, withheld = self._respondent(request.kind, plan)
         except AgentevalError as error:
@@ -224,11 +230,6 @@ class JudgeClient:
         """The agent or embedder, made once. Raises `AgentevalError`."""
         key = (kind, plan.hash)
         if key not in self._made:
-            from agenteval_tui.agents.embedders.registry import make_embedder
-            from agenteval_tui.agents.registry import make_agent
-            from agenteval_tui.agents.secrets import secrets_of
-            from agenteval_tui.suites.environment import environment_for
-
             env = environment_for(plan.base_dir, self._env)
             config = expanded(plan, env)
             made: Any
@@ -251,8 +252,6 @@ class JudgeClient:
         return self._made[key]
 
     async def _call(self, request: RemoteRequest, case: JudgeRequestGroup) -> Reply:
-        from agenteval_tui.transcripts.codec import to_json
-
         folder = self._respondents.base_dir(case.suite_key)
         return await call_function(request, to_json(case.transcript), folder, self._permission)
 
@@ -281,8 +280,6 @@ class _Got:
 
 
 async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
-    from agenteval_tui.agents.base import AgentRequest, Done, Failed
-    from agenteval_tui.agents.recorder import Recorder
 
     messages = tuple(Message(one["role"], one["content"]) for one in request.payload["messages"])
     vote = int(request.payload.get("vote", 1))
@@ -314,8 +311,6 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
 
 
 async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
-    from agenteval_tui.agents.base import Failed
-
     got = await embedder.embed(request.payload["text"])
     if isinstance(got, Failed):
         return _Got(Reply(error=_failure(got.error)), got.retry, got.retry_after_s)

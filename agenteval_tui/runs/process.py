@@ -20,9 +20,17 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError, program_error
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.core.standard_streams import open_missing_descriptors
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs import live_registry as living
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.resume import resume_plan
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -74,9 +82,6 @@ class _Handshake:
 
 
 async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.events import Command
-    from agenteval_tui.runs.execution_host import Host
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
@@ -95,23 +100,16 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
 
 
 def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...]]:
-    from agenteval_tui.suites.agents_file import load_agents
-
     user_agents = load_agents(Path(request.config_dir))
     if request.resume:
-        from agenteval_tui.runs.resume import resume_plan
-
         resumed = resume_plan(store, request.resume, request.options, errors=request.errors, user_agents=user_agents)
         return resumed.plan, resumed.notices
-    from agenteval_tui.runs.plan.planner import make_plan
 
     return make_plan(_load(request.paths), request.options, user_agents=user_agents, store=store), ()
 
 
 def _load(paths: tuple[str, ...]) -> list[LoadedSuite]:
     """All suites in these files and folders. Raises `AgentevalError` when one can't be read."""
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
 
     return [load_suite(path) for path in discover([Path(path) for path in paths])]
 

@@ -16,6 +16,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
+from agenteval_tui.suites.tool_files import load_tools
 
 _NEVER = ("replay", "demo")
 # These say how the agent is asked and what it is called, not what it is asked.
@@ -61,7 +62,6 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
 def _tools(tools: Any, base_dir: Path, trusted: bool) -> Any:
     if not isinstance(tools, str) or tools.startswith("builtin:"):
         return tools
-    from agenteval_tui.suites.tool_files import load_tools
 
     try:
         return load_tools(tools, base_dir, trusted=trusted)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.agents.inline_secrets import put_back
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.merge import MERGED
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
@@ -18,6 +19,8 @@ from agenteval_tui.runs.plan.model import EarlierRun, Limits, Plan, PlanOptions,
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
@@ -193,8 +196,6 @@ def _ref(row: RunRow) -> RunRef:
 
 
 def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[EarlierRun]:
-    from agenteval_tui.grading.results import Outcome
-
     made = []
     for row in rows:
         if row.id in missing:
@@ -289,8 +290,6 @@ class _Sources:
 
     def _suite(self, key: str) -> Suite | None:
         if key not in self._suites:
-            from agenteval_tui.suites.load import load_suite
-
             try:
                 self._suites[key] = load_suite(Path(key)).suite
             except AgentevalError:
@@ -300,7 +299,5 @@ class _Sources:
     def user_agents(self) -> Mapping[str, AgentConfig]:
         """The agents that the user wrote, as they are now."""
         if self._given is None:
-            from agenteval_tui.suites.agents_file import load_agents
-
             self._given = load_agents(config_dir())
         return self._given

@@ -22,6 +22,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
+from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -130,8 +131,6 @@ class Setup:
 
 def read_setup(data: Mapping[str, Any]) -> Setup:
     """The setup in what `Tasks.setup` gave. Raises `AgentevalError` when it is something else."""
-    from agenteval_tui.suites.model import AgentConfig, Suite
-
     _check_version(data)
 
     def configs(given: Mapping[str, Any]) -> dict[str, AgentConfig]:

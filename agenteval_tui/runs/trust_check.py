@@ -24,11 +24,18 @@ from agenteval_tui.agents.permission import (
     permitted,
     use_of_agent,
 )
+from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading import registry
+from agenteval_tui.grading.placeholders import has_placeholders
+from agenteval_tui.grading.remote import RemoteMetric
+from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.variation import deep_merge
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
@@ -122,9 +129,6 @@ def use_of(one: Configured) -> Use:
 
 def files_of(folder: Path) -> tuple[Path, ...]:
     """Every file that commands of the suites in this folder name: what is trusted together with the folder."""
-    from agenteval_tui.agents.process.named_files import files_of_agent
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
 
     found: dict[Path, None] = {}
     try:
@@ -192,8 +196,6 @@ def _functions(spec: CriterionSpec) -> Iterator[str]:
 
 def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:
     """The agents that judge or embed for a criterion."""
-    from agenteval_tui.grading.placeholders import has_placeholders
-    from agenteval_tui.grading.remote_requests import RemoteRequest
 
     for kind, metric in _remote(spec):
         if kind not in ("chat", "embed"):
@@ -211,8 +213,6 @@ def _remote(spec: CriterionSpec) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     """The metrics of a criterion that somebody is asked for: (kind of question, the metric as it was written)."""
     if spec.broken:
         return
-    from agenteval_tui.grading import registry
-    from agenteval_tui.grading.remote import RemoteMetric
 
     value = spec.document.value
     listed = value.get("metrics") if isinstance(value, Mapping) else None

@@ -21,6 +21,9 @@ from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS, kind_of, rows_and_problems
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.row_keys import ID_COLUMN, id_in
+from agenteval_tui.suites.yaml.edit import same
+from agenteval_tui.suites.yaml.tree import MappingNode, ScalarNode, SequenceNode, compose, is_null, plain_data, resolve
+from agenteval_tui.suites.yaml.write import flow, key_text, scalar
 
 PROVENANCE = "provenance"
 
@@ -216,17 +219,6 @@ def _jsonl(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str,
 
 
 def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, Any]) -> bytes:
-    from agenteval_tui.suites.yaml.edit import same
-    from agenteval_tui.suites.yaml.tree import (
-        MappingNode,
-        ScalarNode,
-        SequenceNode,
-        compose,
-        is_null,
-        plain_data,
-        resolve,
-    )
-    from agenteval_tui.suites.yaml.write import flow, key_text, scalar
 
     def tree(text: str) -> SequenceNode | None:
         root, _ = compose(text, lambda *_: None)

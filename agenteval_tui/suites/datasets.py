@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import Dataset
@@ -552,9 +555,6 @@ def _whole(data: Any) -> bool:
 
 def yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of the objects of a YAML list (or of `rows:`), and what is wrong. The file is read at once."""
-    from agenteval_tui.suites.files import decode_utf8, read_bytes
-    from agenteval_tui.suites.yaml.line_index import LineIndex
-    from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
 
     text = decode_utf8(read_bytes(path), path)
     places = LineIndex(text)

@@ -666,9 +666,6 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     return saved
 
 
-# fmt: skip
-
-
 def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     """The id that a test has in `now`: its own, or the one that somebody gave it meanwhile; "" when it is gone.
 

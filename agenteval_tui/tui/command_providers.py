@@ -15,6 +15,7 @@ from textual.markup import escape
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import age
 from agenteval_tui.tui.presenters.status_style import word
@@ -60,8 +61,6 @@ def known(session: Session) -> list[Found]:
 
 def runs_named(session: Session, words: str) -> list[Found]:
     """The run or execution with this id (or its end), then the newest runs with these words. For a thread, too."""
-    from agenteval_tui.history.records import RunFilter
-
     store, at = session.store, now_ms()
     found: list[Found] = []
     if " " not in words:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.client import attach
 from agenteval_tui.runs.events import Command, Event, Planned, Snapshot, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 
@@ -48,8 +49,6 @@ class Watching:
 
     async def run(self) -> None:
         """Watch until the end. Raises `AgentevalError` when the execution was over before anybody came."""
-        from agenteval_tui.runs.client import attach
-
         attachment = self._attachment = await attach(self.live)
         until = time.monotonic() + SLICE_S
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
 MOST_KEYS = 8  # for one action
@@ -77,7 +78,6 @@ def _of_widgets() -> list[str]:
     from textual.binding import Binding
 
     from agenteval_tui.tui.widgets.blocks_view import BlocksView
-    from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
     bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
     return [one.id for one in bound if isinstance(one, Binding) and one.id]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from textual import events
 from textual.screen import ModalScreen
 
+from agenteval_tui.tui.actions import ACTIONS, keys_of
 from agenteval_tui.tui.external_programs import ExternalPrograms
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -89,7 +90,6 @@ class Navigation(ExternalPrograms):
 
     def choose_screen(self) -> None:
         """List the screens, with their keys; for the mouse, which has no numbers."""
-        from agenteval_tui.tui.actions import ACTIONS, keys_of
         from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         there = {f"go.{name}": name for name in FACTORIES}

@@ -15,6 +15,8 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.http.certificates import named_source
+from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -317,8 +319,6 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
     import httpx
 
-    from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
-
     said = " ".join((str(error) or type(error).__name__).split())
     strange = _behind(error, NotHttpError)
     if strange is not None:
@@ -559,8 +559,6 @@ def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
 
 
 def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Failed:
-    from agenteval_tui.agents.http.certificates import named_source
-
     said = f"the certificate of {server.url} "
     code = error.verify_code
     variable, place = named_source()

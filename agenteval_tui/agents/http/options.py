@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.network_options import NetworkOptions
+from agenteval_tui.grading.json_paths import PathError, compile_path
+from agenteval_tui.suites.templates import template_problems
 
 _LONGEST_PATH = 1_000  # characters of a JMESPath expression
 _MARKS = ("{{", "{%", "{#")
@@ -111,8 +113,6 @@ class HttpOptions(NetworkOptions):
 
     @model_validator(mode="after")
     def _right_expressions(self) -> Self:
-        from agenteval_tui.grading.json_paths import PathError, compile_path
-
         for name, text in self.paths().items():
             if len(text) > _LONGEST_PATH:
                 raise ValueError(f"`{name}` is longer than {_LONGEST_PATH} characters")
@@ -126,8 +126,6 @@ class HttpOptions(NetworkOptions):
 
     @model_validator(mode="after")
     def _right_templates(self) -> Self:
-        from agenteval_tui.suites.templates import template_problems
-
         for name, text in self.templates():
             problems = template_problems(text, _KNOWN)
             if problems:

@@ -26,6 +26,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
 from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, said, with_system
 from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol
 from agenteval_tui.agents.network_options import ModelOptions
@@ -146,8 +147,6 @@ class ModelAgent(ABC, Generic[Options]):
     async def check(self, thorough: bool = False) -> CheckReport:
         """Asks the server for its models (free), or, where that does not tell, for an answer of one token.
         `thorough` also asks for a streamed answer and a call of a tool."""
-        from agenteval_tui.agents.models.health_check import check_model
-
         try:
             wire = self._wire(self._options)
         except NoWayError as missing:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.http.client_factory import NoWayError
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.openai_chat import ChatProtocol
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
+from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
 from agenteval_tui.agents.models.stream import ModelProtocol
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.usage import tokens_in
@@ -31,15 +33,11 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
 
     def _protocol(self, options: OpenAIOptions) -> ModelProtocol:
         if options.api == "responses":
-            from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
-
             return ResponsesProtocol(options)
         return ChatProtocol(options)
 
     async def embed(self, text: str) -> Embedding | Failed:
         """The vector of a text, from the server's `/embeddings`."""
-        from agenteval_tui.agents.embedders.base import Embedding
-
         try:
             wire = self._wire(self._options)
         except NoWayError as missing:

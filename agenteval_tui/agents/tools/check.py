@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.tools.mock import mock_tool
 from agenteval_tui.agents.tools.options import McpEntry, MockEntry, read_entry
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import load_tools
@@ -30,8 +31,6 @@ def tool_problems(config: Mapping[str, Any], base_dir: Path) -> list[str]:
         try:
             entry = read_entry(raw)
             if isinstance(entry, MockEntry):
-                from agenteval_tui.agents.tools.mock import mock_tool
-
                 mock_tool(entry)
         except AgentevalError as error:
             if "${" not in str(raw):

@@ -15,6 +15,7 @@ from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
+from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import argv_of
 from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.agents.tools.command import LONGEST
@@ -302,8 +303,6 @@ def _text_of(result: Any) -> tuple[str, bool]:
 async def _read(program: Program, to_client: Any) -> None:
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
-
-    from agenteval_tui.agents.process.line_splitter import LineSplitter
 
     lines, held = LineSplitter(), 0
     with suppress(Exception):  # the client is gone: nobody reads any more

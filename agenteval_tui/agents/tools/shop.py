@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.agents.base import ToolSpec
-from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.shop.database import open_shop
+from agenteval_tui.agents.shop.tools import TOOLS, ToolOutcome, call_tool
 
 
 @dataclass(slots=True)
@@ -20,8 +21,6 @@ class ShopTool:
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What the shop says."""
-        from agenteval_tui.agents.shop.tools import call_tool
-
         return call_tool(self.shop, self.spec.name, arguments)
 
 
@@ -29,8 +28,6 @@ class Shop:
     """A shop of its own for each run."""
 
     def __init__(self) -> None:
-        from agenteval_tui.agents.shop.database import open_shop
-        from agenteval_tui.agents.shop.tools import TOOLS
 
         self._shop = open_shop()
         self.tools = [ShopTool(spec, self._shop) for spec in TOOLS]

@@ -18,6 +18,7 @@ from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_
 from agenteval_tui.agents.tools.mock import mock_tool
 from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry, read_entry
 from agenteval_tui.agents.tools.python import PythonTools
+from agenteval_tui.agents.tools.shop import OwnShop, Shop
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
@@ -168,8 +169,6 @@ def make_toolbox(
     """
     making = _Making(base_dir.resolve(), dict(env or {}), permission, host)
     if tools == DEMO_SHOP:
-        from agenteval_tui.agents.tools.shop import OwnShop, Shop
-
         lasting = host is not None and bool(run)
         shop = host.kept(run, turn, Shop) if host is not None and lasting else Shop()
         made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}

@@ -14,6 +14,10 @@ from agenteval_tui.cli.output import Output, Style, duration
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+from agenteval_tui.runs.agent_factory import check
+from agenteval_tui.runs.agent_factory import configured as found_in
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import CheckReport
@@ -65,9 +69,6 @@ def command(
 
 def configured(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
-    from agenteval_tui.runs.agent_factory import configured as found_in
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
 
     # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
     return found_in([load_suite(path) for path in discover(paths)], directories.config_dir())[0]
@@ -83,7 +84,6 @@ def check_all(
     """
     from agenteval_tui.agents.base import CheckReport
     from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.runs.agent_factory import check
     from agenteval_tui.runs.event_loop import run_to_end
     from agenteval_tui.runs.trust_check import check_agents
 

@@ -9,7 +9,11 @@ import click
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.run_detached import watch_to_end
+from agenteval_tui.cli.run_finish import measured
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.client import find
+from agenteval_tui.runs.events import Event, encode
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -30,10 +34,6 @@ def command(
     Without ID: the only one that runs; `last` is the newest. Ctrl-C ends the watching (exit code 0), and leaves the
     execution as it is; `agenteval cancel` ends that. When it has ended, the exit code is that of `agenteval run`.
     """
-    from agenteval_tui.cli.run_detached import watch_to_end
-    from agenteval_tui.cli.run_finish import measured
-    from agenteval_tui.runs.client import find
-    from agenteval_tui.runs.events import Event, encode
 
     gate = read_rate(fail_under) if fail_under is not None else None
     baseline = BaselineOptions.taken(given)

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.audit import audit_suite
 from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.cli.suites_given import paths_given
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.audit import AuditFinding, TestAudit
@@ -46,10 +50,6 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
     refused, cut off) and graded. No agent is called. Criteria that ask a judge are left out.
     """
-    from agenteval_tui.analysis.audit import audit_suite
-    from agenteval_tui.cli.suites_given import paths_given
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
 
     files = discover(paths_given(paths))
     if not files:

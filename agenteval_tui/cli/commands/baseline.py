@@ -10,7 +10,9 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.output import Output, moment, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.baselines import baselines, clear_baselines, set_baseline, set_baseline_run
 from agenteval_tui.history.records import RunFilter, RunRow
+from agenteval_tui.history.references import ALL, is_file
 
 if TYPE_CHECKING:
     from agenteval_tui.history.baselines import Baseline, BaselineSet, TestKey
@@ -55,7 +57,6 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
     A baseline that a test has is replaced. Tests whose runs all ended in errors keep what they have.
     """
-    from agenteval_tui.history.baselines import set_baseline, set_baseline_run
     from agenteval_tui.history.current_user import current_user
 
     with invocation.store() as store:
@@ -87,8 +88,6 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 @pass_invocation
 def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes: bool) -> int:
     """Take the baselines of TESTs away (ids), or of all tests. Asks; the runs stay in the history."""
-    from agenteval_tui.history.baselines import baselines, clear_baselines
-
     if bool(tests) == everything:
         raise AgentevalError("say which baselines", mend="name tests, or give --all")
     with invocation.store() as store:
@@ -119,8 +118,6 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
 
 def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
     """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. Raises `AgentevalError`."""
-    from agenteval_tui.history.references import is_file
-
     chosen: list[TestKey] = []
     for wanted in tests:
         file, _, name = wanted.rpartition("::")
@@ -144,8 +141,6 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
 
 
 def _listed(invocation: Invocation, as_json: bool) -> int:
-    from agenteval_tui.history.baselines import baselines
-    from agenteval_tui.history.references import ALL
 
     with invocation.store(to_look=True) as store:
         found = baselines(store)

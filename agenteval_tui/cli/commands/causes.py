@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.causes import execution_scope, filter_scope, group_failures, newest_scope
+from agenteval_tui.analysis.triage import statuses
+from agenteval_tui.cli.cause_lines import print_causes
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.suites.discover import discover
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import Scope
@@ -38,8 +43,6 @@ def command(
     tests. Causes are compared with the baseline of each test, where one is set, else with the execution before: they
     are new, known, or gone. `agenteval triage` decides about one.
     """
-    from agenteval_tui.analysis.causes import group_failures
-    from agenteval_tui.analysis.triage import statuses
 
     if as_json and as_markdown:
         raise click.UsageError("--json and --md do not go together")
@@ -56,17 +59,12 @@ def command(
             for line in causes_md(causes, decided, "##") or ["No failures."]:
                 invocation.out.line(line)
         else:
-            from agenteval_tui.cli.cause_lines import print_causes
-
             print_causes(invocation.out, causes, decided)
     return 0
 
 
 def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ...], everything: bool = False) -> Scope:
     """The runs that EXECUTION or PATHs name. Raises `AgentevalError`."""
-    from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
-    from agenteval_tui.history.records import RunFilter
-    from agenteval_tui.suites.discover import discover
 
     store = find.store
     if everything:

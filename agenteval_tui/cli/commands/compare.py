@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.comparison import compare, metric_changes
+from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.quarantines import active
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
@@ -58,9 +61,6 @@ def command(
     For each test that changed, the old output is graded with the new criterion and the new output with the old one:
     that says who changed it, the agent, the criterion, both, or the judge's noise. No agent and no judge is called.
     """  # fmt: skip
-    from agenteval_tui.analysis.comparison import compare
-    from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
-    from agenteval_tui.history.quarantines import active
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --md do not go together", mend="give one of them")
@@ -103,7 +103,6 @@ def _looked_at(
     store: Store, found: Comparison, *, with_metrics: bool
 ) -> tuple[dict[TestKey, Attributed | None], dict[TestKey, dict[str, tuple[MetricChange, ...]]]]:
     from agenteval_tui.analysis.attribution import attribute
-    from agenteval_tui.analysis.comparison import metric_changes
 
     flipped = [one for one in found.tests if one.pairs][:MOST]
     attributed = {one.key: attribute(store, one.pairs) for one in flipped}

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.cli import attach_client
+from agenteval_tui.cli.attach_client import steer
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.client import find, live_executions
+from agenteval_tui.runs.events import Command
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
@@ -25,8 +29,6 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
 
     What was in flight is recorded as cancelled; `agenteval resume ID` runs it again. It has ended when this returns.
     """
-    from agenteval_tui.runs.client import find, live_executions
-
     if everything and execution is not None:
         raise AgentevalError("give an execution or --all, not both")
     if everything:
@@ -41,8 +43,6 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
 
 
 def _cancel(invocation: Invocation, live: Live) -> None:
-    from agenteval_tui.cli import attach_client
-
     view = attach_client.cancel(live)
     cancelled, status = view.count("cancelled"), view.ended.status if view.ended is not None else ""
     kept = view.done - cancelled
@@ -75,9 +75,6 @@ def resume(invocation: Invocation, execution: str | None) -> int:
 
 
 def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> int:
-    from agenteval_tui.cli.attach_client import steer
-    from agenteval_tui.runs.client import find
-    from agenteval_tui.runs.events import Command
 
     live = find(reference or "")
     # A snapshot in the first moments has no figures: then nothing is known yet, and the command is sent.

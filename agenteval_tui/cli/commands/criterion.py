@@ -6,10 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.criterion_versions import (
+    compare_versions,
+    load,
+    own_spec,
+    restore,
+    stored_spec,
+    text_difference,
+    versions,
+)
+from agenteval_tui.cli.compare_lines import print_comparison
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, moment, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.comparison_json import comparison_document
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
+from agenteval_tui.history.references import is_file
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.criterion_versions import Versions
@@ -63,9 +77,6 @@ def command(
 
 
 def _find(store: Store, reference: str, suite: str | None) -> Versions:
-    from agenteval_tui.analysis.criterion_versions import versions
-    from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
-    from agenteval_tui.history.references import is_file
 
     file, colons, rest = reference.partition("::")
     if not colons:
@@ -114,8 +125,6 @@ def _list(out: Output, found: Versions) -> None:
 
 
 def _diff(out: Output, found: Versions, a: str, b: str) -> int:
-    from agenteval_tui.analysis.criterion_versions import text_difference
-
     one, other = found.named(a), found.named(b)
     lines = text_difference(found.texts[one.hash], found.texts[other.hash], (one.hash[:10], other.hash[:10]))
     for line in lines or ["both are the same"]:
@@ -124,24 +133,16 @@ def _diff(out: Output, found: Versions, a: str, b: str) -> int:
 
 
 def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str], *, as_json: bool) -> int:
-    from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
-
     specs = [stored_spec(store, found.named(name).hash) for name in names]
     made = compare_versions(store, found.suite_key, found.test_id, specs[0], specs[1], found.criterion)
     if as_json:
-        from agenteval_tui.formats.exporters.comparison_json import comparison_document
-
         out.json(comparison_document(made))
     else:
-        from agenteval_tui.cli.compare_lines import print_comparison
-
         print_comparison(out, made, everything=True)
     return 0
 
 
 def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
-    from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
-
     version = found.named(name)
     if version.hash == found.current:
         out.line("this version is in the file already")
@@ -154,8 +155,6 @@ def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
 
 
 def _data(found: Versions) -> dict[str, Any]:
-    from agenteval_tui.formats.timestamps import iso
-
     return {
         "version": 1,
         "suite_key": found.suite_key,

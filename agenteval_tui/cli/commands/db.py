@@ -15,6 +15,9 @@ from agenteval_tui.cli.output import Output, Style, moment, plural
 from agenteval_tui.cli.prompts import can_ask, yes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.connections import on_network
+from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
 
 if TYPE_CHECKING:
     from agenteval_tui.history.delete_runs import DeleteResult
@@ -66,9 +69,6 @@ def megabytes(size: float) -> str:
 
 def _looked(path: Path) -> dict[str, Any]:
     import sqlite3
-
-    from agenteval_tui.history.connections import on_network
-    from agenteval_tui.history.maintenance import check_health, space
 
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
@@ -151,8 +151,6 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
     Exit code 3 when something is wrong. What was lost with an earlier, damaged file is listed, but does not count as
     wrong. The next start saves what can be read of a damaged file.
     """
-    from agenteval_tui.history.maintenance import check, repair
-
     path = existing(invocation)
     began = time.monotonic()
     found = check(path, deep=deep)
@@ -210,8 +208,6 @@ def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: floa
 @pass_invocation
 def vacuum_command(invocation: Invocation) -> int:
     """Write the history file anew without unused space. Needs room for it twice; not while an execution runs."""
-    from agenteval_tui.history.maintenance import vacuum
-
     existing(invocation)
     with invocation.store() as store:
         done = vacuum(store)
@@ -401,7 +397,6 @@ def prune_command(
     What always stays: baselines, labelled runs, tests in quarantine, examples of triage decisions, and what runs now.
     The file does not shrink by itself: new runs take the space, or `agenteval db vacuum` gives it back.
     """
-    from agenteval_tui.core.ids import now_ms
     from agenteval_tui.history.pruning import Pruning, prunable, prune
 
     existing(invocation)

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import click
 
+from agenteval_tui import __version__
+from agenteval_tui.cli.commands.run import load_for_run
+from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
+from agenteval_tui.cli.run_inline import execute
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
 from agenteval_tui.core.private_files import make_private
+from agenteval_tui.runs.plan.model import PlanOptions
 
 
 @click.command("demo")
@@ -34,10 +39,6 @@ def command(invocation: Invocation, headless: bool) -> int:
     invocation.out.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
-    from agenteval_tui.cli.commands.run import load_for_run
-    from agenteval_tui.cli.exit_codes import INTERRUPTED
-    from agenteval_tui.cli.run_inline import execute
-    from agenteval_tui.runs.plan.model import PlanOptions
 
     with invocation.store() as store:
         done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
@@ -59,8 +60,6 @@ def command(invocation: Invocation, headless: bool) -> int:
 
 def _samples() -> Path:
     """The demo's copies of the sample suites, made where they are missing: of each version of the program its own."""
-    from agenteval_tui import __version__
-
     samples, copies = directories.bundled("sample_suites"), directories.demo_dir() / f"suites-{__version__}"
     if not samples.is_dir():
         raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.agents.demo_server import serve
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 
@@ -18,7 +19,6 @@ def command(invocation: Invocation, port: int, version: str) -> int:
     It listens on this machine only and takes any key. Use it to try an agent of kind `openai` without an account.
     Ctrl-C ends it.
     """
-    from agenteval_tui.agents.demo_server import serve
 
     def announce(url: str) -> None:
         out = invocation.out

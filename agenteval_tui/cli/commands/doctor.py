@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from agenteval_tui import __version__
+from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.cli.commands.agents import check_all, configured
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, duration, plural
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.history.maintenance import check_health
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.live_registry import live_dir, socket_path
+from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
     from agenteval_tui.history.maintenance import Health
@@ -125,7 +133,6 @@ def _history(path: Path) -> Check:
         if not os.access(folder, os.W_OK):
             return Check("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
         return Check("history", "ok", f"{path}: nothing stored yet")
-    from agenteval_tui.history.maintenance import check_health
 
     try:
         health = check_health(path)
@@ -152,8 +159,6 @@ def _judged(path: Path, health: Health) -> Check:
 
 
 def _configuration() -> Check:
-    from agenteval_tui.suites.agents_file import agents_path, read_agents_file
-
     folder = directories.config_dir()
     path = agents_path(folder)
     if not path.exists():
@@ -190,8 +195,6 @@ def _own_keys() -> Check:
 
 
 def _trusted() -> Check:
-    from agenteval_tui.suites.trust import Trust
-
     trust = Trust.load()
     if trust.problem:
         return Check("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
@@ -247,9 +250,6 @@ def _extra_serve() -> Check:
 
 def _executions() -> Check:
     """Whether executions can be watched: where their sockets are, and which run."""
-    from agenteval_tui.core.ids import new_id
-    from agenteval_tui.runs.client import live_executions
-    from agenteval_tui.runs.live_registry import live_dir, socket_path
 
     try:
         folder = live_dir()
@@ -279,8 +279,6 @@ def _version(package: str) -> str:
 
 
 def _samples() -> Check:
-    from agenteval_tui.analysis.lint import check_suites
-
     folder = directories.bundled("sample_suites")
     if not folder.is_dir():
         return Check("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
@@ -293,8 +291,6 @@ def _samples() -> Check:
 
 
 def _agents(paths: Sequence[Path]) -> Iterator[Check]:
-    from agenteval_tui.cli.commands.agents import check_all, configured
-
     try:
         found = configured(paths)
     except AgentevalError as error:

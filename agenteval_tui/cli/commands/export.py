@@ -11,9 +11,13 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text, plural
+from agenteval_tui.cli.prompts import can_ask, yes
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.export import Losses, listed
+from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, stored_runs
+from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.suites.load import load_suite
 
 POWER_UI = "power-ui"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
@@ -42,7 +46,6 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     """
     if format_name == POWER_UI:
         return _tests(invocation, what, file, force)
-    from agenteval_tui.formats.exporters.export import exporter_named, stored_runs
 
     exporter = exporter_named(format_name)
     with invocation.store(to_look=True) as store:
@@ -66,8 +69,6 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _tests(invocation: Invocation, what: str, file: Path, force: bool) -> int:
-    from agenteval_tui.formats.exporters.power_ui import sheets_of
-    from agenteval_tui.suites.load import load_suite
 
     path = Path(what)
     if not path.is_file():
@@ -94,8 +95,6 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
         if kept:
             invocation.out.plain_line(kept)
         return
-    from agenteval_tui.cli.prompts import can_ask, yes
-    from agenteval_tui.core.atomic_write import write_pieces
 
     if file.exists() and not force:
         if not can_ask(invocation):

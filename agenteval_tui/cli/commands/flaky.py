@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.time_buckets import window_ms
+from agenteval_tui.analysis.trends import TrendQuery
+from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, percent, percent_range, plural
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.cli.quarantine_lines import day_of
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.history.trends import NEWEST
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport
@@ -60,10 +67,6 @@ def command(
     For each: how often it passed, Wilson's 95 % interval, pass@3 and pass^3, its flaky criteria, and whose doing it is:
     the agent's, when its outputs differ, or the judge's, when it says different things of one output.
     """
-    from agenteval_tui.analysis.time_buckets import window_ms
-    from agenteval_tui.analysis.trends import TrendQuery
-    from agenteval_tui.analysis.variance import ledger
-    from agenteval_tui.core.ids import now_ms
 
     if until_ms is not None and not quarantine:
         raise click.UsageError("--until goes with --quarantine")
@@ -84,9 +87,7 @@ def command(
         found = ledger(store, wanted, now)
         suggested = found.suggestions()
         if quarantine:
-            from agenteval_tui.history import quarantines
             from agenteval_tui.history.current_user import current_user
-            from agenteval_tui.history.quarantines import Quarantine
 
             until = until_ms if until_ms is not None else quarantines.default_until()
             for one in suggested:
@@ -178,8 +179,6 @@ def _print(out: Output, found: VarianceReport, window: str, everything: bool) ->
             out.line((f"    by configuration: {_by_configuration(test)}", "dim"))
     _print_changed(out, found)
     if found.cut:
-        from agenteval_tui.history.trends import NEWEST
-
         out.line((f"only the newest {NEWEST:,} of these runs were looked at: a shorter --window shows others", "warn"))
 
 

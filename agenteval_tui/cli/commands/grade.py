@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.judge_repeatability import respondents_for
+from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites
+from agenteval_tui.analysis.regrade import save as keep
+from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.explain_output import print_facts, print_failures
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -25,6 +29,16 @@ from agenteval_tui.cli.standard_input import (
 from agenteval_tui.cli.trust_prompt import allowed
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.given_transcript import read_given
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.grade import grade, not_made
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.runs.criteria import specs_of
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.trust_check import check_asking
 from agenteval_tui.suites.decode import read_model
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.model import Criterion
@@ -128,10 +142,6 @@ def _asking(
     """
     if judge is None and not trust:
         return None
-    from agenteval_tui.analysis.judge_repeatability import respondents_for
-    from agenteval_tui.runs.event_loop import run_to_end
-    from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
-    from agenteval_tui.runs.trust_check import check_asking
 
     respondents = respondents_for(list(specs), judge)
     cases = [(key, spec) for key, listed in specs.items() for spec in listed]
@@ -154,7 +164,6 @@ def _replies(
 ) -> Mapping[str, Reply] | None:
     if ask is None or transcript.error is not None:
         return None
-    from agenteval_tui.runs.judge_client import JudgeRequestGroup
 
     return ask([JudgeRequestGroup("", tuple(specs), transcript, variables)])[0].replies
 
@@ -178,9 +187,6 @@ def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
 
 def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
     import json
-
-    from agenteval_tui.formats.given_transcript import read_given
-    from agenteval_tui.suites.files import decode_utf8
 
     if path == STDIN:
         data, path = read_standard_input(invocation, "a transcript", LARGEST), Path(NAME)
@@ -212,16 +218,11 @@ def _grade_one(
     as_json: bool,
     ask: Ask | None,
 ) -> int:
-    from agenteval_tui.grading.grade import grade, not_made
-    from agenteval_tui.grading.results import Outcome
-    from agenteval_tui.grading.sentences import of_not_made
 
     verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
     if as_json:
         out.json(_results(verdict.results))
     else:
-        from agenteval_tui.grading.explain import explain
-
         print_facts(out, explain(verdict.results), 0)
         score = "" if verdict.score is None else f", score {verdict.score:.2f}"
         missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
@@ -242,8 +243,6 @@ def _grade_lines(
     ask: Ask | None,
     name: str = "",
 ) -> int:
-    from agenteval_tui.grading.grade import grade
-
     counts: Counter[str] = Counter()
     for number, transcript in _transcripts(path, name or str(path)):
         verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
@@ -265,8 +264,6 @@ def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
     """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
     import json
 
-    from agenteval_tui.formats.given_transcript import read_given
-
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -284,8 +281,6 @@ def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
 
 
 def _results(results: Sequence[CriterionResult]) -> list[dict[str, Any]]:
-    from agenteval_tui.grading.codec import result_to_json
-
     return [result_to_json(result) for result in results]
 
 
@@ -304,8 +299,6 @@ def _grade_stored(
     as_json: bool,
     asked: tuple[str | None, bool],
 ) -> int:
-    from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites
-    from agenteval_tui.cli.commands.run import load_for_run
 
     with invocation.store() as store:
         rules = None
@@ -343,8 +336,6 @@ def _grade_stored(
             )
         saved = ""
         if save:
-            from agenteval_tui.analysis.regrade import save as keep
-
             saved = keep(store, row, pairs, f"{row.title}, graded again")
     counts = Counter(str(one.verdict.outcome) for one in done)
     alike = agreement(done)
@@ -444,8 +435,6 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
     A criterion without a name is called by its position. The file holds a criterion, a list of criteria, or an object
     with `criteria`. Raises `AgentevalError` with the first problem and its place (and how many more there are).
     """
-    from agenteval_tui.runs.criteria import specs_of
-
     text = decode_utf8(read_bytes(path) if data is None else data, path)
     problems: list[Problem] = []
     places = LineIndex(text)

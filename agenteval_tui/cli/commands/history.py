@@ -11,8 +11,11 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.search import HistoryQuery
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 
@@ -48,9 +51,6 @@ def command(
 
     With a search or a filter, executions that hold such a run are listed, or with --runs the runs themselves.
     """
-    from agenteval_tui.core.ids import now_ms
-    from agenteval_tui.history.records import RunFilter
-    from agenteval_tui.history.search import HistoryQuery
 
     search = " ".join(searches)
     query = HistoryQuery.parse(search)

@@ -10,7 +10,12 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.detect import detect, format_named
+from agenteval_tui.formats.folder import folder_of
+from agenteval_tui.formats.import_file import import_file, open_source
+from agenteval_tui.formats.importers.suite_import import suite_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -110,8 +115,6 @@ def _import(
 def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
     """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format. Then
     what was passed over in the folders, a line each."""
-    from agenteval_tui.formats.folder import folder_of
-
     files: list[tuple[Path, bool]] = []
     passed_over: list[str] = []
     for path in given:
@@ -146,8 +149,6 @@ def _one(
     as_json: bool,
     derive: bool,
 ) -> dict[str, Any]:
-    from agenteval_tui.formats.import_file import import_file
-
     def progress(done: int, size: int) -> None:
         invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
 
@@ -173,10 +174,6 @@ def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
 
 
 def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool) -> int:
-    from agenteval_tui.core.atomic_write import write_pieces
-    from agenteval_tui.formats.detect import detect, format_named
-    from agenteval_tui.formats.import_file import open_source
-    from agenteval_tui.formats.importers.suite_import import suite_text
 
     known = format_named(format_name) if format_name else None
     with open_source(path) as source:

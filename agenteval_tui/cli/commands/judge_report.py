@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.agreement import disagreements, is_judged, judge_figures, sole_of_results
+from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
 from agenteval_tui.cli.trust_prompt import allowed
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.explanation import explanation_of
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.history.labels import label_of
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.trust_check import check_asking
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.agreement import JudgeFigures
@@ -69,8 +78,6 @@ def command(
 def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
     """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
     will do. Raises `AgentevalError`."""
-    from agenteval_tui.analysis.agreement import is_judged
-    from agenteval_tui.formats.exporters.explanation import explanation_of
 
     row, wanted = references.address(reference)
     found = explanation_of(row, references.store.results(row.id), None, wanted).criteria
@@ -85,9 +92,6 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
 
 def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
     from pathlib import Path
-
-    from agenteval_tui.analysis.agreement import disagreements, judge_figures
-    from agenteval_tui.history.records import RunFilter
 
     keys = {str(Path(one).resolve()) for one in suites}
     names = {one.casefold() for one in suites}
@@ -148,8 +152,6 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
-    from agenteval_tui.runs.criteria import spec_from_dict
-
     stored = store.criterion(result.criterion_hash) if result.criterion_hash else None
     if stored is None:
         raise AgentevalError(f"the criterion {result.criterion!r} is not stored with its configuration")
@@ -157,9 +159,6 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
 
 
 def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
-    from agenteval_tui.analysis.agreement import sole_of_results
-    from agenteval_tui.grading.compile import compile_criterion
-    from agenteval_tui.history.labels import label_of
 
     checker = compile_criterion(_spec(store, result))
     transcript = store.transcript(row.id)
@@ -239,9 +238,6 @@ def _reask(
     judge: str | None,
     as_json: bool,
 ) -> int:
-    from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
-    from agenteval_tui.runs.event_loop import run_to_end
-    from agenteval_tui.runs.trust_check import check_asking
 
     spec = _spec(store, result)
     out = invocation.out

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.explanation import explanation_of
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.labels import Label
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -37,11 +42,6 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
     verdict from it; judges and criteria are compared with it by `agenteval judge-report`. A label of the run as a whole
     counts for a criterion only where no other criterion decides the run.
     """
-    from agenteval_tui.analysis.agreement import sole_of_results
-    from agenteval_tui.analysis.labels import give_label
-    from agenteval_tui.formats.exporters.explanation import explanation_of
-    from agenteval_tui.history.current_user import current_user
-    from agenteval_tui.history.labels import Label
 
     if remove and (says or comment):
         raise click.UsageError("--remove takes a label back: give no verdict and no comment with it")
@@ -82,8 +82,6 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
 
 def _remove(out: Output, store: Store, run_id: str, criterion: str, name: str, who: str) -> int:
     """Take back a person's last label of a run, or of the criterion with this name."""
-    from agenteval_tui.analysis.labels import LabelSaved, remove_label
-
     labels = store.labels([run_id])
     of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
     own = [one for one in of_this if one.who == who]

@@ -7,9 +7,11 @@ from urllib.parse import unquote
 
 import click
 
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.formats.exporters.explanation import explanation_of
 from agenteval_tui.history.records import ExecutionRow
 
 if TYPE_CHECKING:
@@ -59,8 +61,6 @@ def _found(invocation: Invocation, address: str) -> AppStart:
 def _criterion(store: Store, run: RunRow, wanted: str) -> str:
     """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
     name; else of those that stand in the suite's file now, by name. Raises `AgentevalError` when there is none."""
-    from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.formats.exporters.explanation import explanation_of
 
     results = store.results(run.id)
     refused: AgentevalError | None = None

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.cli.attach_client import print_view
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, dollars, duration, plural
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.client import live_executions
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow
@@ -32,9 +35,6 @@ def command(invocation: Invocation, as_json: bool) -> int:
 
     Those whose process died within the last day come behind them, with what resumes them.
     """
-    from agenteval_tui.cli.attach_client import print_view
-    from agenteval_tui.core.ids import now_ms
-    from agenteval_tui.runs.client import live_executions
 
     every = live_executions()
     views = print_view(every)

@@ -12,6 +12,12 @@ from agenteval_tui.cli.param_types import Until
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.history.references import ALL
+from agenteval_tui.history.scope import in_scope
+from agenteval_tui.suites.projects import project_of_keys
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine
@@ -47,9 +53,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @pass_invocation
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
     """Put TEST (ID, or FILE::ID) in quarantine. One that is in quarantine already gets the new day and reason."""
-    from agenteval_tui.history import quarantines
     from agenteval_tui.history.current_user import current_user
-    from agenteval_tui.history.quarantines import Quarantine
 
     with invocation.store() as store:
         found = find_test(store, test)
@@ -76,8 +80,6 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
 @pass_invocation
 def end(invocation: Invocation, test: str, criterion: str) -> int:
     """End the quarantine of TEST (ID, or FILE::ID) now: it gates again."""
-    from agenteval_tui.history import quarantines
-
     with invocation.store() as store:
         found = find_test(store, test)
         quarantines.end(store, found.suite_key, found.test_id, criterion).result()
@@ -98,11 +100,6 @@ def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
 
 
 def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
-    from agenteval_tui.core.ids import now_ms
-    from agenteval_tui.history import quarantines
-    from agenteval_tui.history.references import ALL
-    from agenteval_tui.history.scope import in_scope
-    from agenteval_tui.suites.projects import project_of_keys
 
     now = now_ms()
     with invocation.store(to_look=True) as store:

@@ -9,6 +9,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.report_files import ReportFiles, report_options
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.report_md import report_md
 
 
 @click.command("report")
@@ -30,8 +31,6 @@ def command(invocation: Invocation, /, execution: str, **given: Any) -> int:
             raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
         reports.write(invocation, store, row)
         if not reports.files:
-            from agenteval_tui.formats.exporters.report_md import report_md
-
             for line in report_md(store, row).splitlines():
                 invocation.out.line(line)
     return 0

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.report_files import ReportFiles, report_options
+from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
+from agenteval_tui.cli.run_finish import report
+from agenteval_tui.cli.run_inline import execute_plan
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
+from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.resume import resume_plan
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -43,8 +52,6 @@ def resume(
     invocation: Invocation, reference: str, limits: Limits, reports: ReportFiles, *, trust: bool, errors: bool = False
 ) -> int:
     """Take an execution up again; gives the exit code."""
-    from agenteval_tui.cli.run_finish import report
-
     reports.check(invocation)
     with invocation.store() as store:
         resumed, options = _planned(invocation, store, reference, limits, trust, errors)
@@ -55,13 +62,8 @@ def resume(
             left, total = len(plan.runs), len(plan.runs) + len(plan.earlier)
             invocation.out.line((f"{one_line(plan.title)}: {left} of {total} runs are missing", "dim"))
         if not runs_apart(invocation, detach=limits.detach):
-            from agenteval_tui.cli.run_inline import execute_plan
-
             done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
             return report(invocation, store, done, reports, limits.gate, limits.baseline)
-        from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
-        from agenteval_tui.core import directories
-        from agenteval_tui.runs.live_registry import ExecutionRequest
 
         request = ExecutionRequest(
             (),
@@ -85,10 +87,6 @@ def _planned(
     invocation: Invocation, store: Store, reference: str, limits: Limits, trust: bool, errors: bool
 ) -> tuple[Resumed, PlanOptions]:
     """What is missing, permitted, and the options with which its process comes to the same plan."""
-    from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.cli.trust_prompt import trust_answer
-    from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.runs.resume import resume_plan
 
     def options(trusted: bool) -> PlanOptions:
         return PlanOptions(

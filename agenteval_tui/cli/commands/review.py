@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, plural
 from agenteval_tui.core.display import one_line
@@ -35,8 +36,6 @@ def command(
 
     `agenteval label` answers one; the app's review goes through them one after the other.
     """
-    from agenteval_tui.analysis.review_queue import ReviewFilter, queue
-
     with invocation.store(to_look=True) as store:
         only = invocation.references(store).execution(execution).id if execution else ""
         items = queue(

@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.cli.commands.validate import print_problem
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.report_files import ReportFiles, report_options
+from agenteval_tui.cli.run_finish import report
+from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
+from agenteval_tui.cli.trust_prompt import permitted_plan, permitted_text
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import PlanOptions
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -103,8 +111,6 @@ def _go(
     *,
     only_plan: bool,
 ) -> int:
-    from agenteval_tui.cli.run_inline import execute_plan, plan_of
-    from agenteval_tui.cli.trust_prompt import permitted_plan, permitted_text
 
     plan = plan_of(store, loaded, options)
     if only_plan:
@@ -117,14 +123,9 @@ def _go(
 
         invocation.out.line((heading(preview_plan(plan, store)), "dim"))
     if STDIN in paths or not runs_apart(invocation, detach=limits.detach):
-        from agenteval_tui.cli.run_finish import report
-
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
         return report(invocation, store, done, reports, limits.gate, limits.baseline)
     from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
-    from agenteval_tui.cli.run_finish import report
-    from agenteval_tui.core import directories
-    from agenteval_tui.runs.live_registry import ExecutionRequest
 
     # Its process asks nobody: what was permitted_plan here, for this once, goes with the request.
     options = replace(options, trust=plan.trust)
@@ -198,8 +199,6 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
 def _options(
     store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
 ) -> PlanOptions:
-    from agenteval_tui.runs.plan.model import PlanOptions
-
     return PlanOptions(
         tests=given["tests"],
         tags=given["tags"],
@@ -229,8 +228,6 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
 
     Where tests are named, only what is wrong with those matters.
     """
-    from agenteval_tui.cli.commands.validate import print_problem
-
     loaded, problems = suites_given(invocation, paths)
     errors = [one for one in problems if one.severity == "error" and (not tests or _concerns(one, loaded, tests))]
     for problem in errors:
@@ -260,8 +257,6 @@ def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[s
 
 def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     """The id of the last execution that ran one of these suites. Raises `AgentevalError` when there is none."""
-    from agenteval_tui.history.records import RunFilter
-
     newest = max((ids[0] for one in loaded if (ids := store.execution_ids(RunFilter(suite_key=one.key)))), default=None)
     rows = store.execution_rows([newest]) if newest is not None else []
     if not rows:

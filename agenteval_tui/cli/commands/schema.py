@@ -9,6 +9,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
 
 
 @click.command("schema")
@@ -22,8 +23,6 @@ def command(invocation: Invocation, name: str, listed: bool, folder: Path | None
 
     For an editor: write it to a file, and name that at the top of a suite: # yaml-language-server: $schema=FILE
     """
-    from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
-
     if listed:
         for one, (about, _) in SCHEMAS.items():
             invocation.out.line(f"{one:<16} ", (about, "dim"))

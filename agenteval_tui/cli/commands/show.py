@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.costs import execution_costs
+from agenteval_tui.cli.cause_lines import print_in_short
+from agenteval_tui.cli.cost_lines import print_spent
 from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, moment, plural
@@ -14,6 +17,8 @@ from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.transcripts.finish_reason import ending_of
 
@@ -82,11 +87,8 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
         )
     out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
     print_not_made(out, runs)
-    from agenteval_tui.cli.cause_lines import print_in_short
 
     print_in_short(out, store, execution.id)
-    from agenteval_tui.analysis.costs import execution_costs
-    from agenteval_tui.cli.cost_lines import print_spent
 
     print_spent(out, execution_costs(store, execution.id))
     return 0
@@ -106,8 +108,6 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
             document = {"version": 1, **run_data(row, results, transcript, labels), "transcript": document}
         out.json(document)
         return 0
-    from agenteval_tui.grading.explain import explain
-    from agenteval_tui.grading.sentences import of_not_made
 
     if not only_transcript:
         out.line((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.label_export import labelling_json, labelling_of
+from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
 from agenteval_tui.core.display import one_line
@@ -39,8 +41,6 @@ def command(
     are not independent. A test that was stopped early has the interval of its confidence sequence.
     Errors are counted apart.
     """
-    from agenteval_tui.analysis.label_export import labelling_json, labelling_of
-    from agenteval_tui.analysis.summary import execution_stats
 
     if execution and last:
         raise click.UsageError("give an execution or --last, not both")

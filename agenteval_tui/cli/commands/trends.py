@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.analysis.time_buckets import bucket_label, window_label
+from agenteval_tui.analysis.time_buckets import bucket_label, window_label, window_ms
+from agenteval_tui.analysis.trend_alerts import watch
 from agenteval_tui.analysis.trend_breaks import breaks_in
-from agenteval_tui.analysis.trend_scores import criterion_labels
+from agenteval_tui.analysis.trend_json import to_csv, to_json
+from agenteval_tui.analysis.trend_scores import criterion_labels, extras
+from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.trends import NEWEST
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import AlertCheck
@@ -83,12 +88,6 @@ def command(
     RATE; tests and criteria in quarantine are left out of it. It is 3 when every run ended in an error, and 0 when
     nothing ran, unless --alert-empty. docs/trends.md has a line for cron and a job for CI.
     """
-    from agenteval_tui.analysis.time_buckets import window_ms
-    from agenteval_tui.analysis.trend_alerts import watch
-    from agenteval_tui.analysis.trend_json import to_csv, to_json
-    from agenteval_tui.analysis.trend_scores import extras
-    from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
-    from agenteval_tui.core.ids import now_ms
 
     if as_json and as_csv:
         raise click.UsageError("give --json or --csv, not both")
@@ -255,8 +254,6 @@ def _print_causes(out: Output, more: Extras) -> None:
     if len(more.causes) > _MOST:
         out.line((f"and {len(more.causes) - _MOST} more causes: agenteval causes", "dim"))
     if more.cut:
-        from agenteval_tui.history.trends import NEWEST
-
         out.line((f"criteria and causes are of the newest {NEWEST:,} of these runs only", "warn"))
 
 

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis import triage as deciding
+from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, filter_scope, group_failures, newest_scope
+from agenteval_tui.analysis.triage import TriageStatus, statuses
+from agenteval_tui.cli.cause_lines import print_standing
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.formats.exporters.cause_json import cause_data, decision_data
+from agenteval_tui.grading.causes import cause_from
+from agenteval_tui.history import triage
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.records import RunFilter
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
@@ -79,9 +89,6 @@ def _decide(
     passed: bool,
     as_json: bool,
 ) -> int:
-    from agenteval_tui.analysis import triage as deciding
-    from agenteval_tui.history import triage
-    from agenteval_tui.history.current_user import current_user
 
     out = invocation.out
     decided = triage.decisions_by_signature(store)
@@ -110,9 +117,6 @@ def _decide(
 
 
 def _list(invocation: Invocation, store: Store, execution: str | None, as_json: bool) -> int:
-    from agenteval_tui.analysis.triage import TriageStatus, statuses
-    from agenteval_tui.cli.cause_lines import print_standing
-    from agenteval_tui.history import triage
 
     found = triage.decisions(store)
     now: dict[str, TriageStatus] = statuses(store, _causes(invocation.references(store), execution)) if found else {}
@@ -132,17 +136,12 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
 
 
 def _over(decision: Decision) -> str:
-    from agenteval_tui.core.ids import now_ms
-
     return "its date is over" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
 
 
 def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
     """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
     newest runs of each test, else all runs."""
-    from agenteval_tui.analysis.causes import filter_scope, group_failures, newest_scope
-    from agenteval_tui.history import triage
-    from agenteval_tui.history.records import RunFilter
 
     store = references.store
     looked: list[Callable[[], Causes]] = [lambda: _causes(references, execution)]
@@ -166,8 +165,6 @@ def _found(references: References, execution: str | None, cause: str) -> tuple[C
 
 def _causes(references: References, execution: str | None) -> Causes:
     """Of the execution that is named (None: the newest; without one nothing)."""
-    from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, group_failures
-
     try:
         row = references.execution(execution or "")
     except AgentevalError:
@@ -178,8 +175,6 @@ def _causes(references: References, execution: str | None) -> Causes:
 
 
 def _title(signature: str) -> str:
-    from agenteval_tui.grading.causes import cause_from
-
     try:
         return cause_from(signature).title
     except ValueError:
@@ -187,7 +182,5 @@ def _title(signature: str) -> str:
 
 
 def _data(decision: Decision, title: str, open_again: str = "") -> dict[str, Any]:
-    from agenteval_tui.formats.exporters.cause_json import cause_data, decision_data
-    from agenteval_tui.grading.causes import cause_from
 
     return {**cause_data(cause_from(decision.signature)), "title": title, **decision_data(decision, open_again)}

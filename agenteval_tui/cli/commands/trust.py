@@ -11,6 +11,8 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.trust_check import files_of
+from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.trust import Trust
@@ -30,8 +32,6 @@ def command(invocation: Invocation, path: Path | None, listed: bool, forget: Pat
     When one is changed, added or removed, the folder must be trusted again, and it is said which. `agenteval run
     --trust` allows it once, for that run.
     """
-    from agenteval_tui.runs.trust_check import files_of
-    from agenteval_tui.suites.trust import Trust
 
     if sum((path is not None, listed, forget is not None)) > 1:
         raise AgentevalError("give a folder, --list or --forget, one of them")

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.lint import user_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.cli.suites_given import suites_given
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
 
@@ -37,8 +39,6 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     Exit code 2 if any is an error. What the recordings say (tools, arguments and texts that were never seen) are
     warnings and infos.
     """
-    from agenteval_tui.cli.suites_given import suites_given
-
     loaded, problems = suites_given(invocation, paths)
     if facts:
         problems = _with_facts(invocation, loaded, problems)
@@ -68,7 +68,6 @@ def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: lis
     path = directories.history_file(invocation.db)
     if not path.is_file() or not any(one.suite is not None for one in loaded):
         return problems
-    from agenteval_tui.analysis.lint import user_agents
     from agenteval_tui.analysis.lint_tool_names import facts_problems
     from agenteval_tui.history.store import Store
 

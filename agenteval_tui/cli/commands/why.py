@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.analysis.repetitions import said_of_divergence
 from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters import explanation
+from agenteval_tui.formats.labels import label_line
 from agenteval_tui.grading.explain import on_one_line
 from agenteval_tui.grading.sentences import of_not_made
 
@@ -27,9 +30,6 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     execution or `last`, the newest execution: then its newest failure. CRITERION is a criterion's number (from 1),
     name, or the beginning of its name.
     """
-    from agenteval_tui.analysis.repetitions import said_of_divergence
-    from agenteval_tui.formats.exporters import explanation
-    from agenteval_tui.formats.labels import label_line
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")

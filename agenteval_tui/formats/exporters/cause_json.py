@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.causes import execution_scope, group_failures
+from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.causes import Cause
@@ -82,8 +84,6 @@ def decision_data(decision: Decision, open_again: str = "") -> dict[str, Any]:
 
 def cause_of_execution(store: Store, execution_id: str) -> tuple[Causes, dict[str, TriageStatus]]:
     """The causes of an execution and what was decided about them: for reports."""
-    from agenteval_tui.analysis.causes import execution_scope, group_failures
-    from agenteval_tui.analysis.triage import statuses
 
     causes = group_failures(store, execution_scope(store, execution_id))
     return causes, statuses(store, causes)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.history import quarantines
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def not_gating(store: Store, runs: Sequence[RunRow]) -> QuarantineSection:
             held.setdefault(one.key[:2], []).append(one)
     if not held:
         return QuarantineSection()
-    from agenteval_tui.analysis.quarantine_gate import gating
 
     found = gating(store, runs, active)
     left = {run.id: run for run in found.runs}

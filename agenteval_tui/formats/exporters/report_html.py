@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.formats.exporters.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.formats.exporters.comparison_md import change_row
@@ -123,7 +124,6 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
     """The tests that pass less or more often than in the baseline, and who changed them."""
     if figures.against is None:
         return
-    from agenteval_tui.analysis.attribution import attribute
 
     found = figures.against.shown
     for state, head in (("worse", "Worse than the baseline"), ("better", "Better than the baseline")):

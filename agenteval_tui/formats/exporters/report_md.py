@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.comparison_text import section
 from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.exporters.cause_json import cause_of_execution, causes_md
+from agenteval_tui.formats.exporters.comparison_md import tests_table
 from agenteval_tui.formats.exporters.explanation import as_markdown, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
@@ -81,9 +84,6 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
     """The tests that changed since the baseline, and who changed them."""
     if figures.against is None:
         return []
-    from agenteval_tui.analysis.attribution import attribute
-    from agenteval_tui.analysis.comparison_text import section
-    from agenteval_tui.formats.exporters.comparison_md import tests_table
 
     lines: list[str] = []
     for state in ("worse", "better"):

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.regression_gate import compare_to_baseline
+from agenteval_tui.formats.exporters.cause_json import cause_of_execution, group_data
+from agenteval_tui.formats.exporters.comparison_json import against_document
+from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.labels import label_data, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import result_to_json
@@ -27,10 +31,6 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
     "causes": [...]}`; with a `baseline` where its tests have one, with `quarantine` where something does not
     gate. Times are ISO 8601 in UTC; null where there is none.
     """
-    from agenteval_tui.analysis.regression_gate import compare_to_baseline
-    from agenteval_tui.formats.exporters.cause_json import cause_of_execution, group_data
-    from agenteval_tui.formats.exporters.comparison_json import against_document
-    from agenteval_tui.formats.exporters.quarantine_section import not_gating
 
     rows = store.runs_of_execution(execution.id)
     against = compare_to_baseline(store, execution)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.formats.exporters.explanation import as_markdown, explanation_of
 from agenteval_tui.formats.exporters.export import EXPORTERS, exporter_named, stored_runs
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     row = store.run(run_id)
     pieces: Iterable[str]
     if form == MARKDOWN:
-        from agenteval_tui.formats.exporters.explanation import as_markdown, explanation_of
-
         transcript, labels = store.transcript(row.id), store.labels([row.id])
         explained = explanation_of(row, store.results(row.id), transcript.error, labels=labels, transcript=transcript)
         pieces = (as_markdown(explained),)

@@ -15,6 +15,7 @@ from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.grading.ecma_regex import compile_ecma
+from agenteval_tui.grading.metrics.json_schema import Schema
 from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 from agenteval_tui.suites.templates import is_template
 
@@ -304,7 +305,6 @@ def _schema(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, Mapping):
         return None
     schema = {"$schema": _DRAFT, **value}
-    from agenteval_tui.grading.metrics.json_schema import Schema
 
     try:
         Schema(schema)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
+from agenteval_tui.grading.config.errors import in_words_of, path_of
 from agenteval_tui.grading.config.model import NullError
 from agenteval_tui.grading.config.schema import config_schema
 from agenteval_tui.grading.metrics.matchers import MatcherError
@@ -103,8 +104,6 @@ def _model_errors(
     document: Document, model: type[BaseModel], errors: Sequence[Any], where: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     """What the model's own validators say, at the place of what they speak of."""
-    from agenteval_tui.grading.config.errors import in_words_of, path_of
-
     for error in errors:
         kind = str(error["type"])
         cause = error.get("ctx", {}).get("error")

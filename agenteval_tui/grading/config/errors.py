@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.phrasing import shown
+from agenteval_tui.grading.config.schema import model_at, property_names
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -105,7 +106,5 @@ def _named(value: Any) -> str:
 
 def _fields_at(model: Any, path: Sequence[Any]) -> list[str]:
     """The property names of the model that `path` leads to."""
-    from agenteval_tui.grading.config.schema import model_at, property_names
-
     found = model_at(model, path)
     return property_names(found) if found is not None else []

@@ -23,6 +23,8 @@ from agenteval_tui.grading.json_reading import (
     read_json,
     there_in,
 )
+from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError, only_annotations
+from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
 from agenteval_tui.grading.metrics.matchers import same_json, type_of
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
 from agenteval_tui.grading.placeholders import has_placeholders
@@ -92,8 +94,6 @@ class Json(Metric):
     @classmethod
     def _usable(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
         if schema is not None:
-            from agenteval_tui.grading.metrics.json_schema import Schema
-
             Schema(schema)
         return schema
 
@@ -108,8 +108,6 @@ class Json(Metric):
     def compile(self) -> Check:
         schema: Schema | None = None
         if self.schema_ is not None:
-            from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
-
             schema = Compiled(self.schema_)
         return _CompiledJson(self, schema)
 
@@ -125,8 +123,6 @@ class Json(Metric):
         if self.schema_ == {}:
             yield ConfigWarning("warning", "cannot-fail", "an empty schema fits every value", ("schema",))
         if self.schema_ is not None:
-            from agenteval_tui.grading.metrics.json_schema import only_annotations
-
             for path, name in only_annotations(self.schema_):
                 text = f"`{name}` is an annotation in JSON Schema: it is not checked"
                 yield ConfigWarning("warning", "without-effect", text, ("schema", *path))
@@ -140,8 +136,6 @@ class Json(Metric):
             yield from self._schema_against_equals()
 
     def _schema_against_equals(self) -> Iterator[ConfigWarning]:
-        from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError
-
         try:
             errors = Schema(self.schema_).errors(self.equals)
         except (UnresolvedError, ValueError):
@@ -213,8 +207,6 @@ class _CompiledJson:
         raise NotJsonError({"nowhere": True}, 0)
 
     def _judged(self, data: Any, source: JsonSource | None, context: Context) -> MetricResult:
-        from agenteval_tui.grading.metrics.json_schema import UnresolvedError
-
         metric = self._metric
         parts: list[float] = []
         try:

@@ -11,6 +11,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.extractors.text_response import beginning
 from agenteval_tui.grading.metrics.metric import (
     FOUND,
     Check,
@@ -122,8 +123,6 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
     if not unwanted and not value.text:
         fields["empty"] = True
     elif not unwanted:
-        from agenteval_tui.grading.extractors.text_response import beginning
-
         miss = beginning(pattern, value.text)
         if miss is not None:
             fields["near"], near = miss.fields, value.spans(miss.start, miss.end)

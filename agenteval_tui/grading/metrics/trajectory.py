@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import TOOL_ARGUMENTS, TOOL_NAMES, Properties
@@ -18,6 +19,7 @@ from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, err
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
 from agenteval_tui.grading.metrics.tool_check import arguments_of
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
@@ -79,9 +81,6 @@ class Trajectory(Metric):
     @classmethod
     def _messages(cls, reference: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
         if reference is not None:
-            from agenteval_tui.core.errors import AgentevalError
-            from agenteval_tui.transcripts.codec import from_openai_messages
-
             try:
                 from_openai_messages(reference)
             except AgentevalError as error:
@@ -277,8 +276,6 @@ class CompiledTrajectory:
         self.reference: Transcript | None = None
         any_case = metric.mode in _ANY_CASE
         if metric.reference is not None:
-            from agenteval_tui.transcripts.codec import from_openai_messages
-
             self.reference = from_openai_messages(metric.reference)
             listed = [
                 (call.name, {} if call.arguments is None else call.arguments) for call in self.reference.tool_calls

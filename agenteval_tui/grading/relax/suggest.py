@@ -17,7 +17,7 @@ from typing import Any
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
-from agenteval_tui.grading.metrics.tool_check import ToolCheck
+from agenteval_tui.grading.metrics.tool_check import Tool, ToolCheck
 from agenteval_tui.grading.placeholders import PlaceholderError, fill
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.relax.changes import (
@@ -229,8 +229,6 @@ class _Search:
 
     def _of_tools(self, at: Path, raw: Mapping[str, Any]) -> Iterable[tuple[str, Change]]:
         from pydantic import ValidationError
-
-        from agenteval_tui.grading.metrics.tool_check import Tool
 
         given = dict(self.variables)
         try:

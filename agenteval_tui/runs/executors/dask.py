@@ -23,6 +23,7 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.runs.executors.base import OnLost
+from agenteval_tui.runs.executors.dask_worker import run_task
 from agenteval_tui.runs.executors.task_codec import read_event, task_data
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -382,8 +383,6 @@ async def _result(future: Any) -> str:
 def _entry() -> Callable[[str], str]:
     # A function within a function travels as code, so that the scheduler, which unpacks it too, needs no agenteval.
     def agenteval_run(text: str) -> str:
-        from agenteval_tui.runs.executors.dask_worker import run_task
-
         return run_task(text)
 
     return agenteval_run

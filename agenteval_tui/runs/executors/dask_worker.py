@@ -22,8 +22,12 @@ from agenteval_tui.agents.base import (
     ToolCallStarted,
 )
 from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.executors.task_codec import Task, event_data, read_task
+from agenteval_tui.runs.plan.agents import expanded
+from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -196,10 +200,6 @@ class _Attempt:
 
     def _made(self, task: Task) -> tuple[Agent, dict[str, Any]]:
         """The agent and its configuration, with the variables of this machine. Raises `AgentevalError`."""
-        from agenteval_tui.agents.registry import make_agent
-        from agenteval_tui.agents.secrets import secrets_of
-        from agenteval_tui.runs.plan.agents import expanded
-        from agenteval_tui.suites.environment import environment_for
 
         if task.version != __version__:
             raise AgentevalError(

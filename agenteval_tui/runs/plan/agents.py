@@ -10,6 +10,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.suites.environment import expand
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig, Suite
@@ -46,8 +47,6 @@ def agent_plan(
 
 def expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
     """The agent's configuration with `${VAR}` put in. Raises `AgentevalError` naming the agent."""
-    from agenteval_tui.suites.environment import expand
-
     try:
         return dict(expand(agent.config, env))
     except AgentevalError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
+from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 if TYPE_CHECKING:
@@ -111,7 +112,6 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Transcript:
     """
     if not messages:
         return Transcript()
-    from agenteval_tui.transcripts.codec import from_openai_messages
 
     for number, message in enumerate(messages, 1):
         for call in message.get("tool_calls") or ():

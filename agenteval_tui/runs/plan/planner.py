@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.model import (
     Limits,
@@ -21,6 +22,7 @@ from agenteval_tui.runs.plan.model import (
 )
 from agenteval_tui.runs.plan.runs import TestRuns, drawn
 from agenteval_tui.runs.plan.test_selection import Chosen, choose, failed_before, names
+from agenteval_tui.runs.trust_check import check_trust
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -43,8 +45,6 @@ def make_plan(
     (where tests are named, only those must be valid), an agent is missing, a dataset or a prompt is wrong; and
     `trusting.NotTrustedError` when the plan would start programs of a folder that was not trusted.
     """
-    from agenteval_tui.runs.trust_check import check_trust
-
     plan = make_untrusted_plan(loaded, options, user_agents=user_agents, store=store)
     return replace(plan, permission=check_trust(plan))
 
@@ -57,8 +57,6 @@ def make_untrusted_plan(
     store: Store | None = None,
 ) -> Plan:
     """The same without asking whether programs may run: to be looked at, not to be run (`preview`)."""
-    from agenteval_tui.runs.criteria import Specs
-
     _check(options)
     failed = failed_before(options, store)
     chosen = choose(loaded, options, failed)

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.permission import Need, distrusted
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.plan.model import Limits, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.trust_check import needs_of
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -108,10 +112,6 @@ def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | 
     history, and none is made. `config_dir`: the folder of the user's agents.yaml. Starts nothing and writes nothing.
     Raises `AgentevalError` as planning would, but not for a folder that is not trusted: `Preview.needs` says that.
     """
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.agents_file import load_agents
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
 
     loaded = [load_suite(path) for path in discover([Path(path) for path in paths])]
     agents = load_agents(config_dir)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.suites.model import Context
+
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import Context, Test, Variation
 
@@ -37,7 +39,6 @@ def merged_context(test: Test, variation: Variation | None) -> dict[str, Any]:
     over = variation.context if variation is not None else None
     if over is None:
         return base.as_dict() if base is not None else {}
-    from agenteval_tui.suites.model import Context
 
     merged = deep_merge(_by_name(base), over.model_dump(exclude_unset=True))
     made = Context.model_validate(merged).as_dict()

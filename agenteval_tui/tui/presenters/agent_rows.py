@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.agent_factory import options_of
 from agenteval_tui.tui.presenters.number_format import cost, count, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import LABEL, error_lines, labelled, paragraph
@@ -78,8 +80,6 @@ def agent_lines(
 ) -> list[Line]:
     """An agent in full: what it is, where it is configured, how; its keys by name; what must be trusted before it is
     asked (`trusting`); the last check."""
-    from agenteval_tui.runs.agent_factory import options_of
-
     head: Line = ((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
     lines: list[Line] = [fit(head, width)]
     if one.about:
@@ -159,8 +159,6 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     """What is wrong in agents.yaml."""
-    from agenteval_tui.core.errors import AgentevalError
-
     lines: list[Line] = []
     for one in problems[:3]:
         place = f"{one.file}:{one.line}:{one.column}"

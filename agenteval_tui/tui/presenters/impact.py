@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -82,8 +83,6 @@ def problem_lines(
 
     The errors come first, each in one line with its place, and its fix with the key that applies it.
     """
-    from agenteval_tui.core.errors import line_and_column
-
     head: list[Cell] = [(" this run ", "dim")]
     if result is not None:
         score = f" {result.score:.2f}" if result.score is not None else ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.events import StreamPart
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.finish_reason import ending_of, said_of_ending
 from agenteval_tui.transcripts.tool_text import argument_text
@@ -104,8 +105,6 @@ def _ended_by(said: str, width: int) -> list[Line]:
 
 def parts_of(transcript: Transcript) -> list[StreamPart]:
     """A stored transcript as the parts that streamed: for runs that ended long ago."""
-    from agenteval_tui.runs.events import StreamPart
-
     parts: list[StreamPart] = []
     answered = False
     for message in transcript.messages:

@@ -17,6 +17,7 @@ from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
 from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST, labelled, paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.uxon.tokens import tokenize
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
@@ -227,8 +228,6 @@ def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> l
 
 def config_lines(text: str, width: int) -> list[Line]:
     """A config with the colours of its tokens; long lines are cut."""
-    from agenteval_tui.uxon.tokens import tokenize
-
     styles = {
         "key": "json-key",
         "string": "json-string",

@@ -15,13 +15,20 @@ from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.timer import Timer
 from textual.widgets import Input
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.agent_factory import check
+from agenteval_tui.runs.chat_session import Conversation, drafted_test
+from agenteval_tui.runs.trust_check import check_agents
+from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.make_test import MakeTestScreen
+from agenteval_tui.tui.screens.trust import TrustQuestion
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -115,8 +122,6 @@ class AgentsScreen(FrameScreen):
 
     def _read_agents(self) -> Found:
         """In a thread: the agents, and by key what needs to be trusted and which keys are there."""
-        from agenteval_tui.suites.environment import environment_for
-
         agents, problems = self.agenteval.session.agents()
         about: dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]] = {}
         for one in agents:
@@ -280,8 +285,6 @@ class AgentsScreen(FrameScreen):
         self._refresh_agents()
 
     async def _check_one(self, one: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
-        from agenteval_tui.runs.agent_factory import check
-
         try:
             async with room:
                 self._reports[one.key] = await check(one, permission, thorough=True)
@@ -300,9 +303,6 @@ class AgentsScreen(FrameScreen):
         """Go on when programs of these agents may run; ask where that is not known."""
 
         def look() -> Permission | list[TrustQuestion]:
-            from agenteval_tui.agents.permission import NotTrustedError
-            from agenteval_tui.runs.trust_check import check_agents
-            from agenteval_tui.tui.screens.trust import TrustQuestion
 
             try:
                 return check_agents(agents, trusted=all(one.key in self._allowed for one in agents))
@@ -347,8 +347,6 @@ class AgentsScreen(FrameScreen):
         self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
 
     def _ask(self, one: Configured, text: str, permission: Permission) -> None:
-        from agenteval_tui.runs.chat_session import Conversation
-
         chat = self._chats.get(one.key)
         if chat is None:
             session = self.agenteval.session
@@ -402,8 +400,6 @@ class AgentsScreen(FrameScreen):
         self._show_chat()
 
     def action_make_test(self) -> None:
-        from agenteval_tui.runs.chat_session import drafted_test
-        from agenteval_tui.tui.screens.make_test import MakeTestScreen
 
         one = self._one
         chat = self._chats.get(one.key) if one is not None else None

@@ -9,6 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.analysis.agreement import judge_figures
+from agenteval_tui.analysis.labels import runs_of_ids
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import count, interval, percent
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -128,8 +130,6 @@ def show_agreement(screen: FrameScreen) -> None:
     app, store = screen.agenteval, screen.agenteval.session.store
 
     def work() -> list[JudgeFigures]:
-        from agenteval_tui.analysis.agreement import judge_figures
-        from agenteval_tui.analysis.labels import runs_of_ids
 
         rows = runs_of_ids(store, dict.fromkeys(label.run_id for label in store.labels()))
         return judge_figures(store, rows, every=True)

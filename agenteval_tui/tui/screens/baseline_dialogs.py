@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.baselines import Baseline, baselines_of, clear_baselines, set_baseline
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.presenters.number_format import count, date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
@@ -45,9 +47,6 @@ def set_after_asking(
 
     def answered(answer: str | None) -> None:
         if answer:
-            from agenteval_tui.history.baselines import set_baseline
-            from agenteval_tui.history.current_user import current_user
-
             screen.ask(lambda: set_baseline(store, execution, who=current_user()), done, group="baseline")
 
     question = QuestionScreen(
@@ -58,8 +57,6 @@ def set_after_asking(
 
 def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[[], None] | None = None) -> None:
     """Ask whether a test's baseline goes; `then` is called when it did. Says so where it has none."""
-    from agenteval_tui.history.baselines import Baseline, baselines_of, clear_baselines
-
     store, key = screen.agenteval.session.store, (suite_key, test)
 
     def gone(number: int) -> None:
@@ -88,8 +85,6 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
 
 
 def _words(one: object) -> Sequence[str]:
-    from agenteval_tui.history.baselines import Baseline
-
     assert isinstance(one, Baseline)
     by = f" by {one_line(one.who, 40)}" if one.who else ""
     return (

@@ -13,9 +13,12 @@ from textual.containers import Container
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.analysis.causes import group_failures
+from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.explain import explain
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings
@@ -104,8 +107,6 @@ class CausesScreen(FilteredScreen):
             self.query_one("#causes", VirtualList).set_empty([(), (("  looking for causes …", "dim"),)])
 
         def work() -> _Read:
-            from agenteval_tui.analysis.causes import group_failures
-            from agenteval_tui.analysis.triage import statuses
 
             causes = group_failures(store, looking.scope(store, session.projects))
             return _Read(causes, statuses(store, causes))
@@ -206,8 +207,6 @@ class CausesScreen(FilteredScreen):
         position = row.group.positions[wanted[1]]
 
         def work() -> tuple[RunRow, tuple[Fact, ...]]:
-            from agenteval_tui.grading.explain import explain
-
             results = store.results(run)
             return store.run(run), explain(results[position : position + 1]) if position >= 0 else ()
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.references import References
 from agenteval_tui.tui.state import text, texts
 
 if TYPE_CHECKING:
@@ -25,9 +28,6 @@ class CauseScope:
 
     def scope(self, store: Store, projects: tuple[str, ...] = ()) -> Scope:
         """The runs, of these projects where nothing is named (none: of all). Raises `AgentevalError`."""
-        from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
-        from agenteval_tui.history.records import RunFilter
-        from agenteval_tui.history.references import References
 
         if self.everything:
             return filter_scope(store, RunFilter(projects=projects))

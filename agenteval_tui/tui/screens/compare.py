@@ -13,9 +13,14 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.comparison import compare, metric_changes
+from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.shell import command_line
+from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings
@@ -23,8 +28,12 @@ from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, cells_to_figures, rows_of
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare_picker import choices_of, chosen_sides
+from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -99,8 +108,6 @@ class CompareScreen(FilteredScreen):
         if self._pending is not None:
             self._pending()
         else:
-            from agenteval_tui.analysis.comparison_sides import Sides
-
             self.open(Sides())
 
     def on_resize(self, event: Resize) -> None:
@@ -121,9 +128,6 @@ class CompareScreen(FilteredScreen):
             view.set_empty([(), (("  comparing …", "dim"),)])
 
         def work() -> Comparison:
-            from agenteval_tui.analysis.comparison import compare
-            from agenteval_tui.analysis.comparison_sides import sides_of
-            from agenteval_tui.history.quarantines import active
 
             a, b = sides_of(store, sides, session.projects)
             found = compare(store, a, b, quarantined=active(store))
@@ -145,8 +149,6 @@ class CompareScreen(FilteredScreen):
         store = self.agenteval.session.store
 
         def work() -> Comparison:
-            from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
-
             specs = stored_spec(store, old), stored_spec(store, new)
             return compare_versions(store, suite_key, test, specs[0], specs[1], criterion)
 
@@ -157,8 +159,6 @@ class CompareScreen(FilteredScreen):
         self.ask(work, then, group="open", failed=self._failed)
 
     def projects_changed(self) -> None:
-        from agenteval_tui.analysis.comparison_sides import Sides
-
         self.open(Sides())
 
     def _read_versions(self, one: _Versions) -> None:
@@ -263,8 +263,6 @@ class CompareScreen(FilteredScreen):
         store = self.agenteval.session.store
 
         def work() -> tuple[Attributed | None, dict[str, tuple[MetricChange, ...]]]:
-            from agenteval_tui.analysis.attribution import attribute
-            from agenteval_tui.analysis.comparison import metric_changes
 
             return attribute(store, change.pairs), metric_changes(store, change)
 
@@ -392,8 +390,6 @@ class CompareScreen(FilteredScreen):
         self._choose("right")
 
     def _choose(self, side: str) -> None:
-        from agenteval_tui.analysis.comparison_sides import Sides
-        from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
 
         session, found = self.agenteval.session, self._found
         store = session.store
@@ -413,8 +409,6 @@ class CompareScreen(FilteredScreen):
 
     def action_baseline(self) -> None:
         """The right side's execution becomes the baseline of its tests."""
-        from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline
-
         found = self._found
         if found is None:
             return
@@ -425,16 +419,12 @@ class CompareScreen(FilteredScreen):
 
     def action_clear_baseline(self) -> None:
         """Take the chosen test's baseline away; asks."""
-        from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear
-
         change = self._change()
         if change is not None:
             ask_to_clear(self, change.suite_key, change.test)
 
     def action_versions(self) -> None:
         """The versions of the chosen criterion."""
-        from agenteval_tui.tui.screens.criterion_versions import show_versions
-
         row, change = self._row(), self._change()
         if row is None or change is None:
             return
@@ -463,8 +453,6 @@ class CompareScreen(FilteredScreen):
 
     def action_quarantine(self) -> None:
         """Let the chosen test (or criterion) run, and not gate."""
-        from agenteval_tui.history.quarantines import active
-        from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 
         change = self._change()
         if change is None:

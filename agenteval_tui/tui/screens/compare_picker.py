@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_sides import BASELINE, names_of
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.presenters.number_format import count, date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -29,8 +30,6 @@ def choices_of(store: Store, found: Comparison | None, side: str, projects: tupl
 
     Of the left one also pairs of agents and variations within the right execution.
     """
-    from agenteval_tui.analysis.comparison_sides import BASELINE, names_of
-
     choices: list[Choice] = []
     if side == "left":
         choices.append((BASELINE, "baseline", "the runs that were set as baseline of these tests"))
@@ -51,8 +50,6 @@ def choices_of(store: Store, found: Comparison | None, side: str, projects: tupl
 
 def _comparable(runs: Sequence[ComparedRun], kind: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The pairs of agents (or variations) that ran a test in common, both ways round."""
-    from agenteval_tui.analysis.comparison_sides import names_of
-
     index = ("agent", "variation").index(kind)
     tests: dict[str, set[tuple[str, str]]] = {}
     for run in runs:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_text import section
+from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.presenters.number_format import count
 
 if TYPE_CHECKING:
@@ -17,8 +20,6 @@ def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> No
     store = screen.agenteval.session.store
 
     def newest() -> str:
-        from agenteval_tui.history.records import RunFilter
-
         found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id))[:1])
         if not found:
             raise AgentevalError("this was never run: there is nothing to compare", mend="r runs it")
@@ -34,14 +35,11 @@ def say_what_regressed(screen: FrameScreen, execution: str) -> None:
     store = screen.agenteval.session.store
 
     def work() -> BaselineResult | None:
-        from agenteval_tui.analysis.regression_gate import compare_to_baseline
-
         return compare_to_baseline(store, store.execution(execution))
 
     def then(found: BaselineResult | None) -> None:
         if found is None or not (found.shown.in_state("worse", "better")):
             return
-        from agenteval_tui.analysis.comparison_text import section
 
         counts = found.shown.counts()
         said = [section(state, counts[state]) for state in ("worse", "better") if counts.get(state)]

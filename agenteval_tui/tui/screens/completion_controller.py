@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
+from agenteval_tui.tui.presenters.completion_rows import hover_lines
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ class Assist:
         self, asked: ConfigEditor.Asked, prototype_class: str, store: Store, suite_key: str, test_id: str
     ) -> None:
         """Offer what can be written, as soon as it is known; an older question's answer is dropped by the editor."""
-        from agenteval_tui.grading.config.completion import complete_config, prepare
-
         key = (suite_key, test_id)
 
         def work() -> tuple[Completion, ...]:
@@ -42,8 +42,6 @@ class Assist:
 
     async def explain(self, editor: ConfigEditor, prototype_class: str) -> bool:
         """Show what the word under the cursor means; False when there is nothing to say."""
-        from agenteval_tui.grading.config.completion import hover_config
-        from agenteval_tui.tui.presenters.completion_rows import hover_lines
 
         text, offset = editor.text, editor.cursor_offset
         found: Hover | None = await asyncio.to_thread(hover_config, text, offset, prototype_class)

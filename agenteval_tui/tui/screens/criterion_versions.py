@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.analysis.criterion_versions import load, own_spec, restore, text_difference, versions
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import count, date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
@@ -42,8 +43,6 @@ def show_versions(
     store = screen.agenteval.session.store
 
     def work() -> Versions:
-        from agenteval_tui.analysis.criterion_versions import versions
-
         return versions(store, suite_key, test, criterion)
 
     def restored(loaded: LoadedSuite) -> None:
@@ -65,8 +64,6 @@ def show_versions(
                 return
 
             def write() -> LoadedSuite:
-                from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
-
                 return restore(load(suite_key), test, criterion, own_spec(store, suite_key, test, criterion, chosen))
 
             screen.ask(write, restored, group="restore")
@@ -154,8 +151,6 @@ class VersionsScreen(Sheet[str]):
 
     def _difference(self, chosen: str) -> list[str]:
         """From the one in the file (else the newest) to the chosen one; [] where that is the same."""
-        from agenteval_tui.analysis.criterion_versions import text_difference
-
         found = self._found
         base = found.current if found.current in found.texts else found.versions[0].hash
         named = (f"{base[:8]} {'(in the file now)' if base == found.current else '(the newest)'}", chosen[:8])

@@ -11,13 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 
+from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
+from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.shell import command_line
+from agenteval_tui.formats.exporters.difference_json import difference_document
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
+from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
 from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.styled_text import Cell, Line, pad
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
@@ -42,8 +47,6 @@ class RunPair:
 
 def run_beside(session: Session, run: str) -> str:
     """The run that says most beside this one; "" when there is none."""
-    from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
-
     row = session.store.run(run)
     found = run_to_compare(row, repetitions(session.store, row, everywhere=True))
     return "" if found is None else found.id
@@ -51,8 +54,6 @@ def run_beside(session: Session, run: str) -> str:
 
 def compared(session: Session, left: str, right: str) -> RunPair:
     """Read and align two runs."""
-    from agenteval_tui.analysis.trajectory_alignment import align
-
     store = session.store
     return RunPair(store.run(left), store.run(right), align(store.transcript(left), store.transcript(right)))
 
@@ -184,9 +185,6 @@ class DifferenceScreen(FrameScreen):
 
     def action_raw(self) -> None:
         """The difference as JSON."""
-        from agenteval_tui.formats.exporters.difference_json import difference_document
-        from agenteval_tui.tui.presenters.json_document import parts_of
-        from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
 
         found = self._compared
         if found is None:

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
+from agenteval_tui.analysis.repetitions import divergence_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, TreeRows, detail_lines, head_lines, nodes_of
@@ -67,8 +68,6 @@ class DivergenceScreen(FrameScreen):
         session = self.agenteval.session
 
         def work() -> Divergence:
-            from agenteval_tui.analysis.repetitions import divergence_of
-
             row = session.store.run(run)
             return divergence_of(session.store, row, everywhere=everywhere, with_arguments=with_arguments)
 

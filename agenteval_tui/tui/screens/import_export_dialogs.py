@@ -13,8 +13,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.detect import detect
+from agenteval_tui.formats.exporters.export import EXPORTERS, Losses, exporter_named, stored_runs
+from agenteval_tui.formats.exporters.run import EXPORTS
+from agenteval_tui.formats.folder import folder_of
+from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -221,8 +227,6 @@ class ImportScreen(_FileScreen):
 
     def _bring_all(self, folder: Path) -> tuple[list[tuple[str, str]], str]:
         """All files of a folder that are in a known format."""
-        from agenteval_tui.formats.folder import folder_of
-
         runs = files = before = 0
         execution = ""
         refused: list[str] = []
@@ -248,8 +252,6 @@ class ImportScreen(_FileScreen):
         return said, execution
 
     def _import(self, path: Path, words: str) -> ImportReport:
-        from agenteval_tui.formats.import_file import import_file
-
         def progress(done: int, size: int) -> None:
             if self._stop:
                 raise _Stopped("stopped: nothing of this file was added", where=str(path))
@@ -275,9 +277,6 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     """Of a file what it is; of a folder, or the beginning of a name, the files that may be meant."""
     path = Path(text.strip()).expanduser()
     if text.strip() and path.is_file():
-        from agenteval_tui.formats.detect import detect
-        from agenteval_tui.formats.import_file import open_source
-
         with open_source(path) as source:
             known = detect(source)
         words = f"{known.name}: {known.looks_like}"
@@ -343,8 +342,6 @@ class ExportScreen(_FileScreen):
         self._format = "openai"
 
     def fields(self) -> list[Field]:
-        from agenteval_tui.formats.exporters.export import EXPORTERS
-
         formats = tuple((name, f"{name}: {one.about}") for name, one in EXPORTERS.items())
         return [
             Field("format", "format", "openai", choices=formats),
@@ -357,8 +354,6 @@ class ExportScreen(_FileScreen):
         self.tell((f"{count(number, 'run')} with {'its transcript' if number == 1 else 'their transcripts'}.", "dim"))
 
     def _own_name(self, form: str) -> str:
-        from agenteval_tui.formats.exporters.run import EXPORTS
-
         return f"runs-{self._runs[0].execution_id[:10].lower()}{EXPORTS[form][1]}"
 
     def on_form_changed(self, event: Form.Changed) -> None:
@@ -385,8 +380,6 @@ class ExportScreen(_FileScreen):
         start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
 
     async def _write(self, path: Path, name: str) -> None:
-        from agenteval_tui.core.atomic_write import write_pieces
-        from agenteval_tui.formats.exporters.export import Losses, exporter_named, stored_runs
 
         store, runs = self.agenteval.session.store, self._runs
 

@@ -12,10 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key
 
-from agenteval_tui.analysis.labels import opinion
+from agenteval_tui.analysis.labels import give_label, opinion
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -57,7 +58,6 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         """`current`: the labels that the run has, oldest first. `criterion`: its name; without one only the run as a
         whole can be labelled. `who`: the name that stands there first; None: the person at the terminal."""
         super().__init__()
-        from agenteval_tui.history.current_user import current_user
 
         self._run, self._criterion = run, criterion
         self._current = tuple(current)
@@ -152,8 +152,6 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         start_worker(self, partial(self._write, label), group="write")
 
     async def _write(self, label: Label) -> None:
-        from agenteval_tui.analysis.labels import give_label
-
         session = cast("AgentevalApp", self.app).session
         try:
             given = await asyncio.to_thread(lambda: give_label(session.store, label))

@@ -11,6 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.pruning import Pruning, prunable, prune
 from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import count
@@ -96,8 +98,6 @@ class PruneScreen(Sheet["bool | None"]):
 
     def _wanted(self) -> Pruning:
         """What is typed. Raises AgentevalError."""
-        from agenteval_tui.core.ids import now_ms
-        from agenteval_tui.history.pruning import Pruning
 
         values = self.query_one(Form).values()
         age, keep = values["age"].strip(), values["keep"].strip()
@@ -120,8 +120,6 @@ class PruneScreen(Sheet["bool | None"]):
         start_worker(self, partial(self._read, wanted), group="look")
 
     async def _read(self, wanted: Pruning) -> None:
-        from agenteval_tui.history.pruning import prunable
-
         try:
             self._found = await asyncio.to_thread(prunable, self.agenteval.session.store, wanted)
         except AgentevalError as error:
@@ -129,8 +127,6 @@ class PruneScreen(Sheet["bool | None"]):
         self._retell()
 
     async def _remove(self, found: Prunable) -> None:
-        from agenteval_tui.history.pruning import prune
-
         def tell(at: int, of: int) -> bool:
             self._going = f"Removing: {at:,} of {of:,} runs"
             self.app.call_from_thread(self._retell)

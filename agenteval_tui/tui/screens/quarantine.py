@@ -10,9 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import quarantines
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
 from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -106,9 +108,6 @@ class QuarantineScreen(Sheet["str | None"]):
 
     def _keep(self, event: Form.Submitted) -> None:
         import click
-
-        from agenteval_tui.cli.param_types import Until
-        from agenteval_tui.history.current_user import current_user
 
         event.stop()
         values = self.query_one(Form).values()

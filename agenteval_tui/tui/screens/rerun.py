@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.tui.actions import BY_ID, key_word
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edi
 
     A run costs minutes and money: one that leaves out what was just edited is not what anybody wants.
     """
-    from agenteval_tui.runs.plan.model import PlanOptions
-
     app = screen.agenteval
     if loaded is None or loaded.suite is None or all(one.id != test for one in loaded.suite.tests):
         app.say(f"{one_line(test, 60)} stands in no suite file that is open here, so it can't be run again.")

@@ -16,15 +16,20 @@ from textual.events import Resize, ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input
 
-from agenteval_tui.analysis.review_queue import Item, ReviewFilter
+from agenteval_tui.analysis.labels import give_label, opinion, remove_label
+from agenteval_tui.analysis.review_queue import Item, ReviewFilter, queue
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screens.agreement import show_agreement
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.label import ask_label
 from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -103,8 +108,6 @@ class ReviewScreen(FrameScreen):
         store, wanted = session.store, self._wanted
 
         def work() -> list[Item]:
-            from agenteval_tui.analysis.review_queue import queue
-
             return queue(store, replace(wanted, projects=session.projects))
 
         self.ask(work, self._arrived, group="queue", failed=self._failed)
@@ -174,8 +177,6 @@ class ReviewScreen(FrameScreen):
         self.ask(work, self._read, group="item")
 
     def _read(self, opened: ReviewItem) -> None:
-        from agenteval_tui.tui.presenters.highlights import marks_of
-
         if opened.item != self._item:
             return
         self._opened = opened
@@ -251,8 +252,6 @@ class ReviewScreen(FrameScreen):
         self._opened = None
 
         def work() -> LabelSaved:
-            from agenteval_tui.analysis.labels import give_label, opinion
-            from agenteval_tui.history.current_user import current_user
 
             said = opinion(
                 item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=current_user()
@@ -303,16 +302,12 @@ class ReviewScreen(FrameScreen):
             return
 
         def work() -> str:
-            from agenteval_tui.analysis.labels import remove_label
-
             return remove_label(store, given)
 
         self.ask(work, back, group="give")
 
     def action_label(self) -> None:
         """Rating and verdict together, in the sheet."""
-        from agenteval_tui.tui.screens.label import ask_label
-
         opened = self._opened
         if opened is not None:
             ask_label(self, opened.item.run_id, opened.item.criterion, self._given)
@@ -363,8 +358,6 @@ class ReviewScreen(FrameScreen):
 
     def action_agreement(self) -> None:
         """How far people and criteria agree."""
-        from agenteval_tui.tui.screens.agreement import show_agreement
-
         show_agreement(self)
 
     def action_next_pane(self) -> None:

@@ -16,9 +16,11 @@ from textual.timer import Timer
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.client import live_executions
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.run_errors import error_groups
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import (
     Expected,
@@ -32,6 +34,7 @@ from agenteval_tui.tui.presenters.run_rows import (
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed
+from agenteval_tui.tui.screens.run_errors import ErrorsScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -130,8 +133,6 @@ class RunScreen(FrameScreen):
             self._timer.pause()
 
     def _find_live(self) -> None:
-        from agenteval_tui.runs.client import live_executions
-
         self.ask(
             live_executions, lambda live: self.attach(live[-1]) if live and self._watch is None else None, group="live"
         )
@@ -468,8 +469,6 @@ class RunScreen(FrameScreen):
         self._draw_run()
 
     def action_errors(self) -> None:
-        from agenteval_tui.tui.presenters.run_errors import error_groups
-        from agenteval_tui.tui.screens.run_errors import ErrorsScreen
 
         groups = error_groups(self._view) if self._view is not None else []
         if not groups:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.analysis.repetitions import runs_to_choose
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import date_time, duration
 from agenteval_tui.tui.presenters.status_style import mark
@@ -27,8 +28,6 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
     session = screen.agenteval.session
 
     def work() -> tuple[RunRow, list[RunRow]]:
-        from agenteval_tui.analysis.repetitions import runs_to_choose
-
         row = session.store.run(run)
         return row, runs_to_choose(session.store, row)
 

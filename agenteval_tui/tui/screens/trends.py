@@ -13,17 +13,26 @@ from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.analysis.time_buckets import By, window_label, window_ms
+from agenteval_tui.analysis.trend_alerts import watch
+from agenteval_tui.analysis.trend_filter import executions_at, filtered
+from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
+from agenteval_tui.analysis.trend_scores import extras
+from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
+from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.trends import Group
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.trends import ExecutionTime, Group
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.number_format import count, date_time
 from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, head_line, rows_of, view_bar
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -123,8 +132,6 @@ class TrendsScreen(FrameScreen):
         now = now_ms()
 
         def read() -> tuple[TrendQuery, Trend]:
-            from agenteval_tui.analysis.trend_filter import filtered
-            from agenteval_tui.analysis.trends import TrendQuery, trend
 
             span = window_ms(window)
             wanted = TrendQuery(None if span is None else now - span, now + 1, by, group, projects=session.projects)
@@ -339,8 +346,6 @@ class TrendsScreen(FrameScreen):
         self._list()
 
     def action_alert(self) -> None:
-        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
-
         choices: list[Choice] = [
             ("" if one is None else str(one), "no alert" if one is None else f"below {one * 100:g} %", "")
             for one in _BELOW
@@ -443,10 +448,6 @@ class TrendsScreen(FrameScreen):
 
     def action_executions(self) -> None:
         """The executions under the cursor of the time axis, in History."""
-        from agenteval_tui.analysis.trend_filter import executions_at
-        from agenteval_tui.history.trends import ExecutionTime
-        from agenteval_tui.tui.presenters.number_format import date_time
-        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         found = self._trend
         if found is None or not 0 <= self._cursor < len(found.bins):
@@ -469,8 +470,6 @@ class TrendsScreen(FrameScreen):
         self.ask(lambda: executions_at(store, found.wanted, place), show, group="open")
 
     def action_quarantine(self) -> None:
-        from agenteval_tui.tui.screens.quarantine import QuarantineScreen
-
         kind, *rest = self._row()
         if kind != "test":
             self.agenteval.say("Choose a test: tab goes to the flaky ones.")
@@ -504,11 +503,6 @@ class TrendsScreen(FrameScreen):
 
 def read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
     """What stands below the drawing."""
-    from agenteval_tui.analysis.trend_alerts import watch
-    from agenteval_tui.analysis.trend_scores import extras
-    from agenteval_tui.analysis.trends import MEASURES, trend
-    from agenteval_tui.analysis.variance import ledger
-    from agenteval_tui.history import quarantines
 
     return ComparisonSeries(
         trend(store, wanted, MEASURES),
@@ -522,10 +516,6 @@ def read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -
 def regraded_beside(store: Any, wanted: TrendQuery, now: int) -> tuple[Regrading, ComparisonSeries]:
     """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and an alert is
     nobody's wish here."""
-    from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
-    from agenteval_tui.analysis.trends import MEASURES
-    from agenteval_tui.analysis.variance import ledger
-    from agenteval_tui.history import quarantines
 
     again = regrade_history(store, wanted)
     found, extras = regraded_trend(store, wanted, MEASURES, again)

@@ -10,8 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.analysis.triage import decide
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.timespan import moment_from
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.triage import UndecidedError, reopen
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -127,8 +130,6 @@ def ask_to_decide(
             return
 
         def work() -> DecisionResult:
-            from agenteval_tui.analysis.triage import decide
-            from agenteval_tui.history.current_user import current_user
 
             return decide(
                 store,
@@ -156,8 +157,6 @@ def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) 
     signature, was = row.standing.decision.signature, row.standing.decision.decision
 
     def work() -> None:
-        from agenteval_tui.history.triage import UndecidedError, reopen
-
         with suppress(UndecidedError):  # somebody else took it back in the meantime
             reopen(store, signature)
 

@@ -21,6 +21,7 @@ from textual.widgets.text_area import Location
 
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import (
     HighlightedLines,
     Layer,
@@ -35,7 +36,9 @@ from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.terminal.strips import minimal_strip
 from agenteval_tui.tui.terminal.textual_internals import QuietTextArea, shown_cells, shown_line
+from agenteval_tui.tui.widgets.popup import Popup
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.format import format_text
 from agenteval_tui.uxon.tokens import Token
 
 if TYPE_CHECKING:
@@ -262,22 +265,16 @@ class ConfigEditor(QuietTextArea):
 
     def action_tidy(self) -> None:
         """Lay the text out anew; comments stay."""
-        from agenteval_tui.uxon.format import format_text
-
         if not self.read_only:
             self.replace_all(format_text(self.text))
 
     def _popup_there(self) -> Popup:
         if self._popup is None or not self._popup.is_attached:
-            from agenteval_tui.tui.widgets.popup import Popup
-
             self._popup = Popup()
             self.screen.mount(self._popup)
         return self._popup
 
     def _show_offer(self) -> None:
-        from agenteval_tui.tui.presenters.completion_rows import completion_lines
-
         items, chosen = self._offered, self._chosen
         self._popup_there().open_at(self.cursor_screen_offset, lambda room: completion_lines(items, chosen, room))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.criterion_templates import starters
 from agenteval_tui.tui.presenters.test_form import new_criterion
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.undo import EditorChanging
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.widgets.form import Form
 
 if TYPE_CHECKING:
@@ -17,8 +19,6 @@ class EditorCriteria(EditorChanging):
     """Changes the list of criteria of the open test; nothing of it is in the file before it is saved."""
 
     def _choose_starter(self) -> None:
-        from agenteval_tui.grading.criterion_templates import starters
-        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         def offer(found: list[Starter]) -> None:
             by_name = {one.metric: one for one in found}

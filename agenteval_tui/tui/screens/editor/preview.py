@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.criterion_preview import open_trial, spec_from
+from agenteval_tui.analysis.run_navigation import known_runs
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import BY_ID, key_word
@@ -15,6 +17,8 @@ from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.form_view import EditorFilling
+from agenteval_tui.tui.screens.relax import RelaxScreen
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.serial_worker import OneAtATime
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -81,8 +85,6 @@ class EditorLive(EditorFilling):
             self.agenteval.say_error(error)
 
     async def _judge(self, doc: SuiteDocument, source: int | None, values: dict[str, str]) -> None:
-        from agenteval_tui.analysis.criterion_preview import open_trial, spec_from
-
         wanted = self._run_wanted
         if self._live_of is not doc:
             saved = [spec_from(one.values) for one in doc.base.criteria]
@@ -178,8 +180,6 @@ class EditorLive(EditorFilling):
         if impact is None or not impact.flips:
             self.agenteval.say("No run flips with this edit.")
             return
-        from agenteval_tui.analysis.run_navigation import known_runs
-        from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 
         flips, store = list(impact.flips), self.agenteval.session.store
 
@@ -218,7 +218,6 @@ class EditorLive(EditorFilling):
         found = self._failing()
         if found is None:
             return
-        from agenteval_tui.tui.screens.relax import RelaxScreen
 
         editor = self.query_one("#config", ConfigEditor)
 

@@ -7,10 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.editing import id_now, rebase
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.tests import EditorTests
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.suites.file_changes import change_files
 
@@ -79,8 +83,6 @@ class EditorSaving(EditorTests):
         session = self.agenteval.session
 
         def failed(error: AgentevalError) -> None:
-            from agenteval_tui.suites.yaml.save import FileChanged
-
             if isinstance(error, FileChanged):
                 self._offer_merge(doc, error.diff)
             else:
@@ -120,11 +122,7 @@ class EditorSaving(EditorTests):
         self.reload()
 
     def _offer_merge(self, doc: SuiteDocument, diff: str) -> None:
-        from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-
         def load() -> tuple[LoadedSuite, TestEdit, str]:
-            from agenteval_tui.suites.editing import id_now, rebase
-            from agenteval_tui.suites.load import load_suite
 
             fresh = load_suite(doc.loaded.path)
             now = id_now(doc.loaded, fresh, doc.test_id)

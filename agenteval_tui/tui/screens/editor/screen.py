@@ -8,9 +8,11 @@ from textual.binding import BindingType
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.analysis.criterion_preview import spec_from
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.test_form import CriterionForm
+from agenteval_tui.tui.screens.editor.dialogs import delete_question
 from agenteval_tui.tui.screens.editor.save import EditorSaving
 from agenteval_tui.tui.screens.editor.validation import LOW
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -79,8 +81,6 @@ class EditorScreen(EditorSaving):
         self._changed()
 
     def action_delete(self) -> None:
-        from agenteval_tui.tui.screens.editor.dialogs import delete_question
-
         if self._pane == "tests":
             doc = self._doc
             if doc is None:
@@ -144,8 +144,6 @@ class EditorScreen(EditorSaving):
             config = chosen.values["config_uxon"]
             config = None if config == saved["config_uxon"] else config
         elif chosen is not None:
-            from agenteval_tui.analysis.criterion_preview import spec_from
-
             self._take_in(doc)
             new = self._lent = spec_from(chosen.values)
         runs = [run.id for run in trial.runs]

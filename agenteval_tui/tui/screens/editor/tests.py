@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from textual.events import ScreenResume
 
+from agenteval_tui.analysis.lint import user_agents
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.editor.criteria import EditorCriteria
+from agenteval_tui.tui.screens.editor.dialogs import draft_question
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.fields import refine_choices
 from agenteval_tui.tui.state import text
@@ -53,8 +55,6 @@ class EditorTests(EditorCriteria):
         """Read the suites again. Edits stay."""
 
         def work() -> tuple[Overview, Mapping[str, AgentConfig], list[Kept], list[str]]:
-            from agenteval_tui.analysis.lint import user_agents
-
             session = self.agenteval.session
             mine = user_agents()
             return session.overview(), mine, self._drafts.listed("test"), sorted(mine)
@@ -178,8 +178,6 @@ class EditorTests(EditorCriteria):
             self._offer_draft(doc, kept)
 
     def _offer_draft(self, doc: SuiteDocument, kept: Kept) -> None:
-        from agenteval_tui.tui.screens.editor.dialogs import draft_question
-
         def answered(answer: str | None) -> None:
             if answer == "restore":
                 doc.restore(kept.data)

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from agenteval_tui.analysis.lint import CUT
+from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.tui.presenters.test_form import DATASET, YAMLS
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.fields import criterion_rows, rows_of
 from agenteval_tui.tui.screens.editor.validation import EditorChecking
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.workers import start_worker
@@ -65,7 +68,6 @@ class EditorChanging(EditorChecking):
         if not isinstance(field, ChoiceField):
             self.focus_next()
             return
-        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 
         def chosen(value: str | None) -> None:
             if value is not None:
@@ -190,8 +192,6 @@ class EditorChanging(EditorChecking):
 
     def _quote_cut_text(self) -> bool:
         """In a field whose text a `#` cuts short: put it into quotes in the file. Is it such a field?"""
-        from agenteval_tui.analysis.lint import CUT
-        from agenteval_tui.suites.unquoted_hash import cut_texts
 
         doc, (number, field) = self._doc, self._place_of_focus()
         if doc is None or not any(

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import Dataset
 from agenteval_tui.tui.presenters.editor_rows import in_order, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm, edit_of, yaml_problems
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
@@ -175,8 +178,6 @@ def checked(
     prototype_class: str,
 ) -> Checked:
     """Check a form as `validate` checks what would be saved; what can't be read as YAML stays as it was in the file."""
-    from agenteval_tui.grading.config.diagnostics import diagnose
-
     bad = yaml_problems(form)
     for key in bad:
         form.values[key] = base.values[key]
@@ -196,8 +197,6 @@ def _syntax(loaded: LoadedSuite, said: str) -> Problem:
 
 def first_rows(folder: Path, file: str, limit: str, most: int) -> tuple[list[Mapping[str, Any]], str]:
     """The first rows of a dataset as a person typed its file, and what is wrong with it."""
-    from agenteval_tui.suites.datasets import read_rows
-    from agenteval_tui.suites.model import Dataset
 
     number = int(limit) if limit.isdecimal() and int(limit[:9]) > 0 else None
     rows: list[Mapping[str, Any]] = []

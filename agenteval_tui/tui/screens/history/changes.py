@@ -6,10 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history import delete_runs, pruning
+from agenteval_tui.history.baselines import (
+    Baseline,
+    BaselineSet,
+    baselines,
+    baselines_of,
+    clear_baselines,
+    set_baseline_run,
+)
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.delete_runs import DeleteResult, remove_runs
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, set_after_asking
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.import_export_dialogs import ExportScreen, ImportOutcome, ImportScreen
+from agenteval_tui.tui.screens.prune import PruneScreen
 from agenteval_tui.tui.styled_text import Line
 
 if TYPE_CHECKING:
@@ -77,8 +93,6 @@ class HistoryChanges(FrameScreen):
     # Watching and resuming
 
     def action_watch(self) -> None:
-        from agenteval_tui.runs.client import live_executions
-        from agenteval_tui.runs.live_registry import Live
 
         store, (runs, ids) = self.agenteval.session.store, self.chosen_ids()
         shown = self.execution
@@ -153,8 +167,6 @@ class HistoryChanges(FrameScreen):
 
     def _compare_one(self, row: ExecutionRow, test: tuple[str, str] | None = None) -> None:
         """With its baseline, or the one before. `test`: suite's key and id of the one that it begins with."""
-        from agenteval_tui.history.baselines import baselines_of
-
         store = self.agenteval.session.store
 
         def before() -> str | None:
@@ -201,8 +213,6 @@ class HistoryChanges(FrameScreen):
         )
 
     def _baseline_execution(self, row: ExecutionRow) -> None:
-        from agenteval_tui.tui.screens.baseline_dialogs import set_after_asking
-
         store = self.agenteval.session.store
 
         def then(tests: int) -> None:
@@ -214,8 +224,6 @@ class HistoryChanges(FrameScreen):
         self.ask(tests_of, then, group="chosen")
 
     def _baseline_run(self, row: RunRow) -> None:
-        from agenteval_tui.history.baselines import BaselineSet, set_baseline_run
-        from agenteval_tui.history.current_user import current_user
 
         store = self.agenteval.session.store
         name = one_line(row.test_id, 60)
@@ -233,8 +241,6 @@ class HistoryChanges(FrameScreen):
 
     def action_clear_baseline(self) -> None:
         """Of a run its test's baseline, of an execution those that rest on it."""
-        from agenteval_tui.history.baselines import Baseline, baselines, clear_baselines
-        from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear
 
         runs, ids = self.chosen_ids()
         store = self.agenteval.session.store
@@ -269,8 +275,6 @@ class HistoryChanges(FrameScreen):
     # Deleting, pruning
 
     def action_delete(self) -> None:
-        from agenteval_tui.history import delete_runs, pruning
-
         runs, ids = self.chosen_ids()
         store = self.agenteval.session.store
         if not ids:
@@ -308,8 +312,6 @@ class HistoryChanges(FrameScreen):
         self.ask(read, then, group="chosen")
 
     def _delete(self, numbers: Sequence[int], executions: Sequence[int]) -> None:
-        from agenteval_tui.history.delete_runs import DeleteResult, remove_runs
-
         store = self.agenteval.session.store
 
         def done(gone: DeleteResult) -> None:
@@ -325,8 +327,6 @@ class HistoryChanges(FrameScreen):
         self.ask(lambda: remove_runs(store, numbers, executions=executions), done, group="delete")
 
     def action_prune(self) -> None:
-        from agenteval_tui.tui.screens.prune import PruneScreen
-
         def done(changed: bool | None) -> None:
             if changed:
                 self.reload()
@@ -336,8 +336,6 @@ class HistoryChanges(FrameScreen):
     # Files
 
     def action_import_file(self) -> None:
-        from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome, ImportScreen
-
         store = self.agenteval.session.store
 
         def done(brought: ImportOutcome | str | None) -> None:
@@ -350,8 +348,6 @@ class HistoryChanges(FrameScreen):
         self.app.push_screen(ImportScreen(), done)
 
     def action_export(self) -> None:
-        from agenteval_tui.tui.screens.import_export_dialogs import ExportScreen
-
         runs, ids = self.chosen_ids()
         store = self.agenteval.session.store
         if not ids:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history import annotations as notes
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import several_projects
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows
@@ -47,8 +48,6 @@ class HistoryPages(HistoryChanges):
 
     def _fetch(self, rows: ExecutionRows | RunRows, page: int) -> Callable[[], None]:
         """Reads a page (in this thread); what it gives puts the page in."""
-        from agenteval_tui.history import annotations as notes
-
         store, ids = self.agenteval.session.store, rows.ids_of(page)
         if not ids:
             return lambda: None

@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.suites.dataset_edit import undo_add_row
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
+from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
+from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.inspect.loader import InspectOpening
+from agenteval_tui.tui.screens.judge_log import AskedScreen
+from agenteval_tui.tui.screens.label import ask_label
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -24,8 +31,6 @@ class InspectKeeping(InspectOpening):
 
     def action_label(self) -> None:
         """What a person thinks of the run, or of the criterion that is shown."""
-        from agenteval_tui.tui.screens.label import ask_label
-
         bench = self._bench
         if bench is None:
             return
@@ -41,8 +46,6 @@ class InspectKeeping(InspectOpening):
 
     def action_replies(self) -> None:
         """What judges and others were asked about this run, and what they said; its failed attempts."""
-        from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
-        from agenteval_tui.tui.screens.judge_log import AskedScreen
 
         bench, facts = self._bench, self._facts
         if bench is None:
@@ -58,8 +61,6 @@ class InspectKeeping(InspectOpening):
 
     def action_export(self) -> None:
         """Write the run to a file."""
-        from agenteval_tui.tui.screens.export import ExportScreen
-
         if self._bench is None:
             return
 
@@ -72,8 +73,6 @@ class InspectKeeping(InspectOpening):
 
     def action_add_row(self) -> None:
         """The run becomes a row of a dataset."""
-        from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
-        from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 
         bench = self._bench
         if bench is None:
@@ -90,8 +89,6 @@ class InspectKeeping(InspectOpening):
 
     def action_take_back_row(self) -> None:
         """The row that was added last goes again."""
-        from agenteval_tui.suites.dataset_edit import undo_add_row
-
         added = self._added
         if added is None:
             self.agenteval.say("No row was added since this start.")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from agenteval_tui.analysis.workbench import agreement, opinions
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.drafts import Draft, DraftKey, KeptConfigs
 from agenteval_tui.tui.screens.inspect.layout import InspectPanes
@@ -175,8 +177,6 @@ class InspectConfig(InspectPanes):
             self._painted.set()
 
     async def _judge_run(self, bench: Workbench, number: int, text: str, first: bool) -> None:
-        from agenteval_tui.grading.config.diagnostics import diagnose
-
         def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
             return bench.judge(number, text), tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
 
@@ -186,8 +186,6 @@ class InspectConfig(InspectPanes):
         self._draw(keep_place=not first)
 
     async def _count_impact(self, bench: Workbench, number: int, text: str) -> None:
-        from agenteval_tui.analysis.workbench import agreement, opinions
-
         self._agreement = None
         while not await self._alone(partial(bench.preload, number, PRELOAD_SECONDS)):
             pass

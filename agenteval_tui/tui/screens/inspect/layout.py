@@ -6,6 +6,9 @@ from textual.events import DescendantFocus
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import BY_ID, key_of
+from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
+from agenteval_tui.tui.presenters.highlights import marks_of
+from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.run_header import facts, pane_title, run_cells, run_heading
@@ -31,7 +34,6 @@ class InspectPanes(InspectBase):
         bench, result = self._bench, self._result
         if bench is None:
             return
-        from agenteval_tui.tui.presenters.highlights import marks_of
 
         self._view.set_marks(marks_of([result] if result is not None else []))
         self._draw_heading()
@@ -54,7 +56,6 @@ class InspectPanes(InspectBase):
         bench, result = self._bench, self._result
         if bench is None or result is None:
             return
-        from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 
         results = self._results_now()
         number = self._criterion
@@ -72,8 +73,6 @@ class InspectPanes(InspectBase):
             view.show(lines, keep_place=keep_place)
 
     def _draw_config(self) -> None:
-        from agenteval_tui.tui.presenters.impact import problem_lines
-
         diagnostics, result = self._diagnostics, self._result
         text = self._editor.text
         most = 3 if self.size.height < 30 else 5
@@ -83,8 +82,6 @@ class InspectPanes(InspectBase):
         self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def _draw_impact(self) -> None:
-        from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
-
         # Of a new criterion there is no now: what is counted is what saving it would say.
         impact, edited, labels = self._impact, self._edited or self._is_new, self._agreement
         make = impact_in_one_line if self.has_class("narrow") else impact_lines

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.tui.presenters.highlights import marks_of
+from agenteval_tui.tui.screens.criterion_versions import show_versions
+from agenteval_tui.tui.screens.difference import NO_OTHER, run_beside
 from agenteval_tui.tui.screens.inspect.loader import InspectOpening
+from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
 if TYPE_CHECKING:
@@ -59,8 +63,6 @@ class InspectRuns(InspectOpening):
 
     def action_difference(self) -> None:
         """Beside the run of the test that says most."""
-        from agenteval_tui.tui.screens.difference import NO_OTHER, run_beside
-
         bench, session = self._bench, self.agenteval.session
         if bench is None:
             return
@@ -75,16 +77,12 @@ class InspectRuns(InspectOpening):
 
     def action_choose_difference(self) -> None:
         """Beside a run that is chosen from a list."""
-        from agenteval_tui.tui.screens.run_picker import choose_other_run
-
         if self._bench is not None:
             run = self._bench.run.id
             choose_other_run(self, run, lambda other: self.agenteval.show_difference(run, other))
 
     def action_versions(self) -> None:
         """The versions of the criterion that is open; one can be restored."""
-        from agenteval_tui.tui.screens.criterion_versions import show_versions
-
         bench = self._bench
         if bench is not None and bench.criteria:
             run, name = bench.run, self._criterion_name()
@@ -110,8 +108,6 @@ class InspectRuns(InspectOpening):
             self._show_evidence(target)
 
     def _show_evidence(self, evidence: Evidence) -> None:
-        from agenteval_tui.tui.presenters.highlights import marks_of
-
         spans = {*evidence.near, *evidence.spans}
         own = [one for one in marks_of([self._result] if self._result else []) if one.span in spans]
         # A broken piece before a near one, that before one that held.

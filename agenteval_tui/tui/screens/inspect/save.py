@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.run_navigation import known_runs
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 from agenteval_tui.tui.screens.inspect.drafts import Saving, index_in
 from agenteval_tui.tui.screens.inspect.loader import InspectOpening
+from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +46,6 @@ class InspectSaving(InspectOpening):
         if result.outcome != "failed":
             self.agenteval.say(f"{self._criterion_name()} does not fail on this run.")
             return
-        from agenteval_tui.tui.screens.relax import RelaxScreen
 
         editor = self._editor
 
@@ -97,8 +101,6 @@ class InspectSaving(InspectOpening):
         session = self.agenteval.session
 
         def failed(error: AgentevalError) -> None:
-            from agenteval_tui.suites.yaml.save import FileChanged
-
             if isinstance(error, FileChanged):
                 self._offer_merge(loaded.path, error.diff, saving)
             else:
@@ -127,11 +129,7 @@ class InspectSaving(InspectOpening):
             self.open_run(bench.run.id, criterion=self._criterion_name(), edit=self._pane == "config")
 
     def _offer_merge(self, path: Path, diff: str, saving: Saving) -> None:
-        from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-
         def load() -> tuple[LoadedSuite, Saving]:
-            from agenteval_tui.suites.load import load_suite
-
             fresh = load_suite(path)
             return fresh, replace(saving, index=index_in(fresh, saving))
 
@@ -146,7 +144,6 @@ class InspectSaving(InspectOpening):
         if impact is None or bench is None or not impact.flips:
             self.agenteval.say("No run flips with this edit.")
             return
-        from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 
         flips = list(impact.flips)
         store = bench.store

@@ -9,6 +9,7 @@ from textual.widgets import Input
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.shell import command_line
 from agenteval_tui.formats.exporters.explanation import address_of_criterion
+from agenteval_tui.tui.screens.inspect.criteria import starter_at, starter_of_calls
 from agenteval_tui.tui.screens.inspect.search import InspectSearch
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -66,8 +67,6 @@ class InspectTranscript(InspectSearch):
     # New criteria
 
     def action_make_criterion(self) -> None:
-        from agenteval_tui.tui.screens.inspect.criteria import starter_at
-
         found = self.query_one("#find", Input)
         self._new_criterion(
             starter_at(self._view, found.value if found.display else ""),
@@ -75,8 +74,6 @@ class InspectTranscript(InspectSearch):
         )
 
     def action_calls_criterion(self) -> None:
-        from agenteval_tui.tui.screens.inspect.criteria import starter_of_calls
-
         starter = starter_of_calls(self._bench.transcript) if self._bench is not None else None
         self._new_criterion(starter, "There are no tool calls here that went well.")
 
