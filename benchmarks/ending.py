@@ -4,8 +4,8 @@
 
 A suite of 50 tests with 5 criteria, of which every third run fails, was executed 0, 10, 100 and 1,000 times before.
 Measured is the processor time from the end of the last run to the last line (`cli.run_finish.finish`): reading the
-runs, their statistics, the causes of failures, what each test did before, and what was used. The histories take turns, so
-that each ratio is of one time. Once without a baseline, once with the first execution as the baseline.
+runs, their statistics, the causes of failures, what each test did before, and what was used. The histories take
+turns, so that each ratio is of one time. Once without a baseline, once with the first execution as the baseline.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What runs are made of, by content hash, so that what is missing of an execution can be run without its suites.
 
-A task is JSON of `runs.task_payload`; nothing here looks into it. Tasks of an execution lie together: they are much alike,
-so that a thousand of them are compressed to a few kilobytes, in the time that single rows would take for fifty.
+A task is JSON of `runs.task_payload`; nothing here looks into it. Tasks of an execution lie together: they are much
+alike, so that a thousand of them are compressed to a few kilobytes, in the time that single rows would take for fifty.
 """
 
 from __future__ import annotations
