@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 class HistoryError(InfrastructureError):
@@ -27,13 +30,13 @@ _PERM, _BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL,
 )
 
 
-def result_code(error: sqlite3.Error) -> int:
+def result_code(error: Exception) -> int:
     """SQLite's primary result code of `error`; 0 where the error came from Python's own checks."""
     code = getattr(error, "sqlite_errorcode", None)
     return 0 if code is None else int(code) & 0xFF
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Another program holds the lock: trying again may succeed."""
     return result_code(error) in (_BUSY, _LOCKED, _PROTOCOL)
 

@@ -5,7 +5,6 @@ SQLite waits in silence. So each connection waits `NOTICE_S` at a time, and whoe
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,7 +43,7 @@ def patiently(path: Path, do: Callable[[], _T], tries: int) -> _T:
     for left in range(tries - 1, -1, -1):
         try:
             return do()
-        except sqlite3.Error as error:
+        except Exception as error:  # SQLite's; the app listens here before it needs SQLite itself
             if not left or not is_busy(error):
                 raise
             waiting_for(path)

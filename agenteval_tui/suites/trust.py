@@ -258,10 +258,11 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file (and link) below the folder with its name, folder by folder, in the order of their names."""
     waiting: list[tuple[str, Path]] = [("", folder)]
-    seen = _own_folders() - {_identity(folder)}
+    own = _own_folders() - {_identity(folder)}
+    seen = set(own)
     while waiting:
         prefix, here = waiting.pop()
-        if len(seen) > MAX_FILES:
+        if len(seen) - len(own) > MAX_FILES:
             raise _too_big(folder, f"more than {MAX_FILES:,} folders")
         try:
             status = here.stat()

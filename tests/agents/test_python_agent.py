@@ -433,7 +433,7 @@ import asyncio, os, sys
 from pathlib import Path
 from agenteval_tui.agents.base import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.programs import reused
+from agenteval_tui.agents.process import child_pool
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():

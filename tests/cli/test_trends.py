@@ -51,8 +51,8 @@ def db(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """A copy of the history made by hand, an hour after its last run."""
     path = tmp_path / "history.db"
     shutil.copy(made, path)
-    monkeypatch.setattr("agenteval_tui.core.ids.now_ms", lambda: NOON + 3_600_000)
-    monkeypatch.setattr("agenteval_tui.history.quarantines.now_ms", lambda: NOON + 3_600_000)
+    for module in ("cli.commands.trends", "cli.commands.flaky", "cli.commands.quarantine", "history.quarantines"):
+        monkeypatch.setattr(f"agenteval_tui.{module}.now_ms", lambda: NOON + 3_600_000)
     return path
 
 

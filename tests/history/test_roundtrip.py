@@ -76,7 +76,7 @@ transcripts = st.builds(
     model=texts,
     finish_reason=texts,
     final_output=texts,
-    error=st.none() | st.builds(RunError, texts, texts, texts),
+    error=st.none() | st.builds(RunError, texts, texts, texts, texts, st.dictionaries(texts, texts, max_size=2)),
     log=texts,
     notes=st.lists(st.builds(Note, texts, texts), max_size=2).map(tuple),
 )
@@ -256,7 +256,7 @@ def test_every_field_of_the_models_is_packed() -> None:
         ],
     }
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
-    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 3}
+    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 5}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
 

@@ -13,22 +13,22 @@ import signal
 import sys
 from typing import Any
 
-import agenteval_tui.agents.key_places
-import agenteval_tui.agents.openai_chat
-import agenteval_tui.grading.prototypes.text_response
-import agenteval_tui.runs.hosting
-import agenteval_tui.runs.resuming
 import anyio._backends._asyncio  # noqa: F401
 import httpx  # noqa: F401
 import jinja2.sandbox  # noqa: F401
 import keyring.core  # noqa: F401
 import yaml  # noqa: F401
 
+import agenteval_tui.agents.key_destinations
+import agenteval_tui.agents.models.openai
 import agenteval_tui.agents.registry
+import agenteval_tui.grading.extractors.text_response
 import agenteval_tui.grading.metrics.text_match
 import agenteval_tui.history.store
-import agenteval_tui.runs.plan
+import agenteval_tui.runs.execution_host
+import agenteval_tui.runs.plan.planner
 import agenteval_tui.runs.recordings
+import agenteval_tui.runs.resume
 import agenteval_tui.suites.agents_file
 import agenteval_tui.suites.discover  # noqa: F401
 from agenteval_tui.runs import process, server

@@ -13,7 +13,7 @@ import pytest
 from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.permission import NOTHING
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs import agent_factory as configuring
+from agenteval_tui.runs import chat_session
 from agenteval_tui.runs.agent_factory import Configured, check, configured, options_of
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.suites.editing import append_test
@@ -47,7 +47,7 @@ class Scripted:
 
 def talk_to(monkeypatch: pytest.MonkeyPatch, script: list[list[Any] | None]) -> tuple[Conversation, Scripted]:
     agent = Scripted(script)
-    monkeypatch.setattr(configuring, "made", lambda one, permission, **_: agent)
+    monkeypatch.setattr(chat_session, "made", lambda one, permission, **_: agent)
     return Conversation(Configured("a", {"kind": "demo"}, Path("x.suite.yaml"), 1, "X")), agent
 
 
@@ -159,7 +159,7 @@ async def test_a_check_that_can_not_be_made_or_breaks_is_a_report(
     assert "verison" in wrong.message
     demo = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
     assert demo.ok
-    monkeypatch.setattr(configuring, "made", lambda one, permission, **_: Scripted([]))
+    monkeypatch.setattr(chat_session, "made", lambda one, permission, **_: Scripted([]))
     broken = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
     assert not broken.ok
     assert "broken inside" in broken.message

@@ -16,6 +16,7 @@ from agenteval_tui.runs import client, events
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
+from agenteval_tui.tui import execution_watcher
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
@@ -269,7 +270,7 @@ async def test_a_flood_of_events_leaves_the_keyboard_its_turn(monkeypatch: pytes
     async def attach(live: Live) -> Any:
         return Flood()
 
-    monkeypatch.setattr(client, "attach", attach)
+    monkeypatch.setattr(execution_watcher, "attach", attach)
     changed: list[str] = []
     watching = Watching(Live("x", 1, "", "", 0), changed.append)
     turns, slow = 0, 0

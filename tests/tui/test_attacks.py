@@ -35,26 +35,26 @@ pytestmark = pytest.mark.e2e
 
 SHOWN = {
     "through_runs": {
-        "choose_run.ChooseRunScreen",
+        "run_picker.ChooseRunScreen",
         "difference.DifferenceScreen",
         "divergence.DivergenceScreen",
         "help.HelpScreen",
-        "inspect.InspectScreen",
-        "suites.SuitesScreen",
+        "screen.InspectScreen",
+        "screen.SuitesScreen",
         "theme.ThemeScreen",
     },
     "through_agents_and_the_editor": {
         "agents.AgentsScreen",
-        "editor.EditorScreen",
-        "history.HistoryScreen",
+        "screen.EditorScreen",
+        "screen.HistoryScreen",
         "make_test.MakeTestScreen",
         "new_suite.NewSuiteScreen",
         "new_test.NewTestScreen",
         "new_test.TagsScreen",
         "plan.PlanScreen",
-        "question.QuestionScreen",
+        "confirm_dialog.QuestionScreen",
         "run.RunScreen",
-        "suites.SuitesScreen",
+        "screen.SuitesScreen",
         "trust.TrustScreen",
     },
 }

@@ -38,13 +38,13 @@ pytestmark = pytest.mark.e2e
 
 SHOWN = {
     "through_comparing": {
-        "cause_deciding.DecideScreen",
+        "triage_dialog.DecideScreen",
         "causes.CausesScreen",
-        "choose.ChooseScreen",
+        "select_dialog.ChooseScreen",
         "compare.CompareScreen",
         "quarantine.QuarantineScreen",
-        "raw_json.RawJsonScreen",
-        "versions.VersionsScreen",
+        "json_viewer.RawJsonScreen",
+        "criterion_versions.VersionsScreen",
     },
     "through_reviewing": {
         "agreement.AgreementScreen",
@@ -53,20 +53,20 @@ SHOWN = {
         "trends.TrendsScreen",
     },
     "through_history": {
-        "add_row.AddRowScreen",
-        "asked.AskedScreen",
-        "changed_file.ChangedFileScreen",
+        "add_dataset_row.AddRowScreen",
+        "judge_log.AskedScreen",
+        "file_conflict_dialog.ChangedFileScreen",
         "export.ExportScreen",
-        "files.ExportScreen",
-        "files.ImportScreen",
-        "flips.FlipsScreen",
+        "import_export_dialogs.ExportScreen",
+        "import_export_dialogs.ImportScreen",
+        "verdict_changes.FlipsScreen",
         "label.LabelScreen",
         "prune.PruneScreen",
         "relax.RelaxScreen",
         "resume.ResumeScreen",
-        "versions.VersionsScreen",
+        "criterion_versions.VersionsScreen",
     },
-    "through_a_run": {"executions.ExecutionsScreen", "notices.NoticesScreen", "run_errors.ErrorsScreen"},
+    "through_a_run": {"executions.ExecutionsScreen", "notification_log.NoticesScreen", "run_errors.ErrorsScreen"},
 }
 """What each walk comes to, beside what those of test_attacks.py do."""
 

@@ -28,7 +28,7 @@ from textual.widgets import Static
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 from agenteval_tui.tui.presenters.highlights import Mark
-from agenteval_tui.tui.terminal.output_filters import DisplaySafe, say
+from agenteval_tui.tui.terminal.output_filters import DisplaySafe, print_line
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
@@ -88,7 +88,7 @@ class Attacked(App):
             self.query_one(VirtualList).set_source(Rows([("k" + text, ((text, ""), (text, "bold")))]))
             self.query_one(Static).update(text)
             self.clear_notifications()
-            say(self, text, title=text)
+            print_line(self, text, title=text)
         self.number += 1
         self.query_one("#step", Static).update("step %d" % self.number)
 

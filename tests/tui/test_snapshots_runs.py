@@ -22,6 +22,7 @@ from agenteval_tui.runs import agent_factory, events
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.screens import agents as agents_screen
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.run import RunScreen
@@ -193,7 +194,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> None:
             return CheckReport(False, "the key is not accepted", 161.0, mend, steps)
         return CheckReport(True, "it answers", 12.0, steps=(CheckStep("reachable", True, "", 12.0),))
 
-    monkeypatch.setattr(agent_factory, "check", check)
+    monkeypatch.setattr(agents_screen, "check", check)
 
 
 async def test_agents(pictures: Pictures, recorded: tuple[Path, Path], mine: None) -> None:

@@ -109,7 +109,7 @@ def read_event(data: Any) -> AgentEvent:
         made: AgentEvent = _PLAIN[name](**fields)
         return made
     match name:
-        case "Prompted":
+        case "PromptSent":
             return agents.PromptSent(tuple(_message(one) for one in fields))
         case "UsageReported":
             return agents.UsageReported(Usage(**fields))
