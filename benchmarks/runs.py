@@ -22,8 +22,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from agenteval_tui.agents import registry
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import AGENTS
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.live_view import ExecutionView
@@ -110,8 +111,7 @@ def run(quick: bool = False) -> list[Row]:
 def measured(quick: bool, distinct: bool = False, tests: int = 1_000, rounds: int = 5) -> dict[str, Any]:
     """Several rounds; the median, the best and the worst."""
     sys.modules["benchmark_agents"] = SimpleNamespace(EchoAgent=EchoAgent)  # type: ignore[assignment]
-    registry.BUILT_IN["echo"] = "benchmark_agents:EchoAgent"
-    registry.kinds.cache_clear()
+    entry_points.own(AGENTS)["echo"] = "benchmark_agents:EchoAgent"
     tests, rounds = (100, 1) if quick else (tests, rounds)
     measure(min(tests, 50))  # imports and caches are not what is measured
     results = [measure(tests, distinct) for _ in range(rounds)]

@@ -19,7 +19,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from agenteval_tui.agents.options import AgentOptions
-from agenteval_tui.agents.registry import BUILT_IN, options_model
+from agenteval_tui.agents.registry import options_model
+from agenteval_tui.core.entry_points import AGENTS, own
 
 PAGE = Path(__file__).parent / "agents.md"
 EVERY = "every kind"
@@ -30,14 +31,14 @@ _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or fals
 def page(text: str) -> str:
     """The page with its tables made anew."""
     named = {found[1] for found in _TABLE.findall(text)}
-    for kind in sorted(set(BUILT_IN) - named):
+    for kind in sorted(own(AGENTS).keys() - named):
         text = f"{text.rstrip()}\n\n## {kind}\n\n<!-- options: {kind} -->\n<!-- end -->\n"
     return _TABLE.sub(lambda found: f"{found[1]}{_table(found[2])}{found[3]}", text)
 
 
 def _table(kind: str) -> str:
     common = set(AgentOptions.model_fields)
-    model = AgentOptions if kind == EVERY else options_model(kind)
+    model = AgentOptions if kind == EVERY else options_model(kind) or AgentOptions
     rows = [row for row in _rows(model) if kind == EVERY or row[0].partition(".")[0] not in common]
     lines = ["| option | value | default | meaning |", "|---|---|---|---|"]
     lines += [f"| `{name}` | {value} | {default} | {meaning} |" for name, value, default, meaning in rows]

@@ -270,16 +270,16 @@ def _unknown(
     except AgentevalError as error:
         if key == "judge":
             return error
-        from agenteval_tui.agents.embedders.registry import embedder_kinds
+        from agenteval_tui.agents.embedders.registry import is_embedder
 
         # A kind stands for itself; that of a server needs an address, and so an agent.
-        return None if name in embedder_kinds() and name != "openai" else error
+        return None if is_embedder(name) and name != "openai" else error
     if key == "embedder":
-        from agenteval_tui.agents.embedders.registry import embedder_kinds
+        from agenteval_tui.agents.embedders.registry import embedder_kinds, is_embedder
 
         kind = str(found.as_dict().get("kind", ""))
-        if kind not in embedder_kinds():
-            listed = ", ".join(sorted(embedder_kinds()))
+        if not is_embedder(kind):
+            listed = ", ".join(embedder_kinds())
             return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
     return None
 

@@ -74,10 +74,10 @@ class Respondents:
 
     def _embedder(self, name: str, suite_key: str) -> AgentPlan:
         from agenteval_tui.agents.embedders.minilm import INSTALL, missing
-        from agenteval_tui.agents.embedders.registry import embedder_kinds
+        from agenteval_tui.agents.embedders.registry import is_embedder
 
         if name:
-            if not self._knows(name, suite_key) and name in embedder_kinds() and name != "openai":
+            if not self._knows(name, suite_key) and is_embedder(name) and name != "openai":
                 return _kind_itself(name)
             return self.named(name, suite_key)
         if self._knows(EMBEDDER, suite_key):

@@ -14,9 +14,11 @@ from aimock import Aimock, NotAvailable
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.embedders import minilm, registry
+from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.embedders.registry import make_embedder
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError
 
 
@@ -118,13 +120,9 @@ def test_kinds_that_give_no_embeddings_are_refused() -> None:
 
 def test_a_plug_in_that_is_no_embedder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "no_embedder", SimpleNamespace(Thing=lambda setup: object()))
-    monkeypatch.setitem(registry.BUILT_IN, "thing", "no_embedder:Thing")
-    registry.embedder_kinds.cache_clear()
-    try:
-        with pytest.raises(AgentevalError, match="no embedder"):
-            make_embedder("vectors", {"kind": "thing"}, base_dir=Path(), env={})
-    finally:
-        registry.embedder_kinds.cache_clear()
+    monkeypatch.setitem(entry_points.own(EMBEDDERS), "thing", "no_embedder:Thing")
+    with pytest.raises(AgentevalError, match="no embedder"):
+        make_embedder("vectors", {"kind": "thing"}, base_dir=Path(), env={})
 
 
 async def test_without_the_local_model_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

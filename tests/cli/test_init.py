@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.registry import BUILT_IN, option_problems
+from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.cli.commands.init import KINDS, TRUSTED
 from agenteval_tui.suites.agents_file import read_agents_file
 
@@ -36,10 +36,6 @@ def test_what_needs_no_key_runs_at_once(cli: Any, tmp_path: Path, kind: str) -> 
     done = cli("run", suite, *(["--trust"] if kind in TRUSTED else []))
     assert done.code == 0, done.out + done.err
     assert "pass rate 100 %" in done.out
-
-
-def test_the_kinds_are_those_that_there_are() -> None:
-    assert set(KINDS) == set(BUILT_IN) - {"replay"}  # a recording has nothing that could be written for it
 
 
 @pytest.mark.parametrize("name", ["first.suite.yaml", "agents.example.yaml"])

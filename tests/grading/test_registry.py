@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import configparser
+import io
 import subprocess
 import sys
 import tomllib
@@ -10,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from agenteval_tui.cli.commands import doctor
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config import schema
@@ -18,6 +23,8 @@ from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.transcripts.model import Message, Transcript
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PLUGIN = '''
 from typing import Annotated
@@ -67,7 +74,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    caches = (registry._found, registry._load, schema.metric_schema, schema._config_schema)
+    caches = (entry_points._plugins, registry._load, schema.metric_schema, schema._config_schema)
     for one in caches:
         one.cache_clear()
     yield
@@ -140,8 +147,7 @@ def test_grading_imports_no_screens_files_or_network() -> None:
         "bad = {'textual', 'rich', 'httpx', 'sqlite3', 'yaml', 'asyncio', 'jinja2', 'jsonschema'} & set(sys.modules)\n"
         "assert not bad, bad"
     )
-    root = Path(__file__).resolve().parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_importing_the_package_loads_no_models() -> None:
@@ -149,11 +155,40 @@ def test_importing_the_package_loads_no_models() -> None:
         "import sys; import agenteval_tui.grading.grade, agenteval_tui.grading.codec, agenteval_tui.grading.explain\n"
         "assert 'pydantic' not in sys.modules and 'rapidfuzz' not in sys.modules and 'regex' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-def test_the_built_in_list_is_what_the_package_declares() -> None:
-    root = Path(__file__).resolve().parents[2]
-    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]
-    for group in (registry.PROTOTYPES, registry.METRICS):
-        assert declared[group] == registry._BUILT_IN[group]
+@pytest.mark.usefixtures("plugin")
+def test_a_plug_in_replaces_nothing_and_that_is_said(tmp_path: Path) -> None:
+    said = list(entry_points.conflicts())
+    assert said == [
+        "'TextMatch' of shouting 1.0 is not used: agenteval has a 'TextMatch' of its own in agenteval.metrics"
+    ]
+    second = tmp_path / "louder-2.0.dist-info"
+    second.mkdir()
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 2.0\n")
+    (second / "entry_points.txt").write_text("[agenteval.metrics]\nShouts = louder:Shouts\n")
+    entry_points._plugins.cache_clear()
+    with pytest.raises(AgentevalError, match=r"'Shouts' is offered by two packages .*(shouting 1.0|louder 2.0) and "):
+        registry.metric("Shouts")
+    assert len(list(entry_points.conflicts())) == 2
+    states = [(one.name, one.state) for one in doctor._plug_ins()]
+    assert states == [("plug-ins", "warning"), ("plug-ins", "warning"), ("plug-ins", "ok")]
+    assert entry_points.plugin_packages() == ("louder 2.0", "shouting 1.0")
+    assert registry.metric_names().count("Shouts") == 1
+
+
+def test_own_entry_points_are_read_as_the_standard_library_reads_them() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    for group, points in declared.items():
+        assert entry_points.own(group) == points
+        for name in points:
+            found = entry_points.find(group, name)
+            assert found is not None
+            assert found.load() is not None
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_dict(declared)
+    text = io.StringIO()
+    parser.write(text)  # what is in a wheel
+    assert entry_points.read_groups(text.getvalue()) == declared

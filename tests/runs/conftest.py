@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents import registry
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import AGENTS
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
@@ -90,10 +91,8 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripts]:
     made = Scripts()
     kind = type("Scripted", (ScriptedAgent,), {"scripts": made})
     monkeypatch.setitem(sys.modules, "scripted_agent", SimpleNamespace(Scripted=kind))
-    monkeypatch.setitem(registry.BUILT_IN, "scripted", "scripted_agent:Scripted")
-    registry.kinds.cache_clear()
-    yield made
-    registry.kinds.cache_clear()
+    monkeypatch.setitem(entry_points.own(AGENTS), "scripted", "scripted_agent:Scripted")
+    return made
 
 
 @pytest.fixture

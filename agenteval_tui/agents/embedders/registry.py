@@ -1,36 +1,29 @@
-"""Kinds of embedder by name: those of the entry point group `agenteval.embedders`, and the built-in ones."""
+"""Kinds of embedder by name: those of the entry points."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import AgentSetup
 from agenteval_tui.agents.embedders.base import Embedder
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 
-GROUP = "agenteval.embedders"
 
-# The same names as in pyproject.toml: a checkout that is not installed has no entry points.
-BUILT_IN = {
-    "openai": "agenteval_tui.agents.embedders.openai:OpenAIEmbedder",
-    "minilm": "agenteval_tui.agents.embedders.minilm:MiniLMEmbedder",
-}
+def embedder_kinds() -> tuple[str, ...]:
+    """The names of all kinds of embedder, sorted."""
+    return entry_points.names(EMBEDDERS)
 
 
-@cache
-def embedder_kinds() -> dict[str, str]:
-    """Every kind's name with the place of its class. Plug-ins can't replace built-in kinds."""
-    from importlib.metadata import entry_points
-
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {**found, **BUILT_IN}
+def is_embedder(kind: str) -> bool:
+    """Whether there is such a kind of embedder."""
+    return entry_points.find(EMBEDDERS, kind) is not None
 
 
 def make_embedder(
@@ -47,20 +40,19 @@ def make_embedder(
     """
     permission.require_agent(config, base_dir, env)
     written, config = config, expand(dict(config), env)
-    known = embedder_kinds()
     kind = str(config.get("kind", ""))
-    if kind not in known:
-        near = get_close_matches(kind, known, n=1)
+    found = entry_points.find(EMBEDDERS, kind)
+    if found is None:
+        near = get_close_matches(kind, embedder_kinds(), n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise AgentevalError(
             f"agents of kind {kind!r} give no embeddings" if kind else "an embedder needs a `kind`",
             where=f"embedder {name!r}",
-            mend=f"{hint}kinds that do: {', '.join(sorted(known))}",
+            mend=f"{hint}kinds that do: {', '.join(embedder_kinds())}",
         )
     setup = AgentSetup(name, config, base_dir, env, permission=permission, written=written)
-    module, _, attribute = known[kind].partition(":")
     try:
-        made = getattr(import_module(module), attribute)(setup)
+        made = found.load()(setup)
     except (ImportError, AttributeError) as error:
         raise AgentevalError(
             f"the plug-in for the embedder {kind!r} can't be loaded: {error}",

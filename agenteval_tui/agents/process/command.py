@@ -27,11 +27,10 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
-from agenteval_tui.agents.process.command_options import CommandOptions
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
 from agenteval_tui.agents.process.health_check import ping
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.options import argv_of, folder_of
+from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.error_codes import ErrorCode

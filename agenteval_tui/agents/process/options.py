@@ -1,12 +1,14 @@
-"""Options that the kinds of program have in common, and what they mean."""
+"""The options of the kinds `command` and `python`, and what they mean."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.suites.tool_files import require_inside
 
 
@@ -53,3 +55,54 @@ def checked_callable(target: str, option: str) -> None:
     module, _, name = target.partition(":")
     if not all(part.isidentifier() for part in [*module.split("."), *name.split(".")]):
         raise ValueError(f"`{option}` is written package.module:name, not {target!r}")
+
+
+class CommandOptions(AgentOptions):
+    """A program: the request on its standard input, its answer on standard output."""
+
+    command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
+    shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
+    cwd: str = Field(".", description="The folder to run in, relative to the suite's; within it.")
+    env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
+    input: Literal["json", "text"] = Field(
+        "json", description="json: the request as one JSON document; text: the last user message alone."
+    )
+    output: Literal["auto", "jsonl", "text"] = Field(
+        "auto", description="jsonl: events, one a line; text: the answer; auto: what its first line looks like."
+    )
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Anything for the program: `config` in its request. Variations may differ."
+    )
+    timeouts: ProgramTimeouts = Field(default=ProgramTimeouts(), description="How long to wait for its output.")
+    max_reply_mb: float = Field(16.0, gt=0, description="More output is an error.")
+
+    @model_validator(mode="after")
+    def _right_command(self) -> Self:
+        checked_command(self.command, self.shell)
+        return self
+
+
+class PythonOptions(AgentOptions):
+    """A Python function, sync, async or a generator, in a process of its own."""
+
+    callable: str = Field(description='"package.module:name": a function, or an object that can be called.')
+    path: list[str] = Field(
+        default_factory=list, description="More places to find modules, relative to the suite's folder; within it."
+    )
+    python: str | None = Field(
+        None, description="The interpreter, such as .venv/bin/python. Default: the one that runs agenteval."
+    )
+    reuse: bool = Field(
+        False, description="true: a process serves many runs, one after the other; imports and globals stay."
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Anything for the function: its `config`. Variations may differ."
+    )
+    timeouts: ProgramTimeouts = Field(default=ProgramTimeouts(), description="How long to wait for its output.")
+    max_reply_mb: float = Field(16.0, gt=0, description="More output is an error.")
+
+    @model_validator(mode="after")
+    def _right_callable(self) -> Self:
+        checked_callable(self.callable, "callable")
+        return self

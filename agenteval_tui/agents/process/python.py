@@ -22,10 +22,9 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
 from agenteval_tui.agents.process.health_check import ping
-from agenteval_tui.agents.process.options import folder_of
+from agenteval_tui.agents.process.options import PythonOptions, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
-from agenteval_tui.agents.process.python_options import PythonOptions
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError

@@ -18,7 +18,7 @@ from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.commands.agents import check_all, configured
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, duration, plural
-from agenteval_tui.core import directories
+from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.private_files import read_small
@@ -85,6 +85,7 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
     yield _extra_mcp()
     yield _extra_keyring()
     yield _extra_serve()
+    yield from _plug_ins()
     yield _executions()
     yield _samples()
     yield from _agents(paths)
@@ -246,6 +247,14 @@ def _extra_serve() -> Check:
     if not _installed("textual_serve"):
         return Check("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
     return Check("serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser")
+
+
+def _plug_ins() -> Iterator[Check]:
+    """Which packages add metrics, kinds of agent and the like, and what of them is not used."""
+    for sentence in entry_points.conflicts():
+        yield Check("plug-ins", "warning", sentence, "ask the plug-in's author for another name, or uninstall it")
+    if packages := entry_points.plugin_packages():
+        yield Check("plug-ins", "ok", ", ".join(packages))
 
 
 def _executions() -> Check:

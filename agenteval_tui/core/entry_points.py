@@ -1,0 +1,142 @@
+"""The registry: what packages offer under a name. Entry points say it, agenteval's own as those of a plug-in.
+
+agenteval's own entry points are read from one file, and plug-ins only where a name is not agenteval's, or where all
+names are listed: `importlib.metadata` takes 21 ms to import and 5 to 15 ms to look through 150 packages,
+which neither `agenteval validate` nor a first screen needs; the one file takes 0.3 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agenteval_tui import __version__
+from agenteval_tui.core.errors import AgentevalError
+
+PROTOTYPES = "agenteval.prototypes"
+METRICS = "agenteval.metrics"
+AGENTS = "agenteval.agents"
+AGENT_OPTIONS = "agenteval.agent_options"
+EMBEDDERS = "agenteval.embedders"
+
+_PACKAGE = "agenteval-tui"
+_PREFIX = "agenteval."
+
+
+class EntryPoint(NamedTuple):
+    """A name of a group: where its object is (`package.module:Name`), and the package that offers it."""
+
+    group: str
+    name: str
+    target: str
+    package: str
+
+    def load(self) -> Any:
+        """The object. Raises whatever its module raises when it is imported."""
+        module, _, attribute = self.target.partition(":")
+        return getattr(import_module(module.strip()), attribute.strip())
+
+
+def names(group: str) -> tuple[str, ...]:
+    """All names of a group, sorted: agenteval's own and those of plug-ins."""
+    return tuple(sorted({*own(group), *_plugins().get(group, {})}))
+
+
+def find(group: str, name: str) -> EntryPoint | None:
+    """The entry point of that name, None where there is none.
+
+    A plug-in can't replace what is agenteval's own. Raises `AgentevalError` where two plug-ins offer the name.
+    """
+    if name in own(group):
+        return EntryPoint(group, name, own(group)[name], _PACKAGE)
+    offered = _plugins().get(group, {}).get(name, ())
+    if len(offered) > 1:
+        raise AgentevalError(_both(offered), mend="uninstall one of these packages")
+    return offered[0] if offered else None
+
+
+def own(group: str) -> dict[str, str]:
+    """agenteval's own names of a group, with where their objects are."""
+    return _own().setdefault(group, {})
+
+
+def conflicts() -> Iterator[str]:
+    """A sentence for each name that a plug-in offers in vain: it is agenteval's own, or another plug-in's too."""
+    for group, offers in sorted(_plugins().items()):
+        for name, offered in sorted(offers.items()):
+            if name in own(group):
+                packages = " and ".join(one.package for one in offered)
+                yield f"{name!r} of {packages} is not used: agenteval has a {name!r} of its own in {group}"
+            elif len(offered) > 1:
+                yield _both(offered)
+
+
+def plugin_packages() -> tuple[str, ...]:
+    """The packages that offer something, sorted."""
+    return tuple(sorted({one.package for group in _plugins().values() for found in group.values() for one in found}))
+
+
+def _both(offered: tuple[EntryPoint, ...]) -> str:
+    return f"{offered[0].name!r} is offered by two packages in {offered[0].group}: " + " and ".join(
+        one.package for one in offered
+    )
+
+
+@cache
+def _own() -> dict[str, dict[str, str]]:
+    """By group. A wheel has them beside the package, a checkout in its pyproject.toml: a new line there counts at once,
+    and an editable installation need not be made again."""
+    folder = Path(__file__).resolve().parents[2]
+    for place in (folder / f"agenteval_tui-{__version__}.dist-info" / "entry_points.txt", folder / "pyproject.toml"):
+        try:
+            found = read_groups(place.read_text("utf-8"))
+        except OSError:
+            continue
+        if METRICS in found:
+            return found
+    from importlib.metadata import distribution  # 21 ms; only where the package was moved into something else
+
+    found = {}
+    for point in distribution(_PACKAGE).entry_points:
+        found.setdefault(point.group, {})[point.name] = point.value
+    return found
+
+
+def read_groups(text: str) -> dict[str, dict[str, str]]:
+    """The groups `agenteval.*` of an entry_points.txt or a pyproject.toml, whose lines differ in nothing but quotes.
+
+    tomllib takes 10 ms for the same.
+    """
+    found: dict[str, dict[str, str]] = {}
+    here: dict[str, str] | None = None
+    for line in text.splitlines():
+        if line.startswith("["):
+            group = line.strip("[] ").removeprefix("project.entry-points.").strip('"')
+            here = found.setdefault(group, {}) if group.startswith(_PREFIX) else None
+        elif here is not None and "=" in line and not line.startswith("#"):
+            name, _, target = line.partition("=")
+            here[name.strip().strip('"')] = target.partition("#")[0].strip().strip('"')
+    return found
+
+
+@cache
+def _plugins() -> Mapping[str, Mapping[str, tuple[EntryPoint, ...]]]:
+    """What all other packages offer: by group, by name."""
+    from importlib.metadata import distributions  # what it costs stands at the top
+
+    seen = {_PACKAGE}
+    found: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}
+    for installed in distributions():
+        offered = [point for point in installed.entry_points if point.group.startswith(_PREFIX)]
+        if not offered or (normal := installed.name.lower().replace("_", "-")) in seen:
+            continue  # what comes later on the path is not what is imported
+        seen.add(normal)
+        package = f"{installed.name} {installed.version}"
+        for point in offered:
+            names_here = found.setdefault(point.group, {})
+            entry = EntryPoint(point.group, point.name, point.value, package)
+            names_here[point.name] = (*names_here.get(point.name, ()), entry)
+    return found
