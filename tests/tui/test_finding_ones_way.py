@@ -105,7 +105,7 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         # Blocks of the transcript, and more targets than letters.
         await pilot.press("semicolon")
         assert {len(code) for code in labels(app)} <= {1, 2}
-        view = app.screen._view
+        view = app.screen.transcript.view
         where = [one for one in labels(app).values() if view.region.contains(one.target.x, one.target.y)]
         assert len(where) > 2
         await pilot.press("escape", "f2")

@@ -196,7 +196,7 @@ async def test_search_clicks_copy_and_an_edit_that_is_not_saved(fresh: tuple[Pat
         assert "3 of 5" in text_of(app)
         await pilot.press("N", "x")
         await settle(pilot)
-        assert " of " in screen._said, "the JSON is searched as well"
+        assert " of " in screen.transcript.hits, "the JSON is searched as well"
         await pilot.press("x", "escape")
         await settle(pilot)
         assert not view.document.matches

@@ -103,7 +103,7 @@ class InspectKeeping(InspectOpening):
     def action_copy_text(self) -> None:
         """The selected text, else the block under the cursor."""
         selected = self.get_selected_text()
-        text = selected or self._view.selected_text
+        text = selected or self.transcript.view.selected_text
         if not text:
             self.agenteval.say("Nothing is selected, and the cursor is on nothing.")
             return

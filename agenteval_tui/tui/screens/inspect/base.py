@@ -11,9 +11,9 @@ from agenteval_tui.analysis.run_navigation import AdjacentRuns
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.inspect.drafts import Draft, DraftKey
+from agenteval_tui.tui.screens.inspect.transcript_pane import TranscriptPane
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench
@@ -43,21 +43,13 @@ class InspectBase(FrameScreen):
         self._drafts: dict[DraftKey, Draft] = {}
         self._show_tools = False
         self._targets: dict[int, Target] = {}
-        self._raw = False
-        self._found = ""
-        """What is searched for."""
-        self._said = ""
-        """Which hit it is, of how many, in words."""
+        self.transcript = TranscriptPane()
         self._pane = "transcript"
 
     @property
     def shown_run(self) -> str:
         """The id of the run that is open; "" while there is none."""
         return self._bench.run.id if self._bench is not None else ""
-
-    @property
-    def _view(self) -> TranscriptView:
-        return self.query_one("#transcript", TranscriptView)
 
     @property
     def _looked(self) -> LinesView:

@@ -35,13 +35,13 @@ class InspectPanes(InspectBase):
         if bench is None:
             return
 
-        self._view.set_marks(marks_of([result] if result is not None else []))
+        self.transcript.view.set_marks(marks_of([result] if result is not None else []))
         self._draw_heading()
         self._draw_looked(keep_place=keep_place)
         self._draw_config()
         self._draw_impact()
-        for name in ("transcript-title", "looked-title"):
-            self._retitle_pane(name)
+        self.transcript.retitle()
+        self._retitle_pane("looked-title")
 
     def _draw_heading(self) -> None:
         bench = self._bench
@@ -98,17 +98,10 @@ class InspectPanes(InspectBase):
 
     def _retitle_pane(self, name: str) -> None:
         makers = {
-            "transcript-title": self._transcript_title,
             "looked-title": self._looked_title,
             "config-title": self._config_title,
         }
         self.query_one(f"#{name}", LineBlock).show(makers[name])
-
-    def _transcript_title(self, width: int) -> list[Line]:
-        bench = self._bench
-        what = "raw JSON" if self._raw else "transcript"
-        much = self._said or (count(len(bench.transcript.messages), "message") if bench else "")
-        return pane_title(what, much, width, self._pane == "transcript")
 
     def _looked_title(self, width: int) -> list[Line]:
         which = f"criterion {self._criterion + 1} of {len(self._bench.criteria)}" if self._bench else ""
@@ -142,9 +135,9 @@ class InspectPanes(InspectBase):
             ends.append((pane, width_of(cells) - 2))
         self._tab_ends = tuple(ends)
         right: tuple[Cell, ...] = (*facts(self._bench), (" ", "")) if self._bench else ()
-        if self._said:
+        if self.transcript.hits:
             # The titles of panes are not shown here.
-            right = ((self._said, "bold"), (" ", ""))
+            right = ((self.transcript.hits, "bold"), (" ", ""))
         return [spread(cells, right, width)]
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
@@ -186,7 +179,8 @@ class InspectPanes(InspectBase):
         self._pane = pane
         for one in PANES:
             self.query_one(f"#{one}-pane").set_class(one == pane, "active")
-        for title in ("transcript-title", "looked-title", "config-title"):
+        self.transcript.retitle()
+        for title in ("looked-title", "config-title"):
             self._retitle_pane(title)
         self.query_one("#tabs", LineBlock).show(self._tab_lines)
         self.query_one("#keys", LineBlock).show(self._key_lines)
@@ -211,7 +205,7 @@ class InspectPanes(InspectBase):
             self._focus_pane("config")
 
     def keys(self) -> list[tuple[str, str, str]]:
-        if self._pane == "transcript" and self._found:
+        if self._pane == "transcript" and self.transcript.words:
             hits = (("n", "next hit", "next_failure"), ("N", "hit before", "next_run"), ("/", "other words", "search"))
             return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self._pane != "config":

@@ -15,7 +15,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.tui.screens.inspect.config import InspectConfig
 from agenteval_tui.tui.screens.inspect.layout import PANES
-from agenteval_tui.tui.screens.inspect.search import InspectSearch
 from agenteval_tui.tui.state import text
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class LoadedRun:
     document: TranscriptDocument
 
 
-class InspectOpening(InspectConfig, InspectSearch):
+class InspectOpening(InspectConfig):
     """Shows runs, one at a time."""
 
     def __init__(self) -> None:
@@ -97,7 +96,7 @@ class InspectOpening(InspectConfig, InspectSearch):
         new = how.get("new") or (self.tried if known is not None else None)
         of_test = self._draft_key()[:2] if self._bench is not None and how.get("new") is None else None
 
-        lay_out = self._view.lay_out
+        lay_out = self.transcript.view.lay_out
 
         def work() -> LoadedRun:
             bench = session.workbench(run_id)
@@ -111,7 +110,7 @@ class InspectOpening(InspectConfig, InspectSearch):
             self._opened(opened, how)
             if (at := how.get("at")) is not None:
                 self._focus_pane("transcript")
-                self._view.go_to_key(at)
+                self.transcript.view.go_to_key(at)
 
         def failed(error: AgentevalError) -> None:
             self.agenteval.say_error(error)
@@ -141,9 +140,7 @@ class InspectOpening(InspectConfig, InspectSearch):
         self._saved_results = opened.results
         if bench.note:
             self.agenteval.say(bench.note)
-        view = self._view
-        view.show_transcript(bench.transcript, document=opened.document)
-        self._search_again()
+        self.transcript.open(bench.transcript, opened.document)
         if how.get("new") is not None:
             self._drafts.pop(self._draft_key(-1), None)
         criterion, config = how.get("criterion", ""), how.get("config")

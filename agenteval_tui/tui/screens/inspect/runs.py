@@ -111,7 +111,7 @@ class InspectRuns(InspectOpening):
         spans = {*evidence.near, *evidence.spans}
         own = [one for one in marks_of([self._result] if self._result else []) if one.span in spans]
         # A broken piece before a near one, that before one that held.
-        if not any(self._view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
+        if not any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
             self.agenteval.say("This evidence points at nothing in the transcript.")
         elif self.has_class("narrow"):
             self._focus_pane("transcript")

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.shell import command_line
+from agenteval_tui.formats.exporters.explanation import address_of_criterion
 from agenteval_tui.tui.screens.inspect.actions import InspectKeeping
 from agenteval_tui.tui.screens.inspect.runs import InspectRuns
 from agenteval_tui.tui.screens.inspect.save import InspectSaving
-from agenteval_tui.tui.screens.inspect.transcript import InspectTranscript
+from agenteval_tui.tui.screens.inspect.transcript_pane import TranscriptPane, starter_of_calls
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.criterion_templates import Starter
 
 
-class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeeping):
+class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
     """Transcript, what the criterion looked at, and its config: side by side, or one at a time where it is narrow."""
 
     CSS_PATH = "screen.tcss"
@@ -28,10 +35,7 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
         yield LineBlock(id="run")
         yield LineBlock(self._tab_lines, id="tabs")
         with Horizontal(id="body"):
-            with Vertical(id="transcript-pane", classes="pane"):
-                yield LineBlock(self._transcript_title, id="transcript-title", classes="pane-title")
-                yield Input(placeholder="search in the transcript", id="find", classes="filter")
-                yield TranscriptView(id="transcript")
+            yield self.transcript
             with Vertical(id="looked-pane", classes="pane"):
                 yield LineBlock(self._looked_title, id="looked-title", classes="pane-title")
                 yield LinesView(id="looked")
@@ -44,7 +48,6 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
 
     def on_mount(self) -> None:
         self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
-        self.query_one("#find", Input).display = False
         self._focus_pane("transcript")
         self._composed = True
         if self._pending is None:
@@ -72,7 +75,8 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
     # What several parts have a say in
 
     def step_back(self) -> bool:
-        if self._end_search():
+        if self.transcript.close_search():
+            self._focus_pane("transcript")
             return True
         if self._pane == "config":
             self._focus_pane("transcript")
@@ -88,3 +92,96 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
     def action_next_run(self) -> None:
         if not self._step_hit(-1):
             super().action_next_run()
+
+    def _step_hit(self, step: int) -> bool:
+        """The next hit (1) or the one before (-1), while something is searched for."""
+        pane = self.transcript
+        if pane.words and not pane.step_hit(step):
+            self._say_not_found()
+        return bool(pane.words)
+
+    def _say_not_found(self) -> None:
+        self.agenteval.say(f"{one_line(self.transcript.words, 60)} is not in this transcript.")
+
+    # The transcript
+
+    def on_transcript_pane_hits_changed(self, event: TranscriptPane.HitsChanged) -> None:
+        """On a narrow screen the line of tabs names the hit."""
+        self._draw_heading()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search while typing."""
+        self.transcript.search(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter: back to the transcript, where `n` and `N` go on."""
+        if not self.transcript.words:
+            return
+        if not self.transcript.view.document.matches:
+            self._say_not_found()
+        else:
+            self._focus_pane("transcript")
+
+    def action_search(self) -> None:
+        self._set_pane("transcript")
+        self.transcript.open_search()
+
+    def action_next_evidence(self) -> None:
+        self._show_next_evidence(self.transcript.view.next_mark() is not None)
+
+    def action_previous_evidence(self) -> None:
+        self._show_next_evidence(self.transcript.view.previous_mark() is not None)
+
+    def _show_next_evidence(self, found: bool) -> None:
+        if not found:
+            self.agenteval.say("The evidence points at nothing in the transcript.")
+        elif self.has_class("narrow"):
+            self._focus_pane("transcript")
+
+    def action_fold(self) -> None:
+        self.transcript.view.toggle_fold()
+
+    def action_fold_all(self) -> None:
+        self.transcript.view.action_fold_all()
+
+    def action_raw(self) -> None:
+        self.transcript.toggle_raw()
+
+    def action_tool_text(self) -> None:
+        self._show_tools = not self._show_tools
+        self._draw_looked(keep_place=False)
+        self._retitle_pane("looked-title")
+        for line, lines in (("#tabs", self._tab_lines), ("#keys", self._key_lines)):
+            self.query_one(line, LineBlock).show(lines)
+        if self.has_class("narrow"):
+            self._focus_pane("looked")
+
+    def action_copy_address(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        names = [result.criterion for result in bench.stored]
+        address = command_line(address_of_criterion(bench.run.id, names, self._criterion_name()))
+        self.app.copy_to_clipboard(address)
+        self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
+
+    # New criteria
+
+    def action_make_criterion(self) -> None:
+        self._new_criterion(
+            self.transcript.starter(),
+            "Select a text with the mouse, search for one with /, or go to a tool call: that becomes a criterion.",
+        )
+
+    def action_calls_criterion(self) -> None:
+        starter = starter_of_calls(self._bench.transcript) if self._bench is not None else None
+        self._new_criterion(starter, "There are no tool calls here that went well.")
+
+    def _new_criterion(self, starter: Starter | None, otherwise: str) -> None:
+        bench = self._bench
+        if bench is None or starter is None:
+            self.agenteval.say(otherwise)
+        elif bench.loaded is None:
+            self.agenteval.say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
+        else:
+            self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
