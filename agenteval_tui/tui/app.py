@@ -33,6 +33,7 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.tui.services import Services
 
 SERVER_SECONDS = 5.0
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
@@ -170,6 +171,10 @@ class AgentevalApp(ThemeController):
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: object) -> None:
         """Said already, for all screens at once, when the file was read."""
+
+
+if TYPE_CHECKING:
+    _HAS_ALL_SERVICES: type[Services] = AgentevalApp
 
 
 def run_app(start: AppStart) -> int:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
@@ -19,11 +19,11 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import age
 from agenteval_tui.tui.presenters.status_style import word
+from agenteval_tui.tui.services import Services, services
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
     from agenteval_tui.tui.analysis_context import Session
-    from agenteval_tui.tui.app import AgentevalApp
 
 MOST_EXECUTIONS = 200  # the newest, by title
 MOST_RUNS = 5  # the newest that match
@@ -98,12 +98,12 @@ class PlacesProvider(Provider):
     _known: Sequence[Found] = ()
 
     @property
-    def _app(self) -> AgentevalApp:
-        return cast("AgentevalApp", self.app)
+    def _services(self) -> Services:
+        return services(self.screen)
 
     async def startup(self) -> None:
         """Read what there is, once for each time that the palette opens."""
-        self._known = await self._asked(lambda: known(self._app.session))
+        self._known = await self._asked(lambda: known(self._services.session))
 
     async def search(self, query: str) -> Hits:
         """What matches."""
@@ -114,7 +114,7 @@ class PlacesProvider(Provider):
                 yield self._hit(score, matcher.highlight(one.name), one)
         words = query.strip()
         if len(words) >= SHORTEST:
-            for one in await self._asked(lambda: runs_named(self._app.session, words)):
+            for one in await self._asked(lambda: runs_named(self._services.session, words)):
                 # Below what matches by name: they were found by what is in them.
                 yield self._hit(0.1, Content(one.name), one)
 
@@ -123,7 +123,7 @@ class PlacesProvider(Provider):
         return Hit(score, shown, partial(self._go, one.place), text=one.name, help=escape(one.about))
 
     def _go(self, place: NotificationSource) -> None:
-        self._app.visit(place)
+        self._services.visit(place)
 
     @staticmethod
     async def _asked(work: Callable[[], list[Found]]) -> list[Found]:

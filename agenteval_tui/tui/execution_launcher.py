@@ -15,7 +15,7 @@ from agenteval_tui.tui.workers import is_busy
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.tui.screens.trust import TrustQuestion
+    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class ExecutionLauncher(LiveExecutions):
     def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
         from agenteval_tui.agents.permission import NotTrustedError
-        from agenteval_tui.tui.screens.trust import TrustQuestion
+        from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
         screen = self.screen
         if not isinstance(screen, FrameScreen):

@@ -20,7 +20,7 @@ from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, 
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, waiting_counts
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
-from agenteval_tui.tui.screens.trust import TrustQuestion, trust_lines
+from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.styled_text import plain, width_of
 
 TEXT = st.text(max_size=40)

@@ -22,11 +22,12 @@ from agenteval_tui.runs import agent_factory, events
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens import agents as agents_screen
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.run import RunScreen
-from agenteval_tui.tui.screens.trust import TrustQuestion, TrustScreen
+from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 __all__ = ["pictures"]  # a fixture

@@ -26,9 +26,9 @@ from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
-from agenteval_tui.tui.screens.trust import TrustQuestion
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from agenteval_tui.core.errors import Problem
     from agenteval_tui.runs.agent_factory import Configured
     from agenteval_tui.runs.chat_session import Conversation
-    from agenteval_tui.tui.screens.trust import TrustQuestion
 
 Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1

@@ -145,6 +145,6 @@ def show_agreement(screen: FrameScreen) -> None:
         screen.ask(lambda: store.results(run)[int(number) - 1].criterion, open_it, group="differ")
 
     def show(figures: list[JudgeFigures]) -> None:
-        app.push_screen(AgreementScreen(figures), chosen)
+        screen.app.push_screen(AgreementScreen(figures), chosen)
 
     screen.ask(work, show, group="agreement")

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
 from textual.message import Message
@@ -15,13 +15,11 @@ from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import footer
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.mounting import comes_too_late, is_there, mounted
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.app import AgentevalApp
 
 T = TypeVar("T")
 
@@ -42,9 +40,9 @@ class FrameScreen(Screen[None]):
     _following: Callable[[], None] | None = None
 
     @property
-    def agenteval(self) -> AgentevalApp:
-        """The app, typed."""
-        return cast("AgentevalApp", self.app)
+    def agenteval(self) -> Services:
+        """What the app offers."""
+        return services(self)
 
     def title_bar(self) -> LineBlock:
         """The first line: program, screen, what it shows and how much of it."""

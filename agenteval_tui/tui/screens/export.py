@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,6 +15,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.run import EXPORTS, export_run, file_name
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -23,7 +24,6 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
-    from agenteval_tui.tui.app import AgentevalApp
 
 _WORDS = {
     "markdown": "Markdown: why it ended so",
@@ -85,7 +85,7 @@ class ExportScreen(Sheet["Path | None"]):
             start_worker(self, write, group="write")
 
     async def _write(self, form: str, path: Path) -> None:
-        store = cast("AgentevalApp", self.app).session
+        store = services(self).session
         try:
             if self._over != str(path) and await asyncio.to_thread(path.exists):
                 self._over = str(path)

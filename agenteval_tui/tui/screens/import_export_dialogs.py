@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,6 +24,7 @@ from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -33,7 +34,6 @@ from agenteval_tui.tui.workers import start_worker
 if TYPE_CHECKING:
     from agenteval_tui.formats.import_file import ImportReport
     from agenteval_tui.history.records import RunRow
-    from agenteval_tui.tui.app import AgentevalApp
 
 LISTED = 6  # files of the folder that are named
 LOOKED_AT = 5_000  # entries of a folder
@@ -66,9 +66,9 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         self._busy = False
 
     @property
-    def agenteval(self) -> AgentevalApp:
+    def agenteval(self) -> Services:
         """The app, typed."""
-        return cast("AgentevalApp", self.app)
+        return services(self)
 
     def fields(self) -> list[Field]:
         """What is asked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,13 +11,11 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.json_document import JsonDocument
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.line_block import LineBlock
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.app import AgentevalApp
 
 
 class JsonView(BlocksView, can_focus=True):
@@ -77,4 +75,4 @@ class RawJsonScreen(Sheet[None]):
         """What is selected, else the part under the cursor."""
         text = self.query_one("#json", JsonView).selected_text
         self.app.copy_to_clipboard(displayable(text))
-        cast("AgentevalApp", self.app).say(f"Copied {len(text):,} characters of JSON.")
+        services(self).say(f"Copied {len(text):,} characters of JSON.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,13 +11,11 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.presenters.judge_log import Entry, entry_lines
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.app import AgentevalApp
 
 
 class AskedScreen(Sheet[None]):
@@ -76,4 +74,4 @@ class AskedScreen(Sheet[None]):
     def action_copy(self) -> None:
         """The question and the reply at the top, whole."""
         self.app.copy_to_clipboard(displayable(self._entries[self._here()].text))
-        cast("AgentevalApp", self.app).say("Copied this question with its reply.")
+        services(self).say("Copied this question with its reply.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -19,6 +19,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -28,7 +29,6 @@ from agenteval_tui.tui.workers import start_worker
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import LabelSaved
     from agenteval_tui.history.labels import Label
-    from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
@@ -152,7 +152,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         start_worker(self, partial(self._write, label), group="write")
 
     async def _write(self, label: Label) -> None:
-        session = cast("AgentevalApp", self.app).session
+        session = services(self).session
         try:
             given = await asyncio.to_thread(lambda: give_label(session.store, label))
         except AgentevalError as error:
@@ -239,6 +239,6 @@ def ask_label(
         return tuple(app.session.store.labels([run]))
 
     def ask(current: tuple[Label, ...]) -> None:
-        app.push_screen(LabelScreen(run, criterion, current), kept)
+        screen.app.push_screen(LabelScreen(run, criterion, current), kept)
 
     screen.ask(read, ask, group="label")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,6 +15,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -24,7 +25,6 @@ from agenteval_tui.tui.workers import is_busy, start_worker
 if TYPE_CHECKING:
     from agenteval_tui.runs.chat_session import Conversation
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.app import AgentevalApp
 
 NAME = 60
 
@@ -104,8 +104,8 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         self.query_one("#estimate", LineBlock).show(self._estimate_lines)
 
     @property
-    def _app(self) -> AgentevalApp:
-        return cast("AgentevalApp", self.app)
+    def _app(self) -> Services:
+        return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
         if self._error is not None:

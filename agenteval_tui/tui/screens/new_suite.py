@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,14 +14,12 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.app import AgentevalApp
 
 NEEDED = ("name", "test", "prompt")
 
@@ -99,8 +97,8 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
         self.query_one("#said", LineBlock).show(self._said)
 
     @property
-    def _app(self) -> AgentevalApp:
-        return cast("AgentevalApp", self.app)
+    def _app(self) -> Services:
+        return services(self)
 
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +14,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -22,7 +23,6 @@ from agenteval_tui.tui.workers import is_busy, start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.app import AgentevalApp
 
 
 class NewTestScreen(Sheet["str | None"]):
@@ -70,7 +70,7 @@ class NewTestScreen(Sheet["str | None"]):
             start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:
-        session = cast("AgentevalApp", self.app).session
+        session = services(self).session
         path = self._loaded.path
         try:
             test = await asyncio.to_thread(session.new_test, path, values["name"], values["prompt"], values["id"])

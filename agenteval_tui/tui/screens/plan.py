@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,6 +17,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.presenters.plan_lines import plan_lines
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.estimate import Estimate
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.model import Suite, Test
-    from agenteval_tui.tui.app import AgentevalApp
 
 QUIET_S = 0.15
 """So long nothing is typed before a plan is made: each takes a thread."""
@@ -150,8 +150,8 @@ class PlanScreen(Sheet["PlanOptions | None"]):
     # Lines
 
     @property
-    def _app(self) -> AgentevalApp:
-        return cast("AgentevalApp", self.app)
+    def _app(self) -> Services:
+        return services(self)
 
     def _head(self, width: int) -> list[Line]:
         title = one_line(self._base.title, 60)

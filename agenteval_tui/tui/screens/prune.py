@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,6 +17,7 @@ from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -25,7 +26,6 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.pruning import Prunable, Pruning
-    from agenteval_tui.tui.app import AgentevalApp
 
 STAYS = {
     "running": "running now",
@@ -52,9 +52,9 @@ class PruneScreen(Sheet["bool | None"]):
         self._changed = False
 
     @property
-    def agenteval(self) -> AgentevalApp:
+    def agenteval(self) -> Services:
         """The app, typed."""
-        return cast("AgentevalApp", self.app)
+        return services(self)
 
     def compose(self) -> ComposeResult:
         fields = [

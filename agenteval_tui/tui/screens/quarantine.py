@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,6 +18,7 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
 from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import SuiteOverview
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.model import Test
-    from agenteval_tui.tui.app import AgentevalApp
 
 _WHOLE = ""
 
@@ -160,7 +160,7 @@ class QuarantineScreen(Sheet["str | None"]):
 
     @property
     def _store(self) -> Store:
-        return cast("AgentevalApp", self.app).session.store
+        return services(self).session.store
 
     def _named(self, criterion: str) -> str:
         return f"{one_line(self._test, 40)} / {one_line(criterion, 40)}" if criterion else one_line(self._test, 60)

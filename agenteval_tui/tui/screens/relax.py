@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,6 +11,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -19,7 +20,6 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Suggestion, Workbench
-    from agenteval_tui.tui.app import AgentevalApp
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -96,7 +96,7 @@ class RelaxScreen(Sheet[str]):
         try:
             self._suggestions = await self._alone(lambda: next(counting, ()))
         except AgentevalError as error:
-            cast("AgentevalApp", self.app).say_error(error)
+            services(self).say_error(error)
             return
         rows.set_empty(
             [(("  No small edit makes it pass.", ""),), (("  The answer is far from what is asked.", "dim"),)]
@@ -106,7 +106,7 @@ class RelaxScreen(Sheet[str]):
             while await self._alone(lambda: next(counting, None)) is not None:
                 rows.refresh_rows()
         except AgentevalError as error:
-            cast("AgentevalApp", self.app).say_error(error)
+            services(self).say_error(error)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Put this one into the editor."""

@@ -145,7 +145,7 @@ def ask_to_decide(
         screen.ask(work, done, group="decide")
 
     note = known.note if known is not None and known.decision == decision else ""
-    app.push_screen(DecideScreen(row.group, decision, note), answered)
+    screen.app.push_screen(DecideScreen(row.group, decision, note), answered)
 
 
 def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) -> None:

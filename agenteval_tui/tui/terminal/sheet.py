@@ -11,7 +11,7 @@ All that this program uses of Textual's private parts for that. `tests/tui/test_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -21,10 +21,8 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.terminal.mounting import is_there
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.app import AgentevalApp
 
 T = TypeVar("T")
 
@@ -127,7 +125,7 @@ class Sheet(ModalScreen[T]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke: say it once; the sheet stays open."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
-            cast("AgentevalApp", self.app).say_bug(event.worker.error, event.worker.name)
+            services(self).say_bug(event.worker.error, event.worker.name)
 
     async def _dispatch_message(self, message: Message) -> None:
         if not self._leaving.drops(message):

@@ -1,0 +1,150 @@
+"""What a screen, a sheet and the palette ask of the program. They get it with `services(self)`, and never import the
+app: the app imports the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Unpack, cast
+
+from textual.dom import DOMNode
+
+if TYPE_CHECKING:
+    from agenteval_tui.core.errors import AgentevalError
+    from agenteval_tui.grading.criterion_templates import Starter
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.analysis_context import Session
+    from agenteval_tui.tui.inspect_target import InspectTarget
+    from agenteval_tui.tui.notification_log import NotificationSource
+    from agenteval_tui.tui.presenters.run_rows import Expected
+    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+    from agenteval_tui.tui.styled_text import Cell
+
+
+class Services(Protocol):
+    """History and suites, keys, notifications, navigation, executions, other programs."""
+
+    @property
+    def session(self) -> Session:
+        """Suites and history; its methods may take long, so screens call them in a thread."""
+        ...
+
+    @property
+    def keymap(self) -> dict[str, str]:
+        """The person's own keys: {id of an action: its keys}."""
+        ...
+
+    # Notifications
+
+    def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
+        """Show a short note: what happened and where it is. With a `place`, one key goes there."""
+
+    def say_error(self, error: AgentevalError) -> None:
+        """Show what is wrong, where, and how to correct it."""
+
+    def say_bug(self, error: BaseException, doing: str) -> None:
+        """Show in one sentence that the program broke while `doing` something; the traceback goes to a file."""
+
+    def say_changed(self, files: Iterable[tuple[str, str, int]]) -> None:
+        """Show which suites changed on disk: (their keys, their names, how many errors they have now)."""
+
+    # Navigation: each shows a screen, and makes it when it is shown for the first time.
+
+    def go(self, name: str) -> None:
+        """Show a screen by its name in the table of screens."""
+
+    def choose_screen(self) -> None:
+        """Let the person choose a screen from a list."""
+
+    def visit(self, place: NotificationSource) -> None:
+        """Show what a notice, or a row of a list, is about."""
+
+    def keep_places(self) -> None:
+        """Keep where the person is and what the screens show, for the next start."""
+
+    def inspect(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
+        """Open a run in the workbench."""
+
+    def tried_criterion(self) -> CriterionSpec | None:
+        """The criterion that is tried in Inspect and is in no file yet, as it is edited there."""
+
+    def show_difference(self, left: str, right: str) -> None:
+        """Compare two runs step by step."""
+
+    def compare(
+        self,
+        a: str = "",
+        b: str = "",
+        *,
+        agents: Sequence[str] = (),
+        variations: Sequence[str] = (),
+        test: tuple[str, str] | None = None,
+    ) -> None:
+        """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
+        `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
+
+    def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
+        """Compare two versions of a criterion over the stored runs of its test."""
+
+    def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
+        """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
+        with nothing given, of the last execution."""
+
+    def show_divergence(self, run_id: str) -> None:
+        """Show where the repetitions of a run's test part."""
+
+    def show_execution(self, execution: str, *, back: bool = True) -> None:
+        """Show the runs of an execution that is in the history; esc leads `back` to the screen that asked."""
+
+    def show_test(self, file: str, test: str) -> None:
+        """Show a test on the Suites screen; the suites are read again."""
+
+    def edit_test(
+        self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, run: str = ""
+    ) -> None:
+        """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet; `run`: the
+        recorded run that it is judged on first."""
+
+    def new_test(self, loaded: LoadedSuite) -> None:
+        """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
+
+    def new_suite(self) -> None:
+        """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
+
+    # Executions
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
+        """Start an execution in its own process and watch it; asks first where it would start programs."""
+
+    def resume_execution(self, execution: str) -> None:
+        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+
+    def watch_live(self, live: Live, expected: Expected | None = None) -> None:
+        """Show an execution that runs now. `expected`: what its plan said that it takes."""
+
+    def choose_live(self, watched: str = "") -> None:
+        """Choose which of the running executions to watch; the only one at once."""
+
+    def count_running(self) -> None:
+        """Look how many executions run now, for the title; while there are some, look again."""
+
+    def live_note(self, shown: int = 0) -> tuple[Cell, ...]:
+        """What the title says of running executions; `shown`: so many of them the screen itself speaks of."""
+        ...
+
+    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+        """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
+        when the folders are trusted now."""
+
+    # Other programs
+
+    def open_editor(self, path: Path, line: int) -> None:
+        """Open the person's own editor on a file at a line; the app waits for it."""
+
+
+def services(node: DOMNode) -> Services:
+    """What the app offers a screen or a widget of it (`agenteval_tui.tui.app` checks that it is all there)."""
+    return cast("Services", node.app)

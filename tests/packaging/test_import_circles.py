@@ -1,0 +1,85 @@
+"""No two modules need each other, also where an import is for types only or stands inside a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "agenteval_tui"
+
+KNOWN = [
+    {"history.baselines", "history.observed_facts", "history.queries", "history.search", "history.store",
+     "history.write_operations"},
+    {"grading.codes", "grading.results", "grading.sentences"},
+    {"tui.screens.editor.form_view", "tui.screens.editor.preview", "tui.screens.editor.validation"},
+    {"formats.stream.json_reader", "formats.unread_texts"},
+    {"runs.executors.base", "runs.executors.dask"},
+    {"cli.commands.serve", "cli.web_server"},
+]  # fmt: skip
+"""The circles that are still there. The list may only shrink: take out of it what you have taken apart."""
+
+
+@lru_cache
+def imports() -> dict[str, set[str]]:
+    """{a module of the package: those that it imports, anywhere in its file}."""
+    files = {_name(path): path for path in (ROOT / PACKAGE).rglob("*.py")}
+    return {
+        name: {one for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for one in _targets(node, files)}
+        - {name}
+        for name, path in files.items()
+    }
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _targets(node: ast.AST, files: dict[str, Path]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name in files)
+    elif isinstance(node, ast.ImportFrom) and node.module in files:
+        for alias in node.names:
+            part = f"{node.module}.{alias.name}"
+            yield part if part in files else str(node.module)
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Sets of modules that can all be reached from each other, each with two modules or more."""
+    graph = {name: set(targets) for name, targets in graph.items()}
+    members = {name: {name} for name in graph}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            # What stands on one circle becomes one node, until there is no circle left.
+            first, *others = dict.fromkeys(error.args[1])
+            for other in others:
+                members[first] |= members.pop(other)
+                graph[first] |= graph.pop(other)
+            for name, targets in graph.items():
+                if targets & set(others):
+                    graph[name] = (targets - set(others)) | {first}
+            graph[first] -= {first}
+        else:
+            return [found for found in members.values() if len(found) > 1]
+
+
+def test_a_circle_is_found_whole() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"b"}, "e": {"a", "f"}, "f": set()}
+    assert circles(graph) == [{"a", "b", "c", "d"}]
+
+
+def test_no_modules_need_each_other() -> None:
+    found = [{name.removeprefix(f"{PACKAGE}.") for name in circle} for circle in circles(imports())]
+    assert [sorted(one) for one in found if not any(one <= known for known in KNOWN)] == [], "new circles"
+    gone = [known for known in KNOWN if known not in found]
+    assert gone == [], "these are smaller now: take out of KNOWN what is in no circle any more"
+
+
+def test_screens_do_not_know_the_app() -> None:
+    importers = {name for name, targets in imports().items() if f"{PACKAGE}.tui.app" in targets}
+    assert importers == {f"{PACKAGE}.__main__"}
