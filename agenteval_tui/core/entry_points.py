@@ -21,6 +21,7 @@ METRICS = "agenteval.metrics"
 AGENTS = "agenteval.agents"
 AGENT_OPTIONS = "agenteval.agent_options"
 EMBEDDERS = "agenteval.embedders"
+IMPORTERS = "agenteval.importers"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."

@@ -2,126 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import IMPORTERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers import (
-    anthropic_sessions,
-    inspect_log,
-    inspect_tests,
-    langsmith_dataset,
-    langsmith_runs,
-    openai_messages,
-    otel,
-    power_ui,
-    promptfoo_config,
-    promptfoo_results,
-    pydantic_evals,
-    pydantic_evals_report,
-    tau2_bench,
-    tau_bench,
-)
-from agenteval_tui.formats.importers.recording import Recording, Skipped
-from agenteval_tui.formats.importers.suite_import import FoundTests
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.stream.sniff import LOOKED_AT, LOOKED_AT_MOST, Head, sniff
 from agenteval_tui.formats.stream.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A foreign format: its name, what it looks like in words, a test of a file's first value, and its readers.
-
-    `recordings` reads runs, `tests` reads tests; a format has one of them, or both. `yaml`: a test of the keys of a
-    YAML document. `parts`: the other files that belong to one of this format.
-    """
-
-    name: str
-    looks_like: str
-    fits: Callable[[Any], bool]
-    recordings: Callable[[Source], Iterator[Recording | Skipped]] | None = None
-    tests: Callable[[Source], FoundTests] | None = None
-    yaml: Callable[[frozenset[str]], bool] | None = None
-    parts: Callable[[Source], Sequence[Path]] | None = None
-
-
-def _by_value(module: Any) -> Callable[[Source], Iterator[Recording | Skipped]]:
-    """The reader of a format whose values stand one after another."""
-
-    def recordings(source: Source) -> Iterator[Recording | Skipped]:
-        found: Iterator[Recording | Skipped] = module.recordings(source.values())
-        return found
-
-    return recordings
-
-
-# The order in which they are tried: what has telling keys first.
-FORMATS = {
-    one.name: one
-    for one in (
-        Format(inspect_log.NAME, inspect_log.LOOKS_LIKE, inspect_log.fits, inspect_log.recordings, inspect_tests.tests),
-        Format(
-            promptfoo_results.NAME,
-            promptfoo_results.LOOKS_LIKE,
-            promptfoo_results.fits,
-            promptfoo_results.recordings,
-            promptfoo_results.tests,
-            promptfoo_results.fits_yaml,
-        ),
-        Format(tau2_bench.NAME, tau2_bench.LOOKS_LIKE, tau2_bench.fits, tau2_bench.recordings, parts=tau2_bench.parts),
-        Format(tau_bench.NAME, tau_bench.LOOKS_LIKE, tau_bench.fits, _by_value(tau_bench)),
-        Format(otel.NAME, otel.LOOKS_LIKE, otel.fits, otel.recordings),
-        Format(langsmith_runs.NAME, langsmith_runs.LOOKS_LIKE, langsmith_runs.fits, langsmith_runs.recordings),
-        Format(
-            anthropic_sessions.NAME,
-            anthropic_sessions.LOOKS_LIKE,
-            anthropic_sessions.fits,
-            _by_value(anthropic_sessions),
-        ),
-        Format(power_ui.NAME, power_ui.LOOKS_LIKE, power_ui.fits, tests=power_ui.tests),
-        Format(
-            pydantic_evals.NAME,
-            pydantic_evals.LOOKS_LIKE,
-            pydantic_evals.fits,
-            pydantic_evals_report.recordings,
-            pydantic_evals.tests,
-            yaml=pydantic_evals.fits_yaml,
-        ),
-        Format(
-            promptfoo_config.NAME,
-            promptfoo_config.LOOKS_LIKE,
-            promptfoo_config.fits,
-            tests=promptfoo_config.tests,
-            yaml=promptfoo_config.fits_yaml,
-        ),
-        Format(openai_messages.NAME, openai_messages.LOOKS_LIKE, openai_messages.fits, _by_value(openai_messages)),
-        Format(
-            langsmith_dataset.NAME,
-            langsmith_dataset.LOOKS_LIKE,
-            langsmith_dataset.fits,
-            tests=langsmith_dataset.tests,
-        ),
-    )
-}
-
-# Other names for what the same reader takes: it tells the dialects apart by itself.
-ALIASES = {
-    "anthropic": openai_messages.NAME,
-    "langchain": openai_messages.NAME,
-    "openai-agents": openai_messages.NAME,
-    "pydantic-ai": openai_messages.NAME,
-    "otlp": otel.NAME,
-}
+def formats() -> dict[str, Format]:
+    """All formats by name, in the order in which they are tried: agenteval's own, then those of plug-ins."""
+    return {one.name: one for one in _tried()}
 
 
 def format_named(name: str) -> Format:
     """The format of that name. Raises `AgentevalError`."""
-    found = FORMATS.get(ALIASES.get(name, name))
-    if found is None:
-        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {', '.join(sorted({*FORMATS, *ALIASES}))}")
-    return found
+    if (point := entry_points.find(IMPORTERS, name)) is not None:
+        return _load(point)
+    aliases = {alias: one for one in _tried() for alias in one.aliases}
+    if name not in aliases:
+        known = ", ".join(sorted({*entry_points.names(IMPORTERS), *aliases}))
+        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {known}")
+    return aliases[name]
+
+
+def _tried() -> Iterator[Format]:
+    """A plug-in is looked for only where no format of agenteval's own fits."""
+    yield from _own()
+    yield from _of_plugins()
+
+
+@cache
+def _own() -> tuple[Format, ...]:
+    loaded = (_load(EntryPoint(IMPORTERS, *one, "")) for one in entry_points.own(IMPORTERS).items())
+    return tuple(sorted(loaded, key=attrgetter("rank")))
+
+
+@cache
+def _of_plugins() -> tuple[Format, ...]:
+    """Without those that can't be loaded: one broken plug-in does not stand in the way of every file. `format_named`
+    says what is wrong with it."""
+    loaded = []
+    for name in entry_points.names(IMPORTERS):
+        if name not in entry_points.own(IMPORTERS):
+            with suppress(AgentevalError):
+                loaded.append(format_named(name))
+    return tuple(sorted(loaded, key=attrgetter("rank")))
+
+
+def _load(point: EntryPoint) -> Format:
+    try:
+        loaded = point.load()
+    except Exception as error:  # the code of others
+        raise AgentevalError(
+            f"the importer {point.name!r} can't be loaded: {type(error).__name__}: {error}",
+            where=point.target,
+            mend="update or uninstall the package that brings it",
+        ) from error
+    if not isinstance(loaded, Format) or loaded.name != point.name:
+        raise AgentevalError(
+            f"the importer {point.name!r} is not a Format of that name",
+            where=point.target,
+            mend="an importer is a `Format` (see formats/importers/format.py)",
+        )
+    return loaded
 
 
 def detect(source: Source) -> Format:
@@ -137,11 +87,11 @@ def detect(source: Source) -> Format:
 
 def _of_head(head: Head) -> Format | None:
     if head.zip:
-        return FORMATS[inspect_log.NAME]
-    for candidate in FORMATS.values():
+        return next(one for one in _tried() if one.zip)
+    for candidate in _tried():
         if any(candidate.fits(value) for value in head.values[:1]):
             return candidate
-    for candidate in FORMATS.values():
+    for candidate in _tried():
         if candidate.yaml is not None and candidate.yaml(head.yaml):
             return candidate
     return None
@@ -165,6 +115,7 @@ def _described(value: Any) -> str:
 
 
 def _looked_for() -> str:
-    wide = max(map(len, FORMATS)) + 2
-    known = [f"  {name:<{wide}}{one.looks_like}" for name, one in FORMATS.items()]
-    return "\n".join(["What was looked for (--format NAME takes it for one of them):", *known])
+    known = formats()
+    wide = max(map(len, known)) + 2
+    lines = [f"  {name:<{wide}}{one.looks_like}" for name, one in known.items()]
+    return "\n".join(["What was looked for (--format NAME takes it for one of them):", *lines])

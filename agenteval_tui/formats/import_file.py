@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
-from agenteval_tui.formats.detect import Format, detect, format_named
+from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.importers.derived_criteria import Deriving
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
 from agenteval_tui.formats.json_sanitize import replace_non_finite
@@ -84,7 +85,7 @@ def import_file(
 ) -> ImportReport:
     """Read a recorded file into the history as one execution of kind "import".
 
-    `format`: a name of `detect.FORMATS`; None: told by the file. `dry_run`: everything is read, nothing is stored.
+    `format`: a name of `detect.formats()`; None: told by the file. `dry_run`: everything is read, nothing is stored.
     `derive`: grade each run by what the file says was expected of it (`derived`), beside the foreign verdict.
     `on_progress` is called now and then with the bytes read so far and the size of the file. A file that was imported
     before adds nothing; what a killed import of it left is replaced. Raises `AgentevalError`: the file can't be read,

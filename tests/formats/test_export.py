@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.cli.main import main
-from agenteval_tui.formats.detect import FORMATS
+from agenteval_tui.formats.detect import formats
 from agenteval_tui.formats.exporters.export import EXPORTERS, ExportRun, stored_runs
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.otel import _span, recording_of
@@ -246,8 +246,8 @@ def test_folders_dry_runs_and_suites(command: Any, tmp_path: Path) -> None:
     assert code == 2
     assert "in no format that can be imported" in lines[0]
     assert "all is well" in lines[0]
-    assert len(lines) == 2 + len(FORMATS)
-    assert [line.split()[0] for line in lines[2:]] == list(FORMATS)
+    assert len(lines) == 2 + len(formats())
+    assert [line.split()[0] for line in lines[2:]] == list(formats())
     assert json.loads(command("history", "--json")[1]) == []
     code, out, _ = command("import", folder, "--json")
     assert code == 0

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.detect import FORMATS, detect
+from agenteval_tui.formats.detect import detect, formats
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.stream.json_reader import JsonReader
@@ -572,7 +572,7 @@ def test_one_large_object_is_read_in_bounded_memory() -> None:
     source.reader = lambda: JsonReader(_Results(700))  # type: ignore[arg-type, method-assign]
     tracemalloc.start()
     try:
-        count = sum(1 for _ in FORMATS["promptfoo"].recordings(source))  # type: ignore[misc]
+        count = sum(1 for _ in formats()["promptfoo"].recordings(source))  # type: ignore[misc]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.formats.detect import FORMATS
+from agenteval_tui.formats.detect import formats
 from agenteval_tui.formats.import_file import _Tally
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.codec import result_to_json
@@ -154,7 +154,7 @@ def found_in(name: str, path: Path) -> tuple[str, str]:
     tally = _Tally()
     kept: list[str] = []
     with Source(path) as source:
-        read = FORMATS[name].recordings
+        read = formats()[name].recordings
         assert read is not None
         for one in tally.over(read(source)):
             about = [one.test_id, one.test_name, one.prompt, one.agent, one.variation, dict(one.variables)]

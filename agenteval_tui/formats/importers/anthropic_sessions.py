@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Usage
-
-NAME = "anthropic-sessions"
-LOOKS_LIKE = 'logs of Anthropic\'s managed agents: lines of `["client.beta.sessions...", {...}]`'
 
 _CALLS = "client.beta.sessions."
 _CREATED, _STREAMED = f"{_CALLS}create", f"{_CALLS}events.stream"
@@ -159,3 +157,12 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
         started_ms=session.began,
         source=tuple(session.source),
     )
+
+
+FORMAT = Format(
+    name="anthropic-sessions",
+    looks_like='logs of Anthropic\'s managed agents: lines of `["client.beta.sessions...", {...}]`',
+    fits=fits,
+    recordings=by_value(recordings),
+    rank=70,
+)

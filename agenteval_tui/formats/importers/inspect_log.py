@@ -11,9 +11,11 @@ from typing import IO, Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
@@ -426,8 +428,6 @@ def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     return [_resolved(one, attachments) for one in value] if isinstance(value, list) else value
 
 
-NAME = "inspect"
-LOOKS_LIKE = "an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`"
 KNOWN = 3
 """The newest version of the format that is known. A newer one is read all the same, and said."""
 
@@ -634,3 +634,60 @@ def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
     fields = Counter(field for field, _ in texts_of(_evaluation(header), "eval") if field not in _HEADER_READ)
     if fields:
         yield Skipped("", counts=False, fields=fields)
+
+
+def tests(source: Source) -> FoundTests:
+    """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
+    found = FoundTests(name=source.path.stem)
+    seen: set[str] = set()
+    for one in recordings(source):
+        if not isinstance(one, Recording):
+            if one.counts:
+                found.skipped.append(f"{one.place}: {one.reason}" if one.place else one.reason)
+            continue
+        if one.test_id in seen or len(seen) > LARGEST:
+            continue  # another epoch of the same sample
+        seen.add(one.test_id)
+        if not one.prompt.strip():
+            found.skipped.append(f"{one.test_name}: its input is no text")
+            continue
+        found.tests.append(_test_of(one))
+    found.note("solvers, tools and system messages are not translated: they belong to the agent")
+    return found
+
+
+def _test_of(one: Recording) -> dict[str, Any]:
+    expected = one.variables.get("expected_value")
+    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in one.results] or ["as expected"]
+    criteria = []
+    for scorer in scorers:
+        criterion = _criterion(scorer, expected)
+        if expected is not None:
+            criterion["expected_value"] = plain_text(expected)
+        criteria.append(criterion)
+    return {"id": one.test_id, "name": one.test_name, **literal_prompt(one.prompt), "criteria": criteria}
+
+
+def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
+    """Inspect's own text scorers ignore case; what its options were is not looked at."""
+    targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
+    if len(targets) == 1 and targets[0]:
+        if scorer == "includes":
+            return checked(scorer, {"type": "TextMatch", "contains_ignore_case": targets[0]})
+        if scorer == "exact":
+            return checked(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
+        if scorer in ("model_graded_qa", "model_graded_fact"):
+            criteria = "The answer agrees with the reference."
+            return checked(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
+    return needs_manual_work(scorer, f"Inspect's scorer {scorer}, target {' or '.join(targets)[:300]}")
+
+
+FORMAT = Format(
+    name="inspect",
+    looks_like="an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
+    fits=fits,
+    recordings=recordings,
+    tests=tests,
+    zip=True,
+    rank=10,
+)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, needs_manual_work
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.suites.datasets import EXPECTED, PROMPT_COLUMNS, variables_of
-
-NAME = "langsmith-dataset"
-LOOKS_LIKE = 'a LangSmith dataset: lines of `{"inputs": {...}, "outputs": {...}}`'
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _QUESTION = "Does the answer say what the expected value says?"
@@ -83,3 +81,12 @@ def _asked(inputs: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str,
         if isinstance(value, str) and value.strip() and key.isidentifier():
             return {"prompt": "{{ " + key + " }}"}
     return {"prompt": "\n".join(f"{key}: {{{{ {key} }}}}" for key in inputs if key.isidentifier()) or "?"}
+
+
+FORMAT = Format(
+    name="langsmith-dataset",
+    looks_like='a LangSmith dataset: lines of `{"inputs": {...}, "outputs": {...}}`',
+    fits=fits,
+    tests=tests,
+    rank=120,
+)

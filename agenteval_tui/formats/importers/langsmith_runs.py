@@ -8,6 +8,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
@@ -19,7 +20,6 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
 
 NAME = "langsmith"
-LOOKS_LIKE = 'LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`'
 
 _KEPT = (
     "id", "name", "run_type", "inputs", "outputs", "error", "start_time", "end_time", "parent_run_id",
@@ -257,3 +257,12 @@ def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
         score = mean if mean is not None and 0 <= mean <= 1 else None
         found.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=said))
     return tuple(found)
+
+
+FORMAT = Format(
+    name=NAME,
+    looks_like='LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
+    fits=fits,
+    recordings=recordings,
+    rank=60,
+)

@@ -13,6 +13,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_error import coded_error
 from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
 from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answered
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
@@ -20,12 +21,6 @@ from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text, from_json
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
-
-NAME = "openai"
-LOOKS_LIKE = (
-    "chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, an object with "
-    "`messages`, or a list or lines of those"
-)
 
 _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
 
@@ -199,3 +194,14 @@ def _name_of(about: Mapping[str, Any]) -> str:
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()
     return ""
+
+
+FORMAT = Format(
+    name="openai",
+    looks_like="chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, "
+    "an object with `messages`, or a list or lines of those",
+    fits=fits,
+    recordings=by_value(recordings),
+    aliases=("anthropic", "langchain", "openai-agents", "pydantic-ai"),
+    rank=110,
+)

@@ -17,6 +17,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import come_back, is_ours
 from agenteval_tui.formats.importers.agenteval_results import results_of
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number
@@ -402,9 +403,6 @@ def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
     return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)
 
 
-NAME = "otel"
-LOOKS_LIKE = "OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`"
-
 _TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
 _READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
 _KEPT = (
@@ -591,3 +589,13 @@ def _bytes(value: Any) -> str:
         return base64.b64decode(value).decode("utf-8", "replace")
     except (ValueError, TypeError):
         return plain_text(value)
+
+
+FORMAT = Format(
+    name="otel",
+    looks_like="OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
+    fits=fits,
+    recordings=recordings,
+    aliases=("otlp",),
+    rank=50,
+)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.suite_import import FoundTests, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
@@ -21,9 +22,7 @@ from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.suites.model import Context
 
-NAME = "power-ui"
 CASES, CRITERIA = "AI_TEST_CASE", "AI_TEST_CRITERION"
-LOOKS_LIKE = "Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`"
 
 _MULTILINE = "// Multiline text delimited by"
 _BESIDE = 50  # files of a folder that are looked at for the criteria
@@ -179,3 +178,12 @@ def _maps(rows: Any) -> list[Mapping[str, Any]]:
     return [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, Iterable) and not isinstance(
         rows, str | Mapping
     ) else []  # fmt: skip
+
+
+FORMAT = Format(
+    name="power-ui",
+    looks_like="Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`",
+    fits=fits,
+    tests=tests,
+    rank=80,
+)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, needs_manual_work
@@ -232,9 +233,6 @@ def assertion_of(expected: str) -> dict[str, Any]:
     return made
 
 
-NAME = "promptfoo-config"
-LOOKS_LIKE = "a promptfoo configuration: YAML or JSON with `prompts` and `providers` or `tests`"
-
 _COMBINATIONS = 1000
 _LARGEST_PROMPT = 1_000_000
 
@@ -253,7 +251,7 @@ def tests(source: Source) -> FoundTests:
     """The tests. Raises `AgentevalError` when there is no configuration."""
     document = read_document(source)
     if not isinstance(document, Mapping):
-        raise AgentevalError("this is no promptfoo configuration", where=str(source.path), mend=LOOKS_LIKE)
+        raise AgentevalError("this is no promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
     return tests_of(document, source.path.parent)
 
 
@@ -473,3 +471,13 @@ def _asked(prompt: str) -> dict[str, Any]:
 
 def _shown(variables: Mapping[str, Any]) -> str:
     return " ".join(", ".join(f"{key}={plain_text(one)}" for key, one in variables.items()).split())[:80]
+
+
+FORMAT = Format(
+    name="promptfoo-config",
+    looks_like="a promptfoo configuration: YAML or JSON with `prompts` and `providers` or `tests`",
+    fits=fits,
+    tests=tests,
+    yaml=fits_yaml,
+    rank=100,
+)

@@ -17,6 +17,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers import promptfoo_config
 from agenteval_tui.formats.importers.derived_criteria import that_ask_nobody
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
@@ -33,7 +34,6 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript
 
 NAME = "promptfoo"
-LOOKS_LIKE = "promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`"
 
 LONGEST_LABEL = 80
 _LONGEST = 20_000  # characters of a reason or an error
@@ -352,3 +352,14 @@ def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
         # promptfoo lets an assertion of weight 0 never fail.
         result = replace(result, weight=weight, severity="error" if weight else "info")
     return result
+
+
+FORMAT = Format(
+    name=NAME,
+    looks_like="promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`",
+    fits=fits,
+    recordings=recordings,
+    tests=tests,
+    yaml=fits_yaml,
+    rank=20,
+)

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.pydantic_evals_report import recordings
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.suites.datasets import PROMPT_COLUMNS
-
-NAME = "pydantic-evals"
-LOOKS_LIKE = "a pydantic-evals dataset (YAML or JSON with `cases`), or a report (JSON)"
 
 
 def fits(value: Any) -> bool:
@@ -114,3 +113,14 @@ def _translated(name: str, first: Any, keywords: Mapping[str, Any], expected: An
         if isinstance(rubric, str) and rubric:
             return checked(called, {"type": "Judge", "criteria": rubric})
     return None
+
+
+FORMAT = Format(
+    name="pydantic-evals",
+    looks_like="a pydantic-evals dataset (YAML or JSON with `cases`), or a report (JSON)",
+    fits=fits,
+    recordings=recordings,
+    tests=tests,
+    yaml=fits_yaml,
+    rank=90,
+)

@@ -11,6 +11,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
 from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
@@ -25,7 +26,6 @@ from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage
 NAME = "tau2-bench"
 REWARD = "tau2-bench reward"
 LARGEST_TASK = 4_000_000
-LOOKS_LIKE = "tau2-bench results: an object with `simulations`"
 
 _BROKE = frozenset({"agent_error", "user_error", "infrastructure_error", "unexpected_error"})
 
@@ -329,3 +329,13 @@ def _verdict(info: Any) -> CriterionResult:
     lost = [str(key) for key, got in parts.items() if got == 0] if isinstance(parts, Mapping) else []
     said = f"tau2-bench gave a reward of {score:g}" + (f": nothing for {', '.join(lost)}" if lost else "")
     return foreign_result(REWARD, score=score, passed=abs(score - 1) <= 1e-6, source=NAME, reason=said)
+
+
+FORMAT = Format(
+    name=NAME,
+    looks_like="tau2-bench results: an object with `simulations`",
+    fits=fits,
+    recordings=recordings,
+    parts=parts,
+    rank=30,
+)

@@ -9,6 +9,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
 from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, first_user_text
 from agenteval_tui.formats.importers.usage_import import number
@@ -20,7 +21,6 @@ from agenteval_tui.transcripts.model import RunError
 
 NAME = "tau-bench"
 REWARD = "tau-bench reward"
-LOOKS_LIKE = "tau-bench results: a list of objects with `task_id`, `reward` and `traj`"
 
 
 def fits(value: Any) -> bool:
@@ -111,3 +111,12 @@ def _reason(reward: float, info: Mapping[str, Any]) -> str:
             missing = [key for key, there in outputs.items() if not there] if isinstance(outputs, Mapping) else []
             said += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
     return said
+
+
+FORMAT = Format(
+    name=NAME,
+    looks_like="tau-bench results: a list of objects with `task_id`, `reward` and `traj`",
+    fits=fits,
+    recordings=by_value(recordings),
+    rank=40,
+)

@@ -1,0 +1,43 @@
+"""What an importer is: how a file of a foreign format is known, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.suite_import import FoundTests
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.formats.stream.source import Source
+
+Recordings = Iterator[Recording | Skipped]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A foreign format (entry point group `agenteval.importers`): its name, what it looks like in words, a test of a
+    file's first value, and its readers.
+
+    `recordings` reads runs, `tests` reads tests; a format has one of them, or both. `yaml`: a test of the keys of a
+    YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
+    `aliases`: other names for what the same reader takes. `rank`: formats are tried from the lowest, so that the ones
+    with telling keys go first.
+    """
+
+    name: str
+    looks_like: str
+    fits: Callable[[Any], bool]
+    recordings: Callable[[Source], Recordings] | None = None
+    tests: Callable[[Source], FoundTests] | None = None
+    yaml: Callable[[frozenset[str]], bool] | None = None
+    zip: bool = False
+    parts: Callable[[Source], Sequence[Path]] | None = None
+    aliases: tuple[str, ...] = ()
+    rank: int = 1000
+
+
+def by_value(read: Callable[[Iterable[JsonElement | BrokenElement]], Recordings]) -> Callable[[Source], Recordings]:
+    """The reader of a format whose values stand one after another."""
+    return lambda source: read(source.values())
