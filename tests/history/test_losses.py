@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from history_made import SUITE, ended, planned, record
-from test_rescue import overwrite, pages_of
+from test_salvage import overwrite, pages_of
 
 from agenteval_tui.history import baselines, quarantines, triage
 from agenteval_tui.history.blobs import pack_transcript

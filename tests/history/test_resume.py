@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from history_made import SUITE, ended, planned, record, transcript
 from test_replies import reply
-from test_rescue import overwrite, pages_of, rescued
+from test_salvage import overwrite, pages_of, rescued
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import rebuild_totals, schema

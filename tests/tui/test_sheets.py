@@ -126,6 +126,20 @@ async def test_the_palettes_command_runs_once(fresh: tuple[Path, Path]) -> None:
         assert [type(one).__name__ for one in app.screen_stack[1:]] == ["SuitesScreen", "HelpScreen"]
 
 
+async def test_a_click_beside_a_palette_of_which_the_terminal_shows_less_now_does_nothing(
+    fresh: tuple[Path, Path],
+) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+p")
+        await settle(pilot)
+        app.screen.post_message(events.Click(app.screen, 300, 5, 0, 0, 1, False, False, False, 300, 5))
+        await settle(pilot)
+        assert isinstance(app.screen, CommandPalette)
+        assert app._exception is None
+
+
 async def test_a_click_on_a_command_that_is_not_listed_any_more_does_nothing(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(120, 40)) as pilot:

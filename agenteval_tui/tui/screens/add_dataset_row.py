@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.suites.dataset_edit import Preview, add_row, preview_row
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -90,7 +91,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         # A value that was no text stays what it was, unless it was edited.
         if isinstance(before, str) or values["expected"] != json.dumps(before, ensure_ascii=False):
             row[self._expected] = values["expected"]
-        return Path(values["file"]).expanduser(), row
+        return typed_path(values["file"]), row
 
     def _look(self) -> None:
         # Not the coroutine: one that a newer key ends before it began would never be awaited.
@@ -98,8 +99,8 @@ class AddRowScreen(Sheet["RowAdded | None"]):
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        path, row = self._made()
         try:
+            path, row = self._made()
             self._preview = await asyncio.to_thread(preview_row, path, row, self._provenance)
             self._error = None
         except AgentevalError as error:
@@ -107,8 +108,8 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         self.query_one("#preview", LineBlock).show(self._preview_lines)
 
     async def _write(self) -> None:
-        path, row = self._made()
         try:
+            path, row = self._made()
             added: RowAdded = await asyncio.to_thread(add_row, path, row, self._provenance)
         except AgentevalError as error:
             self._error = error

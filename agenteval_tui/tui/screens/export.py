@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -13,6 +14,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.exporters.run import EXPORTS, export_run, file_name
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
@@ -81,13 +83,14 @@ class ExportScreen(Sheet["Path | None"]):
             self._complain(AgentevalError("a file name is needed"))
         elif not self._writing:
             self._writing = True
-            write = partial(self._write, values["form"], Path(values["file"]).expanduser())
+            write = partial(self._write, values["form"], values["file"])
             start_worker(self, write, group="write")
 
-    async def _write(self, form: str, path: Path) -> None:
+    async def _write(self, form: str, named: str) -> None:
         store = services(self).session
         try:
-            if self._over != str(path) and await asyncio.to_thread(path.exists):
+            path = typed_path(named)
+            if self._over != str(path) and await asyncio.to_thread(os.path.exists, path):
                 self._over = str(path)
                 raise AgentevalError("there is a file of this name already", mend="enter again writes over it")
             force = self._over == str(path)

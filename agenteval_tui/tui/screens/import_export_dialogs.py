@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from textual.widgets import Input
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import EXPORTERS, Losses, exporter_named, stored_runs
 from agenteval_tui.formats.exporters.run import EXPORTS
@@ -200,13 +202,12 @@ class ImportScreen(_FileScreen):
             return
         self._busy, self._stop = True, False
         self.workers.cancel_group(self, "look")
-        work = partial(self._bring, path, Path(path.strip()).expanduser())
-        start_worker(self, work, group="bring", exclusive=False)
+        start_worker(self, partial(self._bring, path), group="bring", exclusive=False)
 
-    async def _bring(self, named: str, path: Path) -> None:
+    async def _bring(self, named: str) -> None:
         self.tell(("Reading …", "running"))
         try:
-            found, execution = await asyncio.to_thread(self._bring_in, path)
+            found, execution = await asyncio.to_thread(self._bring_in, named)
         except AgentevalError as error:
             self._busy = False
             self.tell(error=error)
@@ -217,9 +218,10 @@ class ImportScreen(_FileScreen):
             self._done, self._done_path = execution, named
         self.tell(*found)
 
-    def _bring_in(self, path: Path) -> tuple[list[tuple[str, str]], str]:
+    def _bring_in(self, named: str) -> tuple[list[tuple[str, str]], str]:
         """A file or a folder; what is to be said of it, and the execution that it is. In a thread."""
-        self._many = path.is_dir()
+        path = typed_path(named)
+        self._many = os.path.isdir(path)  # noqa: PTH112 - see typed_path
         if self._many:
             return self._bring_all(path)
         report = self._import(path, "Reading")
@@ -275,8 +277,8 @@ def _report_words(report: ImportReport) -> list[tuple[str, str]]:
 
 def _what_lies_there(text: str) -> list[tuple[str, str]]:
     """Of a file what it is; of a folder, or the beginning of a name, the files that may be meant."""
-    path = Path(text.strip()).expanduser()
-    if text.strip() and path.is_file():
+    path = typed_path(text)
+    if text.strip() and os.path.isfile(path):  # noqa: PTH113 - see typed_path
         with open_source(path) as source:
             known = detect(source)
         words = f"{known.name}: {known.looks_like}"
@@ -295,7 +297,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
     if len(names) > LISTED:
         shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
-    if text.strip() and path.is_dir():
+    if text.strip() and os.path.isdir(path):  # noqa: PTH112 - see typed_path
         shown.append(("It is a folder: enter brings in all files in it that are in a known format.", ""))
     return shown
 
@@ -312,7 +314,7 @@ def _entries(text: str) -> tuple[Path, list[str]]:
 
     Raises `AgentevalError` when the folder can't be read.
     """
-    path = Path(text.strip()).expanduser()
+    path = typed_path(text)
     folder, start = (path, "") if not text.strip() or text.endswith("/") else (path.parent, path.name)
     names: list[str] = []
     try:
@@ -320,7 +322,7 @@ def _entries(text: str) -> tuple[Path, list[str]]:
             if number >= LOOKED_AT:
                 break
             if entry.name.startswith(start) if start else not entry.name.startswith("."):
-                if entry.is_dir():
+                if os.path.isdir(entry):  # noqa: PTH112 - see typed_path
                     names.append(f"{entry.name}/")
                 elif entry.suffix.lower() in ENDINGS:
                     names.append(entry.name)
@@ -369,10 +371,14 @@ class ExportScreen(_FileScreen):
         """Write it; over a file that is there only after a second enter."""
         event.stop()
         values = event.form.values()
-        path = Path(values["path"].strip()).expanduser()
         if self._busy or not values["path"].strip():
             return
-        if path.exists() and self._over != str(path):
+        try:
+            path = typed_path(values["path"])
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        if os.path.exists(path) and self._over != str(path):  # noqa: PTH110 - see typed_path
             self._over = str(path)
             self.tell((f"{one_line(str(path), 200)} is there already: enter again writes over it.", "failed"))
             return

@@ -17,6 +17,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
+from textual.errors import NoWidget
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
@@ -161,5 +162,11 @@ class CommandSheet(CommandPalette):
         return super().dismiss(None) if self._leaving.begins(None) else AwaitComplete()
 
     async def _dispatch_message(self, message: Message) -> None:
-        if not self._leaving.drops(message):
+        if self._leaving.drops(message):
+            return
+        try:
             await super()._dispatch_message(message)
+        except NoWidget:
+            # Textual asks what lies under a click only when it handles it: the terminal may have shrunk since.
+            if not isinstance(message, events.Click):
+                raise
