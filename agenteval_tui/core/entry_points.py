@@ -22,6 +22,7 @@ AGENTS = "agenteval.agents"
 AGENT_OPTIONS = "agenteval.agent_options"
 EMBEDDERS = "agenteval.embedders"
 IMPORTERS = "agenteval.importers"
+EXPORTERS = "agenteval.exporters"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."

@@ -12,7 +12,7 @@ import pytest
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.cli.main import main
-from agenteval_tui.formats.exporters.export import EXPORTERS, stored_runs
+from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.derived_criteria import of_actions, of_target, of_tools, writes
 from agenteval_tui.history.records import RunRow
@@ -208,12 +208,12 @@ def test_tools_that_write(name: str) -> None:
     assert not writes(name, {name: "read"})
 
 
-@pytest.mark.parametrize("name", list(EXPORTERS))
+@pytest.mark.parametrize("name", list(exporters()))
 def test_what_is_derived_goes_out_and_comes_back_once(
     imported: Callable[..., Any], store: Store, tmp_path: Path, name: str
 ) -> None:
     _, [(row, _)] = imported([tau(call("get_user"), actions=BOOK)])
-    text = "".join(EXPORTERS[name].pieces(stored_runs(store, [row])))
+    text = "".join(exporters()[name].pieces(stored_runs(store, [row])))
     (tmp_path / "out.x").write_text(text, "utf-8")
     (back,) = store.runs_of_execution(import_file(tmp_path / "out.x", store).execution_id)
     assert store.results(back.id) == store.results(row.id)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from agenteval_tui.cli.main import main
 from agenteval_tui.formats.detect import formats
-from agenteval_tui.formats.exporters.export import EXPORTERS, ExportRun, stored_runs
+from agenteval_tui.formats.exporters.export import exporters, stored_runs
+from agenteval_tui.formats.exporters.exporter import ExportRun
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.otel import _span, recording_of
 from agenteval_tui.formats.importers.recording import Recording
@@ -73,7 +74,7 @@ def core(transcript: Transcript) -> Any:
 
 def exported(name: str, transcript: Transcript) -> str:
     run = ExportRun(row_of(transcript), transcript, (foreign_result("mine", score=0.5, source="x", reason="so"),))
-    return "".join(EXPORTERS[name].pieces([run]))
+    return "".join(exporters()[name].pieces([run]))
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -132,14 +133,14 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     return run
 
 
-@pytest.mark.parametrize("name", list(EXPORTERS))
+@pytest.mark.parametrize("name", list(exporters()))
 def test_what_is_exported_can_be_imported(store: Store, tmp_path: Path, name: str) -> None:
     one = {"id": "t1", "messages": CHAT, "model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 4}}
     (tmp_path / "in.jsonl").write_text(json.dumps(one) + "\n" + json.dumps({**one, "repetition": 2}), "utf-8")
     first = import_file(tmp_path / "in.jsonl", store)
     rows = store.runs_of_execution(first.execution_id)
     out = tmp_path / "out.x"
-    out.write_text("".join(EXPORTERS[name].pieces(stored_runs(store, rows))), "utf-8")
+    out.write_text("".join(exporters()[name].pieces(stored_runs(store, rows))), "utf-8")
     report = import_file(out, store)
     assert (report.added, report.skipped) == (2, ())
     for before, after in zip(rows, store.runs_of_execution(report.execution_id), strict=True):
@@ -176,7 +177,7 @@ def test_our_own_form_keeps_everything_and_believes_nothing(store: Store, tmp_pa
     metric = MetricResult("text", "TextMatch", Outcome.PASSED, 1.0, evidence=(evidence,))
     result = CriterionResult("Cold", Outcome.PASSED, 1.0, value="Kalt.", metrics=(metric,), criterion_hash="abc")
     row = replace(row_of(chat), variation="v", variables={"city": "Oslo"})
-    (line,) = EXPORTERS["agenteval"].pieces([ExportRun(row, chat, (result,))])
+    (line,) = exporters()["agenteval"].pieces([ExportRun(row, chat, (result,))])
     (tmp_path / "own.jsonl").write_text(line, "utf-8")
     (back,) = store.runs_of_execution(import_file(tmp_path / "own.jsonl", store).execution_id)
     assert [getattr(back, name) for name in KEPT] == [getattr(row, name) for name in KEPT]

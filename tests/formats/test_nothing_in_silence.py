@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.export import EXPORTERS, stored_runs
+from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
@@ -460,7 +460,7 @@ def test_variations_come_back_from_the_formats_of_tau(imported, store: Store, tm
     report, _ = imported("\n".join(map(json.dumps, lines)), "a.jsonl")
     path = tmp_path / "out.json"
     path.write_text(
-        "".join(EXPORTERS[format_name].pieces(stored_runs(store, store.runs_of_execution(report.execution_id)))),
+        "".join(exporters()[format_name].pieces(stored_runs(store, store.runs_of_execution(report.execution_id)))),
         "utf-8",
     )
     again, runs = imported(path)

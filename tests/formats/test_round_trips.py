@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.cli.main import main
-from agenteval_tui.formats.exporters.export import EXPORTERS, LOSSES, stored_runs
+from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.grade import foreign_result, verdict_of
@@ -162,10 +162,10 @@ def parts(store: Store, row: RunRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(EXPORTERS))
+@pytest.mark.parametrize("name", list(exporters()))
 def test_what_goes_out_comes_back_or_is_listed(store: Store, sent: list[RunRow], tmp_path: Path, name: str) -> None:
     path = tmp_path / "out.x"
-    path.write_text("".join(EXPORTERS[name].pieces(stored_runs(store, sent))), "utf-8")
+    path.write_text("".join(exporters()[name].pieces(stored_runs(store, sent))), "utf-8")
     report = import_file(path, store)
     assert (report.added, report.skipped) == (len(RUNS), ())
     told = set(re.findall(r"`([^`]+)`", " ".join(report.notes)))
@@ -180,7 +180,7 @@ def test_what_goes_out_comes_back_or_is_listed(store: Store, sent: list[RunRow],
             assert left == field, row.test_id
         lost |= {key for key in was if was[key] != now[key]}
     assert not before
-    assert lost == {one.code for one in LOSSES[name]}
+    assert lost == {one.code for one in exporters()[name].losses}
 
 
 def _events(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ def test_a_collector_that_drops_long_attributes_leaves_severities(
 ) -> None:
     """Whatever is left of ours decides as far as it goes: without severities every failed evaluation fails the run."""
     rows = [one for one in sent if one.test_id == "all-warnings-failed"]
-    (line,) = EXPORTERS["otel"].pieces(stored_runs(store, rows))
+    (line,) = exporters()["otel"].pieces(stored_runs(store, rows))
     document = json.loads(line)
     for pairs in _events(document):
         pairs[:] = [one for one in pairs if one["key"].startswith("gen_ai.") or one["key"] in keep]
@@ -226,7 +226,7 @@ def test_what_others_write_into_it_is_not_believed(
     store: Store, sent: list[RunRow], tmp_path: Path, name: str, change: Any, status: str
 ) -> None:
     rows = [one for one in sent if one.test_id == "failed" and one.status == "failed"]
-    document = json.loads("".join(EXPORTERS[name].pieces(stored_runs(store, rows))))
+    document = json.loads("".join(exporters()[name].pieces(stored_runs(store, rows))))
     holder = document[0]["info"] if name == "tau-bench" else document
     if isinstance(change, dict):
         holder["agenteval"].update(change)
@@ -249,32 +249,32 @@ def test_the_export_says_what_it_cannot_keep(
 ) -> None:
     monkeypatch.setenv("AGENTEVAL_DB", str(tmp_path / "h.db"))
     store.flush()
-    for name in EXPORTERS:
+    for name in exporters():
         assert main(["export", "last", str(tmp_path / f"{name}.out"), "--format", name], launch_app=lambda _: 0) == 0
         said = capsys.readouterr().err.splitlines()
         assert [line.removeprefix("note: ") for line in said] == [
-            f"not kept: {one.said} (1 run)" for one in LOSSES[name]
+            f"not kept: {one.said} (1 run)" for one in exporters()[name].losses
         ]
         written = (tmp_path / f"{name}.out").read_text("utf-8")
         assert written.count("not_kept") == 1
     assert main(["export", "--help"], launch_app=lambda _: 0) == 0
     help_text = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text("utf-8")
-    for name, losses in LOSSES.items():
-        for one in losses:
+    for name, exporter in exporters().items():
+        for one in exporter.losses:
             assert f"{name}: " in help_text
             assert one.said in " ".join(help_text.split())
             assert one.said in " ".join(page.split())
 
 
-@pytest.mark.parametrize("names", [list(EXPORTERS), list(reversed(EXPORTERS))])
+@pytest.mark.parametrize("names", [list(exporters()), list(reversed(exporters()))])
 def test_what_came_back_from_one_format_goes_through_the_next(
     store: Store, sent: list[RunRow], tmp_path: Path, names: list[str]
 ) -> None:
     rows = sent
     for name in names:
         path = tmp_path / f"{name}.x"
-        path.write_text("".join(EXPORTERS[name].pieces(stored_runs(store, rows))), "utf-8")
+        path.write_text("".join(exporters()[name].pieces(stored_runs(store, rows))), "utf-8")
         report = import_file(path, store)
         assert (report.added, report.skipped) == (len(RUNS), ())
         rows = store.runs_of_execution(report.execution_id)

@@ -8,7 +8,7 @@ import click
 from commands import HISTORY, leaves, words_of
 from recorder import Files, Recorder
 
-from agenteval_tui.formats.exporters.export import EXPORTERS
+from agenteval_tui.formats.exporters.export import exporters
 
 
 def reports(recorder: Recorder) -> Files:
@@ -36,7 +36,7 @@ def reports(recorder: Recorder) -> Files:
 def exports(recorder: Recorder) -> Files:
     """Every format of `agenteval export`, and what it says that the format can't keep."""
     files: dict[str, object] = {}
-    for name in EXPORTERS:
+    for name in exporters():
         said = recorder.call("export", words_of(recorder)["failed"], "--format", name, db=recorder.copy(HISTORY))
         files[f"{name}.json"] = {"documents": said.documents, "stderr": said.err.splitlines()}
     said = recorder.call("export", "orders.suite.yaml", "--format", "power-ui")

@@ -14,7 +14,7 @@ from agenteval_tui.analysis.dataset_row_from_run import asked_of, dataset_for, p
 from agenteval_tui.analysis.run_facts import disagrees, last_labels
 from agenteval_tui.analysis.workbench import Agreement
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.run import EXPORTS, export_run, file_name
+from agenteval_tui.formats.exporters.run import export_run, file_name, forms
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded, RunRow
@@ -178,7 +178,7 @@ def test_a_run_is_written_in_every_form(tmp_path: Path) -> None:
         planned = PlannedRun("RUN1", "E", 0, "s", "suite", "a/b", "Test")
         ended = RunEnded("RUN1", "failed", 0.0, NOON, 1.0, 1, ASKED)
         store.import_runs(record, [(planned, ended)])
-        for form in EXPORTS:
+        for form in forms():
             path = tmp_path / file_name("a/b", 1, form)
             assert export_run(store, "RUN1", form, path) == len(path.read_text("utf-8"))
             if form == "markdown":
@@ -188,6 +188,6 @@ def test_a_run_is_written_in_every_form(tmp_path: Path) -> None:
             with pytest.raises(AgentevalError, match="already"):
                 export_run(store, "RUN1", form, path)
             export_run(store, "RUN1", form, path, force=True)
-        assert len({file_name("a/b", 1, form) for form in EXPORTS}) == len(EXPORTS)
+        assert len({file_name("a/b", 1, form) for form in forms()}) == len(forms())
     finally:
         store.close()

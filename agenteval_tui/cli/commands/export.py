@@ -54,7 +54,7 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
         ended = [one for one in rows if one.status not in ("queued", "running", "grading")]
         if not ended:
             raise AgentevalError("no run of this execution has ended yet", where=what)
-        losses = Losses(exporter.name)
+        losses = Losses(exporter)
         _write(invocation, file, exporter.pieces(losses.over(stored_runs(store, ended))), force)
     for line in losses.lines():
         invocation.err.line(("note: ", "warn"), line)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.formats.agenteval_run import beside
+from agenteval_tui.formats.exporters.exporter import (
+    LABELS,
+    Exporter,
+    ExportRun,
+    codes_of,
+    json_line,
+)
 from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
@@ -16,6 +23,7 @@ from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
 
+LOSSES = (LABELS,)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
@@ -188,3 +196,19 @@ def _text(value: Any) -> str:
 
 def _hex(text: str, length: int) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+    for run in runs:
+        yield json_line(otlp_of(run.row, run.transcript, run.results, codes_of(run, LOSSES))) + "\n"
+
+
+EXPORTER = Exporter(
+    name="otel",
+    title="OpenTelemetry spans (OTLP)",
+    about="OpenTelemetry GenAI spans, a trace a line (OTLP JSON)",
+    suffix=".otlp.jsonl",
+    pieces=_pieces,
+    losses=LOSSES,
+    rank=30,
+)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.formats.exporters.explanation import as_markdown, explanation_of
-from agenteval_tui.formats.exporters.export import EXPORTERS, exporter_named, stored_runs
+from agenteval_tui.formats.exporters.export import exporter_named, exporters, stored_runs
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 MARKDOWN = "markdown"
-EXPORTS: dict[str, tuple[str, str]] = {
-    MARKDOWN: ("why it ended so, as Markdown for a bug report", ".md"),
-    "agenteval": (EXPORTERS["agenteval"].about, ".jsonl"),
-    "openai": (EXPORTERS["openai"].about, ".messages.jsonl"),
-    "otel": (EXPORTERS["otel"].about, ".otlp.jsonl"),
-    "tau-bench": (EXPORTERS["tau-bench"].about, ".tau.json"),
-    "tau2-bench": (EXPORTERS["tau2-bench"].about, ".tau2.json"),
-}
-"""What a run can be written as: what that is, and how such a file's name ends."""
+
+
+def forms() -> dict[str, tuple[str, str]]:
+    """What a run can be written as, by name: the words of a choice, and what such a file is."""
+    exported = sorted(exporters().values(), key=attrgetter("name"))
+    return {
+        MARKDOWN: ("Markdown: why it ended so", "why it ended so, as Markdown for a bug report"),
+        **{one.name: (one.title, one.about) for one in exported},
+    }
 
 
 def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool = False) -> int:
@@ -50,4 +51,5 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
 def file_name(test_id: str, repetition: int, form: str) -> str:
     """A name for the file: `order-status-run3.md`."""
     safe = "".join(char if char.isalnum() or char in "-_." else "-" for char in test_id)[:60].strip(".-") or "run"
-    return f"{safe}-run{repetition}{EXPORTS[form][1]}"
+    suffix = ".md" if form == MARKDOWN else exporter_named(form).suffix
+    return f"{safe}-run{repetition}{suffix}"

@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
-from agenteval_tui.formats.exporters.run import EXPORTS, export_run, file_name
+from agenteval_tui.formats.exporters.run import export_run, file_name, forms
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
@@ -26,15 +26,6 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
-
-_WORDS = {
-    "markdown": "Markdown: why it ended so",
-    "agenteval": "transcript as JSON",
-    "openai": "OpenAI chat messages",
-    "otel": "OpenTelemetry spans (OTLP)",
-    "tau-bench": "tau-bench result",
-    "tau2-bench": "tau2-bench result",
-}
 
 
 class ExportScreen(Sheet["Path | None"]):
@@ -55,7 +46,7 @@ class ExportScreen(Sheet["Path | None"]):
         return file_name(self._run.test_id, self._run.repetition, form)
 
     def compose(self) -> ComposeResult:
-        choices = tuple((name, _WORDS.get(name, name)) for name in EXPORTS)
+        choices = tuple((name, title) for name, (title, _) in forms().items())
         fields = [Field("form", "as", choices=choices), Field("file", "file", self._named)]
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
@@ -113,7 +104,7 @@ class ExportScreen(Sheet["Path | None"]):
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
-        about = EXPORTS[self.query_one(Form).values()["form"]][0] if self.query(Form) and self.is_mounted else ""
+        about = forms()[self.query_one(Form).values()["form"]][1] if self.query(Form) and self.is_mounted else ""
         return [
             (),
             *paragraph(

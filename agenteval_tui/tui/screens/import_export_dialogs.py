@@ -19,8 +19,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
-from agenteval_tui.formats.exporters.export import EXPORTERS, Losses, exporter_named, stored_runs
-from agenteval_tui.formats.exporters.run import EXPORTS
+from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.tui.notification_log import NotificationSource
@@ -344,7 +343,7 @@ class ExportScreen(_FileScreen):
         self._format = "openai"
 
     def fields(self) -> list[Field]:
-        formats = tuple((name, f"{name}: {one.about}") for name, one in EXPORTERS.items())
+        formats = tuple((name, f"{name}: {one.about}") for name, one in exporters().items())
         return [
             Field("format", "format", "openai", choices=formats),
             Field("path", "file", self._own_name("openai"), placeholder="where to"),
@@ -356,7 +355,7 @@ class ExportScreen(_FileScreen):
         self.tell((f"{count(number, 'run')} with {'its transcript' if number == 1 else 'their transcripts'}.", "dim"))
 
     def _own_name(self, form: str) -> str:
-        return f"runs-{self._runs[0].execution_id[:10].lower()}{EXPORTS[form][1]}"
+        return f"runs-{self._runs[0].execution_id[:10].lower()}{exporter_named(form).suffix}"
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another name: nothing was agreed to. Another format ends otherwise, while the name is still ours."""
@@ -386,13 +385,12 @@ class ExportScreen(_FileScreen):
         start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
 
     async def _write(self, path: Path, name: str) -> None:
-
         store, runs = self.agenteval.session.store, self._runs
-
-        losses = Losses(name)
+        exporter = exporter_named(name)
+        losses = Losses(exporter)
 
         def work() -> Path:
-            pieces = exporter_named(name).pieces(losses.over(stored_runs(store, runs)))
+            pieces = exporter.pieces(losses.over(stored_runs(store, runs)))
             write_pieces(path, pieces, force=bool(self._over))
             return path.resolve()
 

@@ -1,0 +1,42 @@
+"""Runs as agenteval's own transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agenteval_tui.formats.agenteval_run import KEY, stated
+from agenteval_tui.formats.exporters.exporter import (
+    LABELS,
+    Exporter,
+    ExportRun,
+    about,
+    json_line,
+    not_kept,
+)
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.transcripts.codec import to_json
+
+LOSSES = (LABELS,)
+
+
+def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+    for run in runs:
+        results = [result_to_json(one) for one in run.results]
+        more: dict[str, Any] = {
+            "outcome": run.row.status,
+            **({"results": results} if results else {}),
+            KEY: {**stated(run.row), **not_kept(run, LOSSES)},
+        }
+        yield json_line({**to_json(run.transcript), **about(run), **more}) + "\n"
+
+
+EXPORTER = Exporter(
+    name="agenteval",
+    title="transcript as JSON",
+    about="this program's own transcripts, one a line (JSONL)",
+    suffix=".jsonl",
+    pieces=_pieces,
+    losses=LOSSES,
+    rank=20,
+)

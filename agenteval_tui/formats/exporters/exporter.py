@@ -1,0 +1,129 @@
+"""What an exporter is, and what each of them needs: a run with all that is stored of it, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.formats.agenteval_run import RUN_FIELDS, beside
+from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.formats.labels import label_data
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.records import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRun:
+    """A run with all that is stored of it."""
+
+    row: RunRow
+    transcript: Transcript
+    results: tuple[CriterionResult, ...]
+    labels: tuple[Label, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that a format can't keep: its code, what it is in words, and whether a run has it."""
+
+    code: str
+    said: str
+    of: Callable[[ExportRun], bool]
+
+
+LABELS = Loss(
+    "labels", "people's labels: the file has them, but an import does not read them", lambda run: bool(run.labels)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exporter:
+    """A format to write (entry point group `agenteval.exporters`), and the pieces of its text for runs, one after
+    another.
+
+    `title` names it in a choice, `about` says what a file of it is, `suffix` ends a file's name. `losses`: what it
+    can't keep of a run; everything else comes back as it was: outcomes, scores, criteria with their evidence, rows.
+    `rank`: where it stands in a list, from the lowest.
+    """
+
+    name: str
+    title: str
+    about: str
+    suffix: str
+    pieces: Callable[[Iterable[ExportRun]], Iterator[str]]
+    losses: tuple[Loss, ...] = ()
+    rank: int = 1000
+
+
+def codes_of(run: ExportRun, losses: Sequence[Loss]) -> list[str]:
+    """The codes of what a format loses of a run, for its file."""
+    return [one.code for one in losses if one.of(run)]
+
+
+def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """OpenAI chat messages with what those have no place for: reasoning, and that a tool failed."""
+    messages = to_openai_messages(transcript)
+    for message, made in zip(transcript.messages, messages, strict=True):
+        if message.reasoning:
+            made["reasoning_content"] = message.reasoning
+        if message.tool_call is not None and transcript.tool_calls[message.tool_call].status == "error":
+            made["is_error"] = True
+    return messages
+
+
+def about(run: ExportRun) -> dict[str, Any]:
+    """Which run it is: its test, repetition, agent, variables, labels."""
+    row = run.row
+    known: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
+    for key, value in (("variation", row.variation), ("agent", row.agent)):
+        if value:
+            known[key] = value
+    if row.variables:
+        known["variables"] = dict(row.variables)
+    if row.started_ms is not None:
+        known["started"] = iso(row.started_ms)
+    if run.labels:
+        known["labels"] = [label_data(one) for one in run.labels]
+    return known
+
+
+def json_line(value: Any) -> str:
+    """A value as JSON in one line."""
+    text = json.dumps(replace_non_finite(value), ensure_ascii=False)
+    # Lone surrogates have no UTF-8; JSON can still say them.
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def json_list(values: Iterable[Any]) -> Iterator[str]:
+    """The pieces of a JSON list, a value a line."""
+    before = "[\n"
+    for value in values:
+        yield before + json_line(value)
+        before = ",\n"
+    yield "[]" if before == "[\n" else "\n]"
+
+
+def not_kept(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+    """What the file itself says of what is missing in it."""
+    lost = codes_of(run, losses)
+    return {"not_kept": lost} if lost else {}
+
+
+def beside_of(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+    """What is agenteval's own of a run, for formats that keep its name and agent by themselves."""
+    return {**beside(run.row, run.transcript, run.results), **not_kept(run, losses)}
+
+
+def own(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
+    """What comes back of a run from formats that have no place for its name, agent, and so on."""
+    known = about(run)
+    whole = beside_of(run, losses) | {key: known[key] for key in RUN_FIELDS if key in known}
+    return {**whole, "variables": dict(run.row.variables)}

@@ -1,0 +1,57 @@
+"""Runs as OpenAI chat messages, with what those have no place for beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agenteval_tui.formats.agenteval_error import error_beside
+from agenteval_tui.formats.agenteval_run import KEY
+from agenteval_tui.formats.exporters.exporter import (
+    LABELS,
+    Exporter,
+    ExportRun,
+    about,
+    beside_of,
+    chat_messages,
+    json_line,
+)
+from agenteval_tui.transcripts.model import last_answer
+
+LOSSES = (LABELS,)
+
+
+def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
+    for run in runs:
+        transcript = run.transcript
+        said: dict[str, Any] = {**about(run), "messages": chat_messages(transcript)}
+        for key, value in (("model", transcript.model), ("finish_reason", transcript.finish_reason)):
+            if value:
+                said[key] = value
+        if transcript.final_output != last_answer(transcript.messages):
+            said["final_output"] = transcript.final_output
+        usage = transcript.usage
+        if usage.input_tokens is not None or usage.output_tokens is not None:
+            said["usage"] = {
+                "prompt_tokens": usage.input_tokens,
+                "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+                "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+                "cost": usage.cost,
+            }
+        if transcript.error is not None:
+            said["error"] = error_beside(transcript.error)
+        said |= {"outcome": run.row.status, KEY: beside_of(run, LOSSES)}
+        yield json_line(said) + "\n"
+
+
+EXPORTER = Exporter(
+    name="openai",
+    title="OpenAI chat messages",
+    about="OpenAI chat messages, a conversation a line (JSONL)",
+    suffix=".messages.jsonl",
+    pieces=_pieces,
+    losses=LOSSES,
+    rank=10,
+)
