@@ -18,7 +18,7 @@ from agenteval_tui.suites.agents_file import agents_path, read_agents_file, reso
 from agenteval_tui.suites.config_source import source_of
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
+from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite, unreadable
 from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
@@ -299,7 +299,7 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
         try:
             one = load_suite(path)
         except AgentevalError as error:
-            problems.append(_unreadable(path, error))
+            problems.append(unreadable(path, error))
             continue
         loaded.append(one)
         problems.extend(check_suite(one, agents))
@@ -309,7 +309,7 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
 def check_loaded(
     loaded: Sequence[LoadedSuite], wanted: Callable[[], bool] = lambda: True
 ) -> dict[str, tuple[Problem, ...]]:
-    """All problems in the files of suites that were read already, by the suite's key, as `check_suites` finds them.
+    """All problems of suites that were read already, by the suite's key, as `check_suites` finds them.
 
     `wanted` is asked before each test: when nobody wants to know it any more, the suites that are not through are left
     out.
@@ -320,7 +320,7 @@ def check_loaded(
         problems = check_suite(one, agents, wanted)
         if not wanted():
             break
-        found[one.key] = tuple(problem for problem in problems if problem.file == str(one.path))
+        found[one.key] = tuple(problems)
     return found
 
 
@@ -385,17 +385,8 @@ def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
     try:
         agents, problems = read_agents_file(path)
     except AgentevalError as error:
-        return {}, [_unreadable(path, error)]
+        return {}, [unreadable(path, error)]
     return agents, list(problems)
-
-
-def _unreadable(path: Path, error: AgentevalError) -> Problem:
-    line, column = 1, 1
-    head, _, last = error.where.rpartition(":")
-    before, _, number = head.rpartition(":")
-    if last.isdecimal() and number.isdecimal() and before:
-        line, column = int(number), int(last)
-    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
 
 
 # Agents

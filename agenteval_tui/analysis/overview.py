@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import Problem
 from agenteval_tui.history import quarantines
 from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import load_found
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class SuiteOverview:
     """One suite file: what was loaded, its problems, by test id what the history says; quarantines that hold.
 
-    While it is not `checked`, `problems` are those that were found when it was read, and there may be more.
+    `problems` are the file's own and those of the datasets that it names; `Problem.file` says which. While it is not
+    `checked`, they are those that were found when it was read, and there may be more.
     """
 
     loaded: LoadedSuite
@@ -31,6 +32,12 @@ class SuiteOverview:
     summaries: Mapping[str, TestSummary]
     quarantines: tuple[Quarantine, ...] = ()
     checked: bool = False
+
+    @property
+    def own_errors(self) -> list[Problem]:
+        """The errors in the suite's own file, and not in a dataset."""
+        file = str(self.loaded.path)
+        return [problem for problem in self.problems if problem.severity == "error" and problem.file == file]
 
     def quarantined(self, test_id: str, criterion: str = "") -> Quarantine | None:
         """The quarantine of a test, or of one of its criteria by itself (by name); None: there is none."""
@@ -61,15 +68,13 @@ class Overview:
 
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
-    """Load every suite below `paths`, and look up its tests in the history. Nothing is checked: that takes several
-    times as long (`analysis.lint.check_loaded`, `with_problems`)."""
+    """Load every suite below `paths`, and look up its tests in the history. A file that can't be read is among them,
+    with that as its problem. Nothing is checked: that takes several times as long (`analysis.lint.check_loaded`,
+    `with_problems`). Raises `AgentevalError` when a path does not exist."""
     held = list(quarantines.active(store))
     suites = []
     for path in discover(paths):
-        try:
-            one = load_suite(path)
-        except AgentevalError:
-            continue
+        one = load_found(path)
         of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == one.key)
         suites.append(SuiteOverview(one, one.problems, store.test_summaries(one.key), of_suite))
     return Overview(tuple(suites))
@@ -97,7 +102,7 @@ def with_known_problems(seen: Overview, before: Overview) -> Overview:
     return Overview(
         tuple(
             replace(one, problems=was.problems, checked=True)
-            if (was := known.get(one.loaded.key)) is not None and was.loaded.digest == one.loaded.digest
+            if (was := known.get(one.loaded.key)) is not None and was.loaded.digest == one.loaded.digest != ""
             else one
             for one in seen.suites
         )

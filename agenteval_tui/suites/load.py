@@ -39,7 +39,8 @@ class LoadedSuite:
     """A suite file as it was read.
 
     `suite` holds every test that is right even if others are not; None when the file is no suite at all. `text` is
-    the file's text without a byte order mark, with its own line endings; `digest` is the SHA-256 of the file's bytes.
+    the file's text without a byte order mark, with its own line endings; `digest` is the SHA-256 of the file's bytes
+    ("" for a file that can't be read).
     """
 
     path: Path
@@ -112,6 +113,25 @@ def load_suite(path: Path | str) -> LoadedSuite:
     """
     path = Path(path)
     return load_bytes(read_bytes(path), path)
+
+
+def load_found(path: Path) -> LoadedSuite:
+    """As `load_suite`, for a file that was found in a folder: one that can't be read is a suite without tests, whose
+    only problem says why."""
+    try:
+        return load_suite(path)
+    except AgentevalError as error:
+        return LoadedSuite(path, str(path.resolve()), "", "", None, (unreadable(path, error),), LineIndex(""))
+
+
+def unreadable(path: Path, error: AgentevalError) -> Problem:
+    """What keeps a file from being read, as a problem of it, at the place that the error names (else at 1:1)."""
+    line, column = 1, 1
+    head, _, last = error.where.rpartition(":")
+    before, _, number = head.rpartition(":")
+    if last.isdecimal() and number.isdecimal() and before:
+        line, column = int(number), int(last)
+    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
 
 
 def load_bytes(data: bytes, path: Path) -> LoadedSuite:

@@ -45,6 +45,26 @@ async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> 
         assert "prompt" in shown
 
 
+async def test_a_suite_that_cannot_be_read_and_a_broken_dataset_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.suite.yaml").write_bytes(b"name: x\n\xff\n")
+    (tmp_path / "b.suite.yaml").write_text(
+        "name: Rows\nagent: shop\nagents: {shop: {kind: demo}}\ntests:\n  - id: a\n    dataset: {file: rows.csv}\n"
+        "    criteria: [{name: c, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, "
+        "contains: x}]}}]\n"
+    )
+    (tmp_path / "rows.csv").write_text("input,more\nhi\n")
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert text_of(app).count("! 1 problem") == 2
+        assert "2:1 error" in text_of(app)
+        assert "this file is not UTF-8" in text_of(app)
+        # Keys that need its tests say what they can; none of them breaks.
+        await pilot.press("m", "U", "P", "d", "enter", "enter", "j")
+        await settle(pilot)
+        assert "rows.csv:2:1 error" in text_of(app)
+
+
 async def test_a_history_that_is_no_folder_is_one_clear_sentence(tmp_path: Path) -> None:
     suites = copy_samples(tmp_path)
     (tmp_path / "file").write_text("not a folder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.statistics import wilson
@@ -35,12 +36,13 @@ def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -
     return wrap_to(_test(node, runs, now_ms, width), width)
 
 
-def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
-    """Problems of a file: place, what, how to mend it."""
+def problem_lines(problems: Sequence[Problem], suite_file: str, width: int) -> list[Line]:
+    """Problems of a suite: place, what, how to mend it. The place names the file where it is not the suite's."""
     lines: list[Line] = []
     for problem in problems:
         style = "error" if problem.severity == "error" else "dim"
-        lines.append(((f"{glyph('error')} {problem.line}:{problem.column} {problem.severity}", style),))
+        file = "" if problem.file == suite_file else f"{one_line(Path(problem.file).name, 60)}:"
+        lines.append(((f"{glyph('error')} {file}{problem.line}:{problem.column} {problem.severity}", style),))
         lines += paragraph(problem.message, width, indent=2)
         if problem.fix:
             lines += paragraph(problem.fix, width, "dim", indent=2)
@@ -63,7 +65,7 @@ def _suite(node: Node, width: int) -> list[Line]:
     if problems or not node.suite.checked:
         more = "" if node.suite.checked else "checking …"
         head: list[Cell] = [(f"Problems {len(problems)}" if problems else "Problems", "bold"), (f"  {more}", "dim")]
-        lines += [(), tuple(head if more else head[:1]), *problem_lines(problems, width)]
+        lines += [(), tuple(head if more else head[:1]), *problem_lines(problems, str(loaded.path), width)]
     if suite is None:
         return lines
     lines += [()]

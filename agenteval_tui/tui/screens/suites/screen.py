@@ -164,7 +164,6 @@ class SuitesScreen(SuitesRuns):
         line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
         if node.test is None:
             # Who opens a file with problems wants to mend them.
-            wrong = [problem.line for problem in node.suite.problems if problem.severity == "error" and problem.line]
-            line = min(wrong, default=line)
+            line = min((problem.line for problem in node.suite.own_errors), default=line)
         self.agenteval.open_editor(node.suite.loaded.path, line)
         self.reload()

@@ -279,10 +279,7 @@ class SuitesTree(FrameScreen):
         if not changed:
             return
         found = [one for one in overview.suites if one.loaded.path.resolve() in changed]
-        self.agenteval.say_changed(
-            (one.loaded.key, one.loaded.path.name, sum(1 for problem in one.problems if problem.severity == "error"))
-            for one in found
-        )
+        self.agenteval.say_changed((one.loaded.key, one.loaded.path.name, len(one.own_errors)) for one in found)
 
     def _empty(self) -> list[Line]:
         if self._tree is not None and self._tree.query:
