@@ -59,7 +59,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    for module in ("suites.tree", "run"):
+    for module in ("suites.screen", "run"):
         monkeypatch.setattr(f"agenteval_tui.tui.screens.{module}.now_ms", lambda: NOON + 120_000)
 
 

@@ -15,7 +15,7 @@ from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.screens.suites.tree import SuitesTree
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 pytestmark = pytest.mark.xdist_group("screens")
@@ -67,8 +67,8 @@ async def checked(pilot: Pilot[int], app: AgentevalApp) -> None:
 
     def known() -> bool:
         screen = app.screen
-        assert isinstance(screen, SuitesTree)
-        return screen._tree is not None and screen._tree.overview.checked
+        assert isinstance(screen, SuitesScreen)
+        return screen.controller.tree is not None and screen.controller.tree.overview.checked
 
     await until(pilot, known)
     await settle(pilot)
@@ -142,7 +142,7 @@ async def test_a_file_that_is_edited_while_it_is_checked_gets_its_own_problems(t
         await until(pilot, lambda: "test-1" in text_of(app))
         write(tmp_path, "edited", GOOD, GOOD, GOOD)
         screen = app.screen
-        assert isinstance(screen, SuitesTree)
+        assert isinstance(screen, SuitesScreen)
         screen.reload()
         await until(pilot, lambda: "test-2" in text_of(app))
         assert "checking …" in text_of(app)
@@ -172,10 +172,10 @@ async def test_a_file_that_did_not_change_keeps_its_problems_while_it_is_checked
         assert "1 problem" in text_of(app)
         gate.open.clear()
         screen = app.screen
-        assert isinstance(screen, SuitesTree)
-        seen = screen._tree
+        assert isinstance(screen, SuitesScreen)
+        seen = screen.controller.tree
         screen.reload()
-        await until(pilot, lambda: screen._tree is not seen)
+        await until(pilot, lambda: screen.controller.tree is not seen)
         assert "1 problem" in text_of(app)
         assert "checking" not in text_of(app)
         # What is wrong can change with no change of the file: here the agents of the user.

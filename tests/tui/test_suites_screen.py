@@ -180,7 +180,9 @@ async def a_filter_may_leave_fewer_rows_than_the_cursor_is_down(pilot: Pilot[int
 async def enter_before_the_runs_are_read_opens_the_run(pilot: Pilot[int], app: AgentevalApp) -> None:
     screen = app.screen
     await go_to(pilot, "order-status")
-    screen._runs.clear()  # type: ignore[attr-defined]
-    screen.action_inspect()  # type: ignore[attr-defined]
+    assert isinstance(screen, SuitesScreen)
+    assert screen.controller.tree is not None
+    screen.controller.take_overview(screen.controller.tree.overview)  # what was read of runs is old now
+    screen.action_inspect()
     await settle(pilot)
     assert isinstance(app.screen, InspectScreen)

@@ -42,7 +42,7 @@ async def test_suites_and_inspect_in_each_theme(
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    monkeypatch.setattr("agenteval_tui.tui.screens.suites.tree.now_ms", lambda: NOON + 120_000)
+    monkeypatch.setattr("agenteval_tui.tui.screens.suites.screen.now_ms", lambda: NOON + 120_000)
     themes, problems = load_themes((directories.bundled("themes"),))
     others = sorted(name for name in themes if name != SHOWN_FIRST)
     assert not problems

@@ -46,6 +46,27 @@ class Node:
             parts.append(str(self.criterion))
         return "\x1f".join(parts)
 
+    @property
+    def test_key(self) -> str:
+        """The key of the row's test, also for a criterion; "" for a suite."""
+        return "" if self.test is None else f"{self.suite.loaded.key}\x1f{self.test.id}"
+
+    @property
+    def selector(self) -> str:
+        """The row's test as an execution is told of it ("" for a suite): other suites may have a test of its id."""
+        return "" if self.test is None else f"{self.suite.loaded.key}::{self.test.id}"
+
+    @property
+    def suite_name(self) -> str:
+        """The suite's name; its file's where it can't be read."""
+        loaded = self.suite.loaded
+        return loaded.suite.name if loaded.suite is not None else loaded.path.name
+
+    @property
+    def criterion_name(self) -> str:
+        """The criterion's name; "" for other rows."""
+        return "" if self.test is None or self.criterion is None else self.test.criterion_names[self.criterion]
+
 
 class SuiteTree:
     """The rows of the Suites screen: a row source for the virtual list."""
@@ -88,6 +109,14 @@ class SuiteTree:
     def shown_tests(self) -> list[Node]:
         """The test rows that the filter lets through."""
         return [row for row in self.rows if row.kind == "test"]
+
+    def all_tests(self) -> list[Node]:
+        """The tests of all suites, in the order of their files, whatever the filter says."""
+        return [
+            Node("test", suite, test)
+            for suite in self.overview.suites
+            for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
+        ]
 
     def tests_of(self, suite: SuiteOverview) -> list[Node]:
         """A suite's tests that the filter lets through, also while the suite is folded."""
@@ -140,7 +169,7 @@ class SuiteTree:
 
     def _suite_line(self, node: Node, width: int) -> Line:
         suite = node.suite.loaded.suite
-        name = one_line(suite.name if suite else node.suite.loaded.path.name)
+        name = one_line(node.suite_name)
         start: list[Cell] = [(" ▾ " if self.is_open(node) else " ▸ ", "dim"), (name, "bold")]
         errors = sum(1 for problem in node.suite.problems if problem.severity == "error")
         if errors:
@@ -183,7 +212,7 @@ class SuiteTree:
         test = node.test
         assert test is not None
         assert node.criterion is not None
-        criterion, name = test.criteria[node.criterion], test.criterion_names[node.criterion]
+        criterion, name = test.criteria[node.criterion], node.criterion_name
         seen = criterion_summary(node)
         state = seen.last if seen else ""
         start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(name), "")]
@@ -205,4 +234,4 @@ def criterion_summary(node: Node) -> CriterionSummary | None:
     if node.test is None or node.criterion is None:
         return None
     summary = node.suite.summaries.get(node.test.id)
-    return summary.criteria.get(node.test.criterion_names[node.criterion]) if summary else None
+    return summary.criteria.get(node.criterion_name) if summary else None

@@ -2,36 +2,533 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize, ScreenResume
+from textual.widgets import Input
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.actions import bindings, key_of
-from agenteval_tui.tui.presenters.number_format import count
-from agenteval_tui.tui.presenters.suite_tree import Node
-from agenteval_tui.tui.screens.suites.file_changes import change_files
-from agenteval_tui.tui.screens.suites.run_actions import SuitesRuns
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.tui.actions import bindings, key_of, named_keys
+from agenteval_tui.tui.presenters.suite_tree import PULSE_CELLS, Node, SuiteTree
+from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.suites.controller import RunRequest, SuitesController
+from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
+from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.editing import Written
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.history.records import RunRow, TestSummary
     from agenteval_tui.suites.load import LoadedSuite
 
-_DOING = {"copied": "copy", "deleted": "delete", "tagged": "tag", "moved": "move"}
-_WHERE = {"copied": "to", "deleted": "from", "tagged": "in", "moved": "in"}
-MOST_UNDONE = 20  # changes of files that can be undone, one after the other
+# Modules that only an action needs are imported in it: this screen is the first that a start shows.
+
+FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
+LAST_RUNS = 20
+CHOOSE = "Choose a test, or mark several."
 
 
-class SuitesScreen(SuitesRuns):
-    """The tree (`suites_tree`), runs of it (`suites_runs`), and here: changes of the suites' files."""
+class SuitesScreen(FrameScreen):
+    """A tree of suites, tests and criteria; beside it the selected thing in full. What both say is the controller's."""
 
+    SCOPE = "suites"
     CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
 
     def __init__(self) -> None:
         super().__init__()
-        self._undo: list[tuple[str, list[Written]]] = []  # what was done, in words, and the files of it
+        self.controller = SuitesController()
+        self._detailed = ""  # the row whose details are shown
+        self._watching = False
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield LineBlock(self._hint_lines, id="hint")
+                yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
+                yield VirtualList(cursor_width=-PULSE_CELLS, id="tree")
+            yield LinesView(id="detail")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
+        self._filter_box.display = False
+        self._list.set_empty([(("  Loading the suites …", "dim"),)])
+        self._list.on_sign = self._sign_clicked
+        self._list.focus()
+        # Not beside the first frame: a thread that imports and reads would take half of the processor from it.
+        self.call_after_refresh(self.reload)
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self.controller.tree is not None:
+            self.reload()
+
+    def kept(self) -> dict[str, Any] | None:
+        return self.controller.kept(self._list.cursor_key)
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self.controller.restore(kept)
+
+    @property
+    def _list(self) -> VirtualList:
+        return self.query_one("#tree", VirtualList)
+
+    @property
+    def _filter_box(self) -> Input:
+        return self.query_one("#filter", Input)
+
+    @property
+    def _node(self) -> Node | None:
+        return self.controller.node_at(self._list.cursor)
+
+    # Reading
+
+    def reload(self) -> None:
+        """Read suites and history again; the cursor stays where it is."""
+        self.ask(self.agenteval.session.overview, self._show_overview, group="overview", failed=self._show_failure)
+
+    def new_runs(self) -> None:
+        """Runs have ended: only what the history says of the tests is read again."""
+        from agenteval_tui.analysis.overview import read_summaries
+
+        tree, store = self.controller.tree, self.agenteval.session.store
+        if tree is None:
+            return
+        seen = tree.overview
+
+        def then(found: Mapping[str, Mapping[str, TestSummary]]) -> None:
+            if self.controller.take_summaries(tree, found):
+                self._show_tree()
+
+        self.ask(lambda: read_summaries(seen, store), then, group="figures", failed=lambda error: None)
+
+    def show_test(self, file: str, test: str) -> None:
+        """Read the suites again and put the cursor on a test."""
+        self.controller.wanted = f"{file}\x1f{test}" if test else file
+        if self.controller.tree is not None:
+            self.reload()
+
+    def _check(self, seen: Overview) -> None:
+        """Find out what is wrong with the suites that are shown: the tree does not wait for it."""
+        session = self.agenteval.session
+        self.ask(
+            lambda: session.problems(seen),
+            lambda found: self._show_problems(seen, found),
+            group="problems",
+            painted=True,
+        )
+
+    def _wait_for_suites(self, action: Callable[[], None] | None = None) -> bool:
+        """Are the suites still being read? Then `action` is done when they have been; without one, because nobody can
+        see yet what it would be done with, say so."""
+        if action is not None:
+            return self.controller.wait(action)
+        if self.controller.tree is None:
+            self.agenteval.say("The suites are still being read.")
+        return self.controller.tree is None
+
+    async def _watch_files(self) -> None:
+        from agenteval_tui.suites.watch import watch
+
+        session = self.agenteval.session
+        async for changed in watch(session.looked_in):
+            for path in changed:
+                if not session.is_own(path):
+                    self.controller.file_changed(path)
+            self.reload()
+
+    def _say_drafts(self, known: set[str]) -> None:
+        """Edits of an earlier start that were not saved are in the Editor."""
+        from agenteval_tui.tui.draft_store import Drafts
+
+        def then(kept: int) -> None:
+            if kept:
+                was = "edit was" if kept == 1 else "edits were"
+                self.agenteval.say(f"{kept} {was} not saved: 2 goes to the Editor, where it can be restored.")
+
+        self.ask(
+            lambda: sum(f"{one.suite}\x1f{one.test}" in known for one in Drafts().listed("test")), then, group="drafts"
+        )
+
+    # What is shown
+
+    def _show_overview(self, overview: Overview) -> None:
+        first = self.controller.tree is None
+        cursor = self.controller.take_overview(overview)
+        if first and self.controller.filter_text:
+            self._show_filter_text()
+        tree = self._show_tree(cursor)
+        self._check(tree.overview)
+        if not self._watching:
+            self._watching = True
+            start_worker(self, self._watch_files, group="files", exclusive=False)
+            for notice in self.agenteval.session.notices:
+                self.agenteval.say(notice, severity="warning")
+            self._say_drafts({node.test_key for node in tree.all_tests()})
+        self.agenteval.count_running()
+        waiting = self.controller.waiting()
+        if waiting is not None:
+            waiting()
+
+    def _show_tree(self, cursor: str | None = None) -> SuiteTree:
+        """The rows anew; the cursor on `cursor`, or where it is."""
+        tree = self.controller.tree
+        assert tree is not None
+        wanted = self.controller.go_to_wanted()
+        if wanted:
+            self._show_filter_text()
+        self._list.set_empty(self._empty_lines())
+        self._list.set_source(tree, keep_key=cursor or self._list.cursor_key)
+        if wanted:
+            self._list.set_source(tree, keep_key=wanted)
+            self._list.focus()
+        self.query_one("#hint", LineBlock).show(self._hint_lines)
+        self.retitle()
+        self._show_detail()
+        return tree
+
+    def _show_filter_text(self) -> None:
+        """The box says what the controller filters by, where nobody typed it."""
+        words, box = self.controller.filter_text, self._filter_box
+        if box.value != words:
+            with box.prevent(Input.Changed):
+                box.value = words
+            box.display = bool(words)
+
+    def _show_problems(self, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> None:
+        """The same rows, with what is wrong; nothing moves."""
+        if self.controller.take_problems(of, found):
+            self._list.refresh_rows()
+            self.retitle()
+            self._draw_detail()
+        if changed := self.controller.checked_changes():
+            self.agenteval.say_changed(changed)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The suites or the history can't be read: say so where the list would be."""
+        self.controller.waiting()
+        if self.controller.tree is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
+        self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
+
+    def _empty_lines(self) -> list[Line]:
+        return self.controller.empty(one_line(", ".join(str(path) for path in self.agenteval.session.looked_in)))
+
+    def _hint_lines(self, width: int) -> list[Line]:
+        return self.controller.hint(width, on_samples=self.agenteval.session.on_samples())
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        return self.controller.heading(width)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """What can be done with what is marked, else with what the cursor stands on."""
+        tree, node, last = self.controller.tree, self._node, super().keys()[-1:]
+        names = self.controller.key_names(node, narrow=self.has_class("narrow"))
+        keys = named_keys("suites", names, self.agenteval.keymap)
+        if tree is not None and node is not None and node.test is None and not tree.marked:
+            keys.insert(2, ("enter", "close" if tree.is_open(node) else "open", "inspect"))
+        if self.has_class("show-detail"):
+            keys = [(key, "list" if do == "next_pane" else word, do) for key, word, do in keys]
+        return [*keys[:7], *last]
+
+    def _rekey(self) -> None:
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    # The selected row
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The cursor moved: show what it stands on."""
+        self.soon(self._show_detail)
+
+    def _show_detail(self) -> None:
+        node = self._node
+        self._draw_detail()
+        if node is not None and node.test is not None and not self.controller.knows_runs(node):
+            self._ask_runs(node, lambda: None)
+
+    def _ask_runs(self, node: Node, then: Callable[[], None]) -> None:
+        assert node.test is not None
+        key, test = node.suite.loaded.key, node.test.id
+        session = self.agenteval.session
+
+        def got(rows: Sequence[RunRow]) -> None:
+            self.controller.take_runs(node, rows)
+            current = self._node
+            if current is not None and current.test_key == node.test_key:
+                self._draw_detail()
+            then()
+
+        self.ask(lambda: session.store.runs_of_test(key, test, LAST_RUNS), got, group="runs")
+
+    def _draw_detail(self) -> None:
+        from agenteval_tui.tui.presenters.suite_detail import detail
+
+        self._rekey()
+        node, at = self._node, now_ms()
+        runs = self.controller.runs(node)
+        before, self._detailed = self._detailed, node.key if node is not None else ""
+        self.query_one("#detail", LinesView).show(
+            lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)],
+            keep_place=before == self._detailed,
+        )
+
+    # Folding, order, panes
+
+    def _sign_clicked(self, index: int, column: int) -> bool:
+        """A click on the sign before a name opens or closes it, wherever the cursor is."""
+        node = self.controller.node_at(index)
+        sign = {"suite": 2, "test": 4}.get(node.kind) if node is not None else None
+        if sign is None or abs(column - sign) > 1:
+            return False
+        self._list.cursor = index
+        self.action_toggle_fold()
+        return True
+
+    def action_toggle_fold(self) -> None:
+        self._fold(lambda tree, node: tree.toggle(node))
+
+    def action_open_fold(self) -> None:
+        self._fold(lambda tree, node: tree.set_open(node, True))
+
+    def action_close_fold(self) -> None:
+        node, tree = self._node, self.controller.tree
+        if node is None or tree is None:
+            return
+        if node.kind != "criterion" and tree.is_open(node):
+            self._fold(lambda t, n: t.set_open(n, False))
+        elif tree.parent_key(node):
+            self._list.move_to_key(tree.parent_key(node))
+
+    def _fold(self, change: Callable[[SuiteTree, Node], None]) -> None:
+        node, tree = self._node, self.controller.tree
+        if node is None or tree is None:
+            return
+        change(tree, node)
+        self._list.set_source(tree, keep_key=node.key)
+        self._rekey()
+
+    def action_sort(self) -> None:
+        """Worst first, or as in the files."""
+        tree = self.controller.tree
+        if tree is None:
+            return
+        keep = self._list.cursor_key
+        tree.worst_first = not tree.worst_first
+        tree.arrange()
+        self._list.set_source(tree, keep_key=keep)
+        if tree.worst_first:
+            self._list.action_first()
+        self.retitle()
+
+    def action_next_pane(self) -> None:
+        detail = self.query_one("#detail", LinesView)
+        if self.has_class("narrow"):
+            details = not self.has_class("show-detail")
+            self.set_class(details, "show-detail")
+            # What was hidden can take the focus only when it is shown.
+            self.call_after_refresh((detail if details else self._list).focus)
+        else:
+            (detail if self._list.has_focus else self._list).focus()
+        self._rekey()
+
+    def step_back(self) -> bool:
+        if self.has_class("show-detail"):
+            self.remove_class("show-detail")
+            self._list.focus()
+            self._rekey()
+        elif self._filter_box.display:
+            self._filter_box.value = ""
+            self._filter_box.display = False
+            self._list.focus()
+        else:
+            self.action_unmark()
+        return True
+
+    # The filter
+
+    def action_filter(self) -> None:
+        self.remove_class("show-detail")
+        self._rekey()
+        if not self._filter_box.display:
+            self.controller.open_filter()
+        self._filter_box.display = True
+        self._filter_box.focus()  # at once: what is typed behind the slash goes into it
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters. While the cursor's row is hidden the first test that was found has the cursor; when it
+        is back it has it again, unless another one was gone to meanwhile."""
+        view = self._list
+        keep = self.controller.filter(event.value, view.cursor_key)
+        tree = self.controller.tree
+        if tree is None:
+            return
+        self.query_one("#hint", LineBlock).show(self._hint_lines)
+        view.set_empty(self._empty_lines())
+        view.set_source(tree, keep_key=keep)
+        self.controller.landed(view.cursor_key)
+        self.retitle()
+        self._show_detail()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the filter goes to the list, to the test that was found."""
+        self._list.focus()
+        self.controller.choose(self._node)
+        if not event.value:
+            event.input.display = False
+
+    # Marks
+
+    def action_mark(self) -> None:
+        """The test, and the cursor goes on; a suite: all of its tests that are shown."""
+        node = self._node
+        if node is None:
+            return
+        self.controller.mark(node)
+        if node.test is not None:
+            self._list.action_cursor_down()
+        self._show_marks()
+
+    def action_mark_range(self) -> None:
+        """All tests between the one that was marked last and the cursor."""
+        node = self._node
+        if node is None or node.test is None:
+            return
+        if why_not := self.controller.mark_range(node):
+            self.agenteval.say(why_not)
+        else:
+            self._show_marks()
+
+    def action_unmark(self) -> None:
+        if self.controller.unmark():
+            self._show_marks()
+
+    def _show_marks(self) -> None:
+        """Which tests are marked, how many, and what can be done with them."""
+        self._list.refresh_rows()
+        self.retitle()
+        self._rekey()
+
+    # Runs
+
+    def _run(self, request: RunRequest | str | None) -> None:
+        from agenteval_tui.runs.plan.model import PlanOptions
+
+        if isinstance(request, str):
+            self.agenteval.say(request)
+        elif request is not None:
+            self.agenteval.start_run(request.paths, PlanOptions(tests=request.tests, title=request.title))
+
+    def action_run_selection(self) -> None:
+        if not self._wait_for_suites():
+            self._run(self.controller.run_selection(self._node))
+
+    def action_run_shown(self) -> None:
+        if not self._wait_for_suites(self.action_run_shown):
+            self._run(self.controller.run_shown())
+
+    def action_run_failed(self) -> None:
+        if not self._wait_for_suites(self.action_run_failed):
+            self._run(self.controller.run_failed())
+
+    def action_plan(self) -> None:
+        """Plan a run of the selected suite or test; what is filtered away stays out."""
+        from agenteval_tui.runs.plan.model import PlanOptions
+        from agenteval_tui.tui.screens.plan import PlanScreen
+
+        if self._wait_for_suites():
+            return
+        node = self._node
+        request = self.controller.plan(node)
+        if isinstance(request, str):
+            self.agenteval.say(request, severity="information" if node is None else "warning")
+            return
+        run = request.run
+        options = PlanOptions(tests=run.tests, title=run.title)
+
+        def then(planned: PlanOptions | None) -> None:
+            if planned is not None:
+                self.agenteval.start_run(run.paths, planned)
+
+        self.app.push_screen(PlanScreen(run.paths, options, request.suite, request.chosen), then)
+
+    def action_compare(self) -> None:
+        """The newest execution of the selected suite or test beside its baseline."""
+        from agenteval_tui.tui.screens.compare_shortcuts import compare_newest
+
+        node = self._node
+        if node is not None:
+            compare_newest(self, node.suite.loaded.key, node.test.id if node.test is not None else "")
+
+    def action_causes(self) -> None:
+        """The causes of the newest failures of the selected suite or test."""
+        node = self._node
+        if node is None:
+            self.agenteval.show_causes()
+        else:
+            tests = (node.test.id,) if node.test is not None else ()
+            self.agenteval.show_causes(suites=(node.suite.loaded.key,), tests=tests)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter or a click on the row that is selected already."""
+        self.action_inspect()
+
+    def action_inspect(self) -> None:
+        self._inspect(edit=False)
+
+    def action_edit(self) -> None:
+        self._inspect(edit=True)
+
+    def _inspect(self, *, edit: bool) -> None:
+        node = self._node
+        if node is None:
+            return
+        if node.test is None:
+            if edit:
+                self.agenteval.say("Choose a test or one of its criteria to edit its config; o opens the whole file.")
+            else:
+                self.action_toggle_fold()
+        elif self.controller.knows_runs(node):
+            self._open_run(node, edit=edit)
+        else:
+            # Faster than the history answers: go there when it has.
+            self._ask_runs(node, lambda: self._open_run(node, edit=edit))
+
+    def _open_run(self, node: Node, *, edit: bool) -> None:
+        assert node.test is not None
+        request = self.controller.run_to_open(node)
+        if request is not None:
+            self.agenteval.inspect(request.run, criterion=request.criterion, runs=request.runs, edit=edit)
+        elif edit:
+            # Without a run there is nothing to judge a config by: the Editor knows how to live without.
+            self.action_edit_test()
+        else:
+            self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
+
+    # Files
+
+    def action_edit_test(self) -> None:
+        node = self._node
+        if node is None or node.test is None:
+            self.agenteval.say("Choose a test to edit it as a form; o opens the whole file.")
+            return
+        self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=node.criterion_name)
 
     def action_new_test(self) -> None:
         if self._wait_for_suites():
@@ -39,7 +536,7 @@ class SuitesScreen(SuitesRuns):
         node = self._node
         if node is not None:
             self.agenteval.new_test(node.suite.loaded)
-        elif self._tree is not None and self._tree.query:
+        elif self.controller.tree is not None and self.controller.tree.query:
             self.agenteval.say("No suite is shown to write a test to: esc clears the filter.")
         else:
             self.action_new_suite()
@@ -49,87 +546,70 @@ class SuitesScreen(SuitesRuns):
 
     def action_duplicate(self) -> None:
         session = self.agenteval.session
-        self._change("copied", lambda loaded, tests: session.duplicate_tests(loaded, tests))
+        nodes = self.controller.meant(self._node)
+        if nodes:
+            self._change("copied", nodes, lambda loaded, tests: session.duplicate_tests(loaded, tests))
+        else:
+            self.agenteval.say(CHOOSE)
 
     def action_delete(self) -> None:
         from agenteval_tui.tui.screens.editor.dialogs import delete_question
 
-        meant, session = self._meant(), self.agenteval.session
-        if not meant:
-            self.agenteval.say("Choose a test, or mark several.")
+        nodes, session = self.controller.meant(self._node), self.agenteval.session
+        if not nodes:
+            self.agenteval.say(CHOOSE)
             return
 
         def answered(answer: str | None) -> None:
             if answer:
-                self._change("deleted", lambda loaded, tests: session.delete_tests(loaded, tests), meant)
+                self._change("deleted", nodes, lambda loaded, tests: session.delete_tests(loaded, tests))
 
-        files = list(dict.fromkeys(node.suite.loaded.path.name for node in meant))
-        ids = [node.test.id for node in meant if node.test is not None]
+        files = list(dict.fromkeys(node.suite.loaded.path.name for node in nodes))
+        ids = [node.test.id for node in nodes if node.test is not None]
         self.app.push_screen(delete_question(ids, ", ".join(files)), answered)
 
     def action_tag(self) -> None:
         from agenteval_tui.tui.screens.new_test import TagsScreen
 
-        meant, session = self._meant(), self.agenteval.session
-        if not meant:
-            self.agenteval.say("Choose a test, or mark several.")
+        nodes, session = self.controller.meant(self._node), self.agenteval.session
+        if not nodes:
+            self.agenteval.say(CHOOSE)
             return
 
         def answered(answer: tuple[list[str], list[str]] | None) -> None:
             if answer is not None:
                 add, remove = answer
-                self._change("tagged", lambda loaded, tests: session.tag_tests(loaded, tests, add, remove), meant)
+                self._change("tagged", nodes, lambda loaded, tests: session.tag_tests(loaded, tests, add, remove))
 
-        tags = sorted({tag for node in meant if node.test is not None for tag in node.test.tags})
-        self.app.push_screen(TagsScreen(len(meant), tags), answered)
+        tags = sorted({tag for node in nodes if node.test is not None for tag in node.test.tags})
+        self.app.push_screen(TagsScreen(len(nodes), tags), answered)
 
     def action_move(self, by: int) -> None:
-        node, session = self._node, self.agenteval.session
-        if node is None or node.test is None:
-            self.agenteval.say("Choose a test to move it.")
-            return
-        if self._tree is not None and self._tree.worst_first:
-            self.agenteval.say("The worst stand first now: s shows the file's order, then J and K move.")
-            return
-        one = Node("test", node.suite, node.test)
-        self._change("moved", lambda loaded, tests: session.move_test(loaded, tests[0], by), [one])
+        session, node = self.agenteval.session, self.controller.movable(self._node)
+        if isinstance(node, str):
+            self.agenteval.say(node)
+        else:
+            self._change("moved", [node], lambda loaded, tests: session.move_test(loaded, tests[0], by))
 
-    def _change(
-        self, what: str, change: Callable[[LoadedSuite, list[str]], LoadedSuite], meant: list[Node] | None = None
-    ) -> None:
+    def _change(self, what: str, nodes: Sequence[Node], change: Change) -> None:
         """Change the files of these tests (each file once), and read the suites again."""
-        nodes = self._meant() if meant is None else meant
-        if not nodes:
-            self.agenteval.say("Choose a test, or mark several.")
-            return
-        by_file: dict[str, tuple[LoadedSuite, list[str]]] = {}
-        for node in nodes:
-            loaded = node.suite.loaded
-            by_file.setdefault(loaded.key, (loaded, []))[1].append(node.test.id if node.test is not None else "")
-
-        who = nodes[0].test.id if len(nodes) == 1 and nodes[0].test is not None else count(len(nodes), "test")
-
-        taken: list[Written] = []
+        doing = self.controller.change(what, nodes)
 
         def done(written: list[LoadedSuite]) -> None:
-            if taken:
-                some = "" if len(written) == len(by_file) else "Not all: "
-                said = f"{some}{who} {what} {_WHERE[what]} {', '.join(one.path.name for one in taken)}"
-                self._undo = [*self._undo[1 - MOST_UNDONE :], (said, taken)]
+            if said := self.controller.remember(doing, len(written)):
                 self.agenteval.say(f"{said}, {key_of('suites.undo', self.agenteval.keymap)} undoes.")
             self.reload()
 
-        change_files(self, by_file.values(), change, f"{_DOING[what]} {who}", done, taken=taken)
+        change_files(self, doing.files, change, doing.title, done, taken=doing.undo)
 
     def action_undo(self) -> None:
         """Take the last change of files back."""
-        if not self._undo:
+        if not self.controller.can_undo:
             self.agenteval.say("Nothing was changed here that could be undone.")
             return
         if self.still_writes("change"):
             return
-        said, taken = self._undo.pop()
-        session = self.agenteval.session
+        (said, files), session = self.controller.last_change(), self.agenteval.session
 
         def done(_: list[LoadedSuite]) -> None:
             self.agenteval.say(f"Undone: {said}.")
@@ -139,7 +619,7 @@ class SuitesScreen(SuitesRuns):
             self.agenteval.say_error(error)
             self.reload()
 
-        self.ask(lambda: session.take_back(taken), done, group="change", failed=failed)
+        self.ask(lambda: session.take_back(files), done, group="change", failed=failed)
 
     def action_quarantine(self) -> None:
         from agenteval_tui.tui.screens.quarantine import quarantine_of
@@ -148,14 +628,13 @@ class SuitesScreen(SuitesRuns):
         if node is None or node.test is None:
             self.agenteval.say("Choose a test, or one of its criteria.")
             return
-        suite = node.suite
-        self.app.push_screen(
-            quarantine_of(suite, node.test, node.criterion), lambda said: self._quarantined(said) if said else None
-        )
 
-    def _quarantined(self, said: str) -> None:
-        self.agenteval.say(said)
-        self.reload()
+        def done(said: str | None) -> None:
+            if said:
+                self.agenteval.say(said)
+                self.reload()
+
+        self.app.push_screen(quarantine_of(node.suite, node.test, node.criterion), done)
 
     def action_open_editor(self) -> None:
         node = self._node

@@ -1,0 +1,457 @@
+"""What the Suites screen lists, marks and remembers, and what its actions are meant for. It knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.suite_query import Query
+from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
+from agenteval_tui.tui.presenters.test_status import outcome_of
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.state import text, texts
+from agenteval_tui.tui.styled_text import Cell, Line
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.history.records import RunRow, TestSummary
+    from agenteval_tui.suites.editing import Written
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import Suite, Test
+
+MOST_KEPT = 500  # folds that are kept for the next start
+MOST_UNDONE = 20  # changes of files that can be undone, one after the other
+_BAD = ("failed", "error", "flaky")
+_CHANGES = {"copied": ("copy", "to"), "deleted": ("delete", "from"), "tagged": ("tag", "in"), "moved": ("move", "in")}
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to run: the suites' files, the tests as `FILE::ID` (() for all), and what the execution is called."""
+
+    paths: list[Path]
+    tests: tuple[str, ...]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What a run is planned of: the suite, those of its tests that are meant, and what it would run."""
+
+    suite: Suite
+    chosen: list[Test]
+    run: RunRequest
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
+
+    run: str
+    criterion: str
+    runs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A change of tests in their files: each suite with the ids in it, and in words whose tests these are.
+
+    `undo` gets what undoing each file needs, as the files are written.
+    """
+
+    done: str
+    who: str
+    files: list[tuple[LoadedSuite, list[str]]]
+    undo: list[Written] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What is being done: "copy one-2"."""
+        return f"{_CHANGES[self.done][0]} {self.who}"
+
+    def said(self, written: int) -> str:
+        """What was done, when so many of the files were written: "one-2 copied to a.suite.yaml"."""
+        some = "" if written == len(self.files) else "Not all: "
+        files = ", ".join(one.path.name for one in self.undo)
+        return f"{some}{self.who} {self.done} {_CHANGES[self.done][1]} {files}"
+
+
+class SuitesController:
+    """The state of the Suites screen; the rows, their folds, marks and order are the tree's.
+
+    `node` in its methods is the row with the cursor. What can't be done answers with a sentence that says why.
+    """
+
+    def __init__(self) -> None:
+        self.tree: SuiteTree | None = None  # None: the suites are still being read
+        self.filter_text = ""
+        self.wanted = ""  # the row to go to when the suites have been read
+        self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
+        self._waiting: Callable[[], None] | None = None  # the action that was asked for before they had been
+        self._runs: dict[str, Sequence[RunRow]] = {}
+        self._runs_before: dict[str, Sequence[RunRow]] = {}  # shown until they have been read again
+        self._changed: set[Path] = set()  # files that another program wrote, until they have been read
+        self._read: set[Path] = set()  # those that have been, until they have been checked
+        self._chosen: str | None = None  # the row that was chosen last by a person: a filter can hide it for a while
+        self._landed: str | None = None  # the row that the filter's last letter put the cursor on
+        self._mark_from = ""  # the test that was marked last: a range begins there
+        self._undo: list[tuple[str, list[Written]]] = []  # what was done, in words, and the files of it
+
+    def node_at(self, index: int) -> Node | None:
+        """The row at `index`; None where there is none."""
+        rows = self.tree.rows if self.tree is not None else []
+        return rows[index] if 0 <= index < len(rows) else None
+
+    # What was read
+
+    def take_overview(self, overview: Overview) -> str | None:
+        """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
+        first time; None: it stays."""
+        from agenteval_tui.analysis.overview import with_known_problems
+
+        old = self.tree
+        self._read |= self._changed
+        self._changed = set()
+        if old is None:
+            return self._first_tree(overview)
+        self._show(old, with_known_problems(overview, old.overview))
+        return None
+
+    def _first_tree(self, overview: Overview) -> str | None:
+        """As the last start left it."""
+        kept, self._restored = self._restored, {}
+        self.filter_text = self.filter_text or text(kept, "filter")
+        tree = self.tree = SuiteTree(overview, folded=texts(kept, "folded"), opened=texts(kept, "opened"))
+        tree.query, tree.worst_first = Query.parse(self.filter_text), bool(text(kept, "worst_first"))
+        tree.arrange()
+        cursor = text(kept, "cursor")
+        return cursor if not self.wanted and any(row.key == cursor for row in tree.rows) else None
+
+    def _show(self, old: SuiteTree, overview: Overview) -> None:
+        tree = self.tree = SuiteTree(overview, folded=old.folded, opened=old.opened)
+        tree.query, tree.worst_first = old.query, old.worst_first
+        tree.arrange()
+        tree.marked = {node.test_key for node in tree.all_tests()} & old.marked
+        self._runs_before, self._runs = self._runs, {}
+
+    def take_summaries(self, of: SuiteTree, found: Mapping[str, Mapping[str, TestSummary]]) -> bool:
+        """What the history says now of the tests of this tree. False: it is as it was, or was read anew meanwhile."""
+        from agenteval_tui.analysis.overview import with_summaries
+
+        if self.tree is not of or (overview := with_summaries(of.overview, found)) == of.overview:
+            return False
+        self._show(of, overview)
+        return True
+
+    def take_problems(self, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> bool:
+        """What is wrong in these suites; the rows stay. False: all of it was known."""
+        from agenteval_tui.analysis.overview import with_problems
+
+        if self.tree is None or (overview := with_problems(self.tree.overview, of, found)) == self.tree.overview:
+            return False
+        self.tree.update(overview)
+        return True
+
+    def go_to_wanted(self) -> str:
+        """The row that was asked for ("" for none), whatever was folded or filtered: it is shown now."""
+        wanted, self.wanted = self.wanted, ""
+        if wanted and self.tree is not None:
+            self.tree.folded.discard(wanted.partition("\x1f")[0])
+            if self.tree.query:
+                self.filter_text, self.tree.query = "", Query()
+            self.tree.arrange()
+        return wanted
+
+    def wait(self, action: Callable[[], None]) -> bool:
+        """Are the suites still being read? Then `action` is done when they have been (`waiting`)."""
+        if self.tree is None:
+            self._waiting = action
+        return self.tree is None
+
+    def waiting(self) -> Callable[[], None] | None:
+        """The action that waited for the suites, once."""
+        waiting, self._waiting = self._waiting, None
+        return waiting
+
+    def file_changed(self, path: Path) -> None:
+        """Another program wrote this file: it is said when it has been read and checked."""
+        self._changed.add(path.resolve())
+
+    def checked_changes(self) -> list[tuple[str, str, int]]:
+        """The changed suites that have been read and checked: key, file's name, and how many errors are in the file."""
+        changed, self._read = self._read, set()
+        suites = self.tree.overview.suites if self.tree is not None else ()
+        found = [one for one in suites if one.loaded.path.resolve() in changed] if changed else []
+        return [(one.loaded.key, one.loaded.path.name, len(one.own_errors)) for one in found]
+
+    # The runs of a test
+
+    def runs(self, node: Node | None) -> Sequence[RunRow]:
+        """The last runs of the row's test, newest first: those from before while they are read again."""
+        key = node.test_key if node is not None else ""
+        return self._runs.get(key, self._runs_before.get(key, ()))
+
+    def knows_runs(self, node: Node) -> bool:
+        """Have the runs of the row's test been read?"""
+        return node.test_key in self._runs
+
+    def take_runs(self, node: Node, runs: Sequence[RunRow]) -> None:
+        """The last runs of the row's test, newest first."""
+        self._runs[node.test_key] = runs
+
+    def run_to_open(self, node: Node) -> OpenRequest | None:
+        """The newest run of the row's test that failed, else the newest; None: it was not run yet."""
+        runs = self._runs.get(node.test_key, ())
+        if not runs:
+            return None
+        opened = next((run.id for run in runs if run.status in ("failed", "error")), runs[0].id)
+        return OpenRequest(opened, node.criterion_name, [run.id for run in runs])
+
+    # The filter
+
+    def open_filter(self) -> None:
+        """The filter begins: where the cursor is now is where it comes back to."""
+        self._chosen = self._landed = None
+
+    def filter(self, words: str, cursor: str | None) -> str | None:
+        """Show what `words` let through. Gives the row for the cursor: the one that was chosen; while it is hidden, the
+        first test. `cursor` is the row that has it."""
+        self.filter_text = words
+        if self.tree is None:
+            return cursor  # the first tree takes the words
+        if self._chosen is None or cursor != self._landed:
+            self._chosen = cursor
+        self.tree.query = Query.parse(words)
+        self.tree.arrange()
+        if any(row.key == self._chosen for row in self.tree.rows):
+            return self._chosen
+        return next((row.key for row in self.tree.rows if row.kind == "test"), cursor)
+
+    def landed(self, cursor: str | None) -> None:
+        """The row that has the cursor since the filter's last letter."""
+        self._landed = cursor
+
+    def choose(self, node: Node | None) -> None:
+        """A person went from the filter to this test: the cursor stays there when the filter goes."""
+        if node is not None and node.test is not None:
+            self._chosen = node.key
+
+    # Marks
+
+    @property
+    def marked(self) -> list[Node]:
+        """The marked tests, in the order of their files."""
+        if self.tree is None or not self.tree.marked:
+            return []
+        return [node for node in self.tree.all_tests() if node.test_key in self.tree.marked]
+
+    def meant(self, node: Node | None) -> list[Node]:
+        """The marked tests, else the cursor's."""
+        one = [Node("test", node.suite, node.test)] if node is not None and node.test is not None else []
+        return self.marked or one
+
+    def mark(self, node: Node) -> None:
+        """Mark the row's test, or take its mark away; of a suite all of its tests that are shown."""
+        assert self.tree is not None
+        if node.test is not None:
+            self.tree.marked ^= {node.test_key}
+            self._mark_from = node.test_key
+            return
+        own = {one.test_key for one in self.tree.tests_of(node.suite)}
+        self.tree.marked = self.tree.marked - own if own <= self.tree.marked else self.tree.marked | own
+
+    def mark_range(self, node: Node) -> str:
+        """Mark all tests between the one that was marked last and this row's. Gives "", or why not."""
+        assert self.tree is not None
+        shown = [one.test_key for one in self.tree.shown_tests()]
+        here = node.test_key
+        if self._mark_from not in shown or here not in shown:
+            return "Mark a test with m first: M marks all from there to the cursor."
+        first, last = sorted((shown.index(self._mark_from), shown.index(here)))
+        self.tree.marked |= set(shown[first : last + 1])
+        self._mark_from = here
+        return ""
+
+    def unmark(self) -> bool:
+        """Take all marks away. False: there were none."""
+        were = self.tree is not None and bool(self.tree.marked)
+        if self.tree is not None:
+            self.tree.marked.clear()
+        return were
+
+    # What is run
+
+    def run_selection(self, node: Node | None) -> RunRequest | None:
+        """The marked tests, else the cursor's test or suite; None: there is nothing."""
+        if marked := self.marked:
+            return _run_of(marked, count(len(marked), "test"))
+        if node is None:
+            return None
+        return _run_of([node], node.test.id if node.test is not None else node.suite_name)
+
+    def run_shown(self) -> RunRequest | str:
+        """All tests that are shown."""
+        assert self.tree is not None
+        shown = self.tree.shown_tests()
+        if not shown:
+            return "No test is shown, so there is nothing to run."
+        request = _run_of(shown, "what was shown")
+        return request if self.tree.query else RunRequest(request.paths, (), "all suites")
+
+    def run_failed(self) -> RunRequest | str:
+        """All tests that failed last time."""
+        assert self.tree is not None
+        failed = [
+            node
+            for node in self.tree.all_tests()
+            if outcome_of(node.suite.summaries.get(node.test.id if node.test else "")) in _BAD
+        ]
+        return _run_of(failed, "what failed last") if failed else "Nothing failed last time."
+
+    def plan(self, node: Node | None) -> PlanRequest | str:
+        """A plan of the cursor's suite or test; what is filtered away stays out."""
+        if node is None or self.tree is None:
+            return "There is no test to run."
+        suite = node.suite.loaded.suite
+        if suite is None:
+            return "This suite can't be read; its problems stand beside it."
+        if node.test is not None:
+            return PlanRequest(suite, [node.test], _run_of([node], node.test.id))
+        path, title = node.suite.loaded.path, node.suite_name
+        shown = self.tree.tests_of(node.suite)
+        if not self.tree.query or len(shown) == len(suite.tests):
+            return PlanRequest(suite, list(suite.tests), RunRequest([path], (), title))
+        wanted = {one.test_key for one in shown}
+        nodes = [one for one in self.tree.all_tests() if one.suite is node.suite and one.test_key in wanted]
+        chosen = [one.test for one in nodes if one.test is not None]
+        return PlanRequest(suite, chosen, RunRequest([path], tuple(one.selector for one in nodes), title))
+
+    # What is changed in the files
+
+    def change(self, done: str, nodes: Sequence[Node]) -> FileChange:
+        """A change of these tests. `done`: "copied", "deleted", "tagged" or "moved"."""
+        files: dict[str, tuple[LoadedSuite, list[str]]] = {}
+        ids = [node.test.id for node in nodes if node.test is not None]
+        for node, test in zip(nodes, ids, strict=True):
+            files.setdefault(node.suite.loaded.key, (node.suite.loaded, []))[1].append(test)
+        return FileChange(done, ids[0] if len(ids) == 1 else count(len(ids), "test"), list(files.values()))
+
+    def movable(self, node: Node | None) -> Node | str:
+        """The test that the cursor's row moves in its file."""
+        if node is None or node.test is None:
+            return "Choose a test to move it."
+        if self.tree is not None and self.tree.worst_first:
+            return "The worst stand first now: s shows the file's order, then J and K move."
+        return Node("test", node.suite, node.test)
+
+    def remember(self, change: FileChange, written: int) -> str:
+        """The change was made in so many of its files and can be undone. Gives what was done; "" for nothing."""
+        if not change.undo:
+            return ""
+        said = change.said(written)
+        self._undo = [*self._undo[1 - MOST_UNDONE :], (said, change.undo)]
+        return said
+
+    @property
+    def can_undo(self) -> bool:
+        """Is there a change to undo?"""
+        return bool(self._undo)
+
+    def last_change(self) -> tuple[str, list[Written]]:
+        """The change to undo, in words and with its files; it counts as undone."""
+        return self._undo.pop()
+
+    # What is kept for the next start
+
+    def kept(self, cursor: str | None) -> dict[str, Any] | None:
+        """Folds, filter, order and the cursor's row; None while the suites are still being read."""
+        tree = self.tree
+        if tree is None:
+            return None
+        return {
+            "filter": self.filter_text,
+            "folded": sorted(tree.folded)[:MOST_KEPT],
+            "opened": sorted(tree.opened)[:MOST_KEPT],
+            "worst_first": "yes" if tree.worst_first else "",
+            "cursor": cursor or "",
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept, for the first tree."""
+        self._restored = kept
+
+    # Lines
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title."""
+        if self.tree is None:
+            return (), ()
+        overview = self.tree.overview
+        facts = [count(len(overview.suites), "suite"), count(overview.tests, "test")]
+        if width >= 100:
+            facts.append(count(overview.criteria, "criterion"))
+        if not overview.checked:
+            facts.append("checking …")
+        said: list[tuple[str, str]] = []
+        if self.tree.query:
+            said.append((f"{len(self.tree.shown_tests())} shown", "dim"))
+        if self.tree.worst_first:
+            said.append(("worst first", "dim"))
+        if self.tree.marked:
+            said.append((f"{len(self.tree.marked)} marked", "accent"))
+        left = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(said))
+        return left, ((" · ".join(facts), "dim"),)
+
+    def hint(self, width: int, *, on_samples: bool) -> list[Line]:
+        """What is not understood in the filter; at the first start which key to press."""
+        tree = self.tree
+        if tree is not None and tree.query.problem:
+            return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
+        if tree is None or not tree.overview.tests or any(suite.summaries for suite in tree.overview.suites):
+            return []
+        said = "Nothing was run yet. R runs every test, r the selected one."
+        if on_samples:
+            said += (
+                " These are the sample suites; their agent is a rule-based program that needs no network and no key."
+            )
+        return [*(((" ", ""), *line) for line in paragraph(said, width - 2, "accent")), ()]
+
+    def empty(self, places: str) -> list[Line]:
+        """What stands where the rows would be. `places`: where suites were looked for."""
+        if self.tree is not None and self.tree.query:
+            return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
+        return [
+            (),
+            (("  No suites in ", ""), (places, "bold")),
+            (),
+            (("  A suite is a file named *.suite.yaml.", "dim"),),
+            (("  n", "bold accent"), ("                writes one here, with a first test", "dim")),
+            (("  agenteval init", "bold"), ("   writes one with examples to begin with", "dim")),
+            (("  agenteval demo", "bold"), ("   opens the samples, with an agent that needs no network", "dim")),
+        ]
+
+    def key_names(self, node: Node | None, *, narrow: bool) -> list[str]:
+        """What can be done with what is marked, else with the cursor's row: names of actions."""
+        if self.tree is None or node is None:
+            return ["run", "run_shown", "filter", "new"]
+        if self.tree.marked:
+            names = ["run", "duplicate", "delete", "tag", "mark", "mark_range", "unmark"]
+        elif node.test is None:
+            names = ["run", "run_shown", "run_failed", "plan", "filter", "new", "causes"]
+        elif self.knows_runs(node) and not self.runs(node):
+            names = ["run", "run_shown", "plan", "edit_test", "filter", "new"]
+        else:
+            names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]
+        # Narrow, the details are behind the list: only this key shows them.
+        return [*names[:3], "pane", *names[3:6]] if narrow else names
+
+
+def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
+    """These tests, or one whole suite."""
+    chosen = list(nodes)
+    paths = list(dict.fromkeys(node.suite.loaded.path for node in chosen))
+    return RunRequest(paths, tuple(node.selector for node in chosen if node.test is not None), title)

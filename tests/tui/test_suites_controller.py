@@ -1,0 +1,240 @@
+"""The state of the Suites screen: what is shown, marked, run and changed. No app, no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.analysis.overview import Overview, overview
+from agenteval_tui.core.errors import Problem
+from agenteval_tui.history.records import TestSummary
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.editing import Written
+from agenteval_tui.tui.presenters.suite_tree import Node
+from agenteval_tui.tui.screens.suites.controller import MOST_UNDONE, PlanRequest, RunRequest, SuitesController
+
+CONFIG = "{metrics: [{type: TextMatch, contains: a}]}"
+TEST = (
+    "  - id: {0}\n    prompt: hi\n    tags: [{1}]\n    criteria:\n"
+    "      - {{name: c, prototype_class: TextResponse, config_uxon: {2}}}\n"
+)
+
+
+def write(folder: Path, name: str, *tests: str, tag: str = "x") -> Path:
+    path = folder / f"{name}.suite.yaml"
+    listed = "".join(TEST.format(test, tag, CONFIG) for test in tests)
+    path.write_text(f"name: {name}\nagent: shop\nagents: {{shop: {{kind: demo}}}}\ntests:\n{listed}", "utf-8")
+    return path
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Iterator[Overview]:
+    write(tmp_path, "a", "one", "two", "three")
+    write(tmp_path, "b", "four", "five", tag="smoke")
+    (tmp_path / "c.suite.yaml").write_bytes(b"\xff")
+    with Store.open(tmp_path / "history.db") as store:
+        yield overview([tmp_path], store)
+
+
+@pytest.fixture
+def controller(read: Overview) -> SuitesController:
+    made = SuitesController()
+    made.take_overview(read)
+    return made
+
+
+def row(controller: SuitesController, name: str) -> Node:
+    """The row of a test, or of a suite."""
+    assert controller.tree is not None
+    return next(one for one in controller.tree.rows if name in (one.test.id if one.test else one.suite_name,))
+
+
+def shown(controller: SuitesController) -> list[str]:
+    assert controller.tree is not None
+    return [one.test.id for one in controller.tree.shown_tests() if one.test is not None]
+
+
+def ids(nodes: list[Node]) -> list[str]:
+    return [one.test.id for one in nodes if one.test is not None]
+
+
+def test_before_the_suites_are_read_an_action_waits_and_what_is_typed_is_kept(read: Overview) -> None:
+    controller, done = SuitesController(), []
+    assert controller.node_at(0) is None
+    assert controller.kept("") is None, "what the last start kept stays"
+    assert controller.wait(lambda: done.append(1))
+    controller.filter("tag:smoke", None)
+    controller.take_overview(read)
+    assert shown(controller) == ["four", "five"]
+    waiting = controller.waiting()
+    assert waiting is not None
+    waiting()
+    assert done == [1]
+    assert controller.waiting() is None, "once"
+    assert not controller.wait(lambda: done.append(2))
+
+
+def test_the_next_start_finds_folds_filter_order_and_cursor(controller: SuitesController, read: Overview) -> None:
+    assert controller.tree is not None
+    controller.tree.set_open(row(controller, "two"), True)
+    controller.tree.set_open(row(controller, "b"), False)
+    controller.tree.worst_first = True
+    kept = controller.kept(row(controller, "three").key)
+    assert kept is not None
+    again = SuitesController()
+    again.restore(kept)
+    assert again.take_overview(read) == row(controller, "three").key
+    assert again.tree is not None
+    assert (again.tree.folded, again.tree.opened) == (controller.tree.folded, controller.tree.opened)
+    assert again.tree.worst_first
+    # Whoever asks for a test goes there, not to where the last start was; nothing hides it.
+    asked = SuitesController()
+    asked.restore({**kept, "filter": "tag:smoke", "folded": [read.suites[0].loaded.key], "opened": "nonsense"})
+    asked.wanted = row(controller, "one").key
+    assert asked.take_overview(read) is None
+    assert asked.go_to_wanted() == row(controller, "one").key
+    assert (asked.filter_text, shown(asked)) == ("", ["one", "two", "three", "four", "five"])
+    assert asked.go_to_wanted() == ""
+
+
+def test_marks_are_of_tests_and_stay_when_the_suites_are_read_again(
+    controller: SuitesController, read: Overview
+) -> None:
+    assert controller.mark_range(row(controller, "two")) != "", "nothing was marked yet"
+    controller.mark(row(controller, "two"))
+    assert controller.mark_range(row(controller, "four")) == ""
+    assert ids(controller.marked) == ["two", "three", "four"]
+    controller.mark(row(controller, "b"))
+    assert ids(controller.marked) == ["two", "three", "four", "five"]
+    controller.mark(row(controller, "b"))
+    assert ids(controller.marked) == ["two", "three"]
+    assert ids(controller.meant(row(controller, "one"))) == ["two", "three"]
+    controller.take_overview(Overview(read.suites[1:]))
+    assert controller.marked == [], "their suite is gone"
+    assert ids(controller.meant(row(controller, "four"))) == ["four"]
+    assert controller.meant(row(controller, "b")) == controller.meant(None) == []
+    assert not controller.unmark()
+
+
+def test_the_cursor_comes_back_to_the_row_that_the_filter_hid(controller: SuitesController) -> None:
+    two, four = row(controller, "two").key, row(controller, "four").key
+    controller.open_filter()
+    assert controller.filter("fo", two) == four
+    controller.landed(four)
+    assert controller.filter("", four) == two
+    # Whoever goes on from what was found stays there.
+    controller.filter("tag:smoke", two)
+    controller.landed(four)
+    five = row(controller, "five").key
+    assert controller.filter("", five) == five
+    controller.filter("four", five)
+    controller.landed(four)
+    controller.choose(row(controller, "four"))
+    assert controller.filter("", four) == four
+    assert controller.filter("nothing like that", four) == four
+    assert controller.heading(120)[0][0][0] == "0 shown"
+    controller.filter("tga:x", four)
+    hint = "".join(words for line in controller.hint(80, on_samples=False) for words, _ in line)
+    assert "did you mean tag:?" in hint
+
+
+def test_what_is_run(controller: SuitesController, read: Overview) -> None:
+    a, b, _ = (one.loaded for one in read.suites)
+    one, suite = row(controller, "one"), row(controller, "a")
+    assert controller.run_selection(None) is None
+    assert controller.run_selection(suite) == RunRequest([a.path], (), "a")
+    assert controller.run_selection(one) == RunRequest([a.path], (f"{a.key}::one",), "one")
+    controller.mark(one)
+    controller.mark(row(controller, "five"))
+    both = (f"{a.key}::one", f"{b.key}::five")
+    assert controller.run_selection(suite) == RunRequest([a.path, b.path], both, "2 tests")
+    assert controller.run_shown() == RunRequest([a.path, b.path], (), "all suites")
+    controller.filter("five", None)
+    assert controller.run_shown() == RunRequest([b.path], (f"{b.key}::five",), "what was shown")
+    controller.filter("nothing like that", None)
+    assert isinstance(controller.run_shown(), str)
+    assert controller.run_failed() == "Nothing failed last time."
+
+
+def test_what_failed_last_is_run_and_a_test_without_runs_is_for_the_editor(
+    controller: SuitesController, read: Overview
+) -> None:
+    assert controller.tree is not None
+    key = read.suites[1].loaded.key
+    summary = TestSummary("five", 1, 0, 0, ("failed",), 1, None, None, {})
+    assert not controller.take_summaries(controller.tree, {}), "nothing new"
+    assert controller.take_summaries(controller.tree, {key: {"five": summary}})
+    assert controller.run_failed() == RunRequest([read.suites[1].loaded.path], (f"{key}::five",), "what failed last")
+    five = row(controller, "five")
+    assert (controller.knows_runs(five), controller.run_to_open(five)) == (False, None)
+    controller.take_runs(five, [])
+    assert controller.knows_runs(five)
+    assert "edit_test" in controller.key_names(five, narrow=False)
+
+
+def test_a_plan_leaves_out_what_is_filtered_away(controller: SuitesController, read: Overview) -> None:
+    a = read.suites[0].loaded
+    assert a.suite is not None
+    whole = controller.plan(row(controller, "a"))
+    assert isinstance(whole, PlanRequest)
+    assert (len(whole.chosen), whole.run) == (3, RunRequest([a.path], (), "a"))
+    controller.filter("t", None)
+    some = controller.plan(row(controller, "a"))
+    assert isinstance(some, PlanRequest)
+    assert some.run.tests == (f"{a.key}::two", f"{a.key}::three")
+    one = controller.plan(row(controller, "two"))
+    assert isinstance(one, PlanRequest)
+    assert (one.run.tests, one.run.title) == ((f"{a.key}::two",), "two")
+    controller.filter("", None)
+    assert controller.plan(row(controller, "c.suite.yaml")) == (
+        "This suite can't be read; its problems stand beside it."
+    )
+    assert controller.plan(None) == "There is no test to run."
+
+
+def test_a_change_of_files_says_what_it_did_and_the_last_twenty_are_undone(
+    controller: SuitesController, read: Overview, tmp_path: Path
+) -> None:
+    change = controller.change("copied", [row(controller, name) for name in ("one", "three", "five")])
+    assert [(suite.path.name, tests) for suite, tests in change.files] == [
+        ("a.suite.yaml", ["one", "three"]), ("b.suite.yaml", ["five"]),
+    ]  # fmt: skip
+    assert change.title == "copy 3 tests"
+    assert (controller.remember(change, 2), controller.can_undo) == ("", False), "no file was another one after it"
+    change.undo.append(Written(tmp_path / "a.suite.yaml", b"", ""))
+    assert controller.remember(change, 1) == "Not all: 3 tests copied to a.suite.yaml"
+    for number in range(MOST_UNDONE):
+        moved = controller.change("moved", [row(controller, "two")])
+        moved.undo.append(Written(tmp_path / f"{number}.suite.yaml", b"", ""))
+        controller.remember(moved, 1)
+    undone = []
+    while controller.can_undo:
+        undone.append(controller.last_change()[0])
+    assert undone == [f"two moved in {number}.suite.yaml" for number in reversed(range(MOST_UNDONE))]
+    assert isinstance(controller.movable(row(controller, "a")), str)
+    assert controller.movable(row(controller, "two")) == row(controller, "two")
+    assert controller.tree is not None
+    controller.tree.worst_first = True
+    assert isinstance(controller.movable(row(controller, "two")), str)
+
+
+def test_a_file_that_another_program_wrote_is_said_when_it_has_been_checked(
+    controller: SuitesController, read: Overview, tmp_path: Path
+) -> None:
+    a = read.suites[0].loaded
+    controller.file_changed(a.path)
+    assert controller.checked_changes() == [], "it has not been read yet"
+    controller.take_overview(read)
+    own = Problem(str(a.path), 1, 1, 1, 2, "error", "x", "wrong")
+    elsewhere = replace(own, file=str(tmp_path / "rows.csv"))
+    assert controller.take_problems(read, {a.key: (own, elsewhere)})
+    assert not controller.take_problems(read, {a.key: (own, elsewhere)})
+    assert controller.checked_changes() == [(a.key, "a.suite.yaml", 1)]
+    assert controller.checked_changes() == []
+    # It keeps what is known of it while it is read and checked again, unless it is another file by then.
+    controller.take_overview(read)
+    assert controller.tree is not None
+    assert [len(one.problems) for one in controller.tree.overview.suites] == [2, 0, 1]
