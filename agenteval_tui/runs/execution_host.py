@@ -106,7 +106,7 @@ class Host:
             # An execution that is resumed has the id, and so the socket, of a process that died: it is replaced.
             await self._server.listen(path)
             shown.callback(path.unlink, missing_ok=True)
-            shown.enter_context(living.shown(live))
+            live = shown.enter_context(living.shown(live))
         except OSError as error:
             if self._detached:
                 raise _no_socket(error) from error

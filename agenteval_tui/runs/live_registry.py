@@ -136,27 +136,30 @@ def card_path(socket: Path) -> Path:
 
 
 @contextmanager
-def shown(live: Live) -> Iterator[None]:
-    """While this lasts, others find the execution: a card beside its socket, locked as long as this process lives."""
+def shown(live: Live) -> Iterator[Live]:
+    """While this lasts, others find the execution: a card beside its socket, locked as long as this process lives.
+
+    Gives the execution as the card has it, with its `order`.
+    """
     card = card_path(Path(live.socket))
     new = card.with_suffix(".new")
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with _one_at_a_time(card.parent):
-            numbered = replace(live, order=_next_order(card.parent))
-            os.write(descriptor, json.dumps(numbered.to_json()).encode())
+        with _locked(card.parent):
+            live = replace(live, order=_next_order(card.parent))
+            os.write(descriptor, json.dumps(live.to_json()).encode())
             new.rename(card)  # it comes into being whole and locked
-        yield
+        yield live
     finally:
         card.unlink(missing_ok=True)
         os.close(descriptor)
 
 
 @contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """While this lasts, no other process shows an execution in this folder."""
-    descriptor = os.open(folder / "order.lock", os.O_RDWR | os.O_CREAT, 0o600)
+def _locked(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process shows an execution in this folder. The folder itself carries the lock."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
