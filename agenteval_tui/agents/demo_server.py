@@ -14,8 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.agents.demo import arguments_json, tokens
-from agenteval_tui.agents.demo import chunks as pieces
+from agenteval_tui.agents.demo import arguments_json, chunks, tokens
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
@@ -234,13 +233,13 @@ def _chunks(answer: _Answer, *, include_usage: bool) -> list[dict[str, Any]]:
         return {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     made = [chunk({"role": "assistant", "content": ""})]
-    made += [chunk({"content": piece}) for piece in pieces("\n\n".join(answer.texts))]
+    made += [chunk({"content": piece}) for piece in chunks("\n\n".join(answer.texts))]
     for index, call in enumerate(answer.calls):
         start = {"index": index, "id": f"call_{answer.first_call + index + 1}", "type": "function"}
         made.append(chunk({"tool_calls": [{**start, "function": {"name": call.name, "arguments": ""}}]}))
         made += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-            for piece in pieces(arguments_json(call))
+            for piece in chunks(arguments_json(call))
         ]
     made.append(chunk({}, "tool_calls" if answer.calls else "stop"))
     if include_usage:

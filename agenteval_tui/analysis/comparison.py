@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 Case = tuple[str, str, str, str]
 RunsByCase = Mapping[Case, Sequence[ComparedRun]]
-_DECIDED = ("passed", "failed")
+_PASSED_OR_FAILED = ("passed", "failed")
 _DRAWS = 400_000  # of the bootstrap of what was measured, at most
 _MANY = 400
 """Cases from which on the normal distribution of the mean, and of flipped signs, is taken: drawing gives the same then,
@@ -74,7 +74,7 @@ seconds later."""
 
 def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
     """The figures over all cases. Each case counts once, however often it ran."""
-    rates = [_means(side, lambda run: float(run.status == "passed"), _DECIDED) for side in sides]
+    rates = [_means(side, lambda run: float(run.status == "passed"), _PASSED_OR_FAILED) for side in sides]
     shared = [case for case in rates[0] if case in rates[1]]
     left_out = len(rates[0].keys() ^ rates[1].keys())
     if not shared:
@@ -99,7 +99,7 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
         detectable=least,
         pairs=pairs,
         left_out=left_out,
-        score=_measure(sides, lambda run: run.score, seed, _DECIDED),
+        score=_measure(sides, lambda run: run.score, seed, _PASSED_OR_FAILED),
         latency_ms=_measure(sides, lambda run: None if run.cached else run.duration_ms, seed),
         tokens=_measure(sides, lambda run: None if run.cached else run.tokens, seed),
         cost=_measure(sides, lambda run: None if run.cached else run.cost, seed),
@@ -144,7 +144,7 @@ def _newcombe(passed_a: int, n_a: int, passed_b: int, n_b: int) -> Interval:
 
 
 def _decided(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    return [run for run in runs if run.status in _DECIDED]
+    return [run for run in runs if run.status in _PASSED_OR_FAILED]
 
 
 def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> PairedCounts:
@@ -152,7 +152,7 @@ def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> Pair
         (one.status == "passed", other.status == "passed")
         for case in shared
         for one, other in zip(sides[0][case], sides[1][case], strict=False)
-        if one.status in _DECIDED and other.status in _DECIDED
+        if one.status in _PASSED_OR_FAILED and other.status in _PASSED_OR_FAILED
     )
 
 
@@ -308,7 +308,7 @@ def _pair(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> tuple[st
 
 MOST = 20
 """Runs of each side whose evidence is read: the first ones."""
-_COMPARISON_METRICS_DECIDED = (Outcome.PASSED, Outcome.FAILED)
+_PASSED_OR_FAILED = (Outcome.PASSED, Outcome.FAILED)
 
 
 def metric_changes(store: Store, change: TestChange, *, most: int = MOST) -> dict[str, tuple[MetricChange, ...]]:
@@ -348,7 +348,7 @@ def _by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str
 def _tally(results: Sequence[MetricResult] | None) -> Tally | None:
     if not results:
         return None
-    decided = [one for one in results if one.outcome in _COMPARISON_METRICS_DECIDED and not one.neutral]
+    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED and not one.neutral]
     return Tally(
         runs=len(results),
         n=len(decided),
@@ -529,7 +529,7 @@ def _edited_plans(a: Side, b: Side) -> list[int]:
 
 def tally(runs: Sequence[ComparedRun]) -> Tally:
     """The figures of some runs."""
-    decided = [run for run in runs if run.status in _DECIDED]
+    decided = [run for run in runs if run.status in _PASSED_OR_FAILED]
     paid = [run for run in runs if not run.cached]
     return Tally(
         runs=len(runs),
@@ -571,7 +571,7 @@ def _weight(one: TestChange) -> float:
 
 
 def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
-    return mean([found for run in runs if run.status in _DECIDED and (found := value(run)) is not None])
+    return mean([found for run in runs if run.status in _PASSED_OR_FAILED and (found := value(run)) is not None])
 
 
 def _differences(
@@ -670,7 +670,7 @@ def _criterion(
 
 def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
     """The figures of one criterion's results."""
-    decided = [one for one in results if one.outcome in _DECIDED]
+    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED]
     return Tally(
         runs=len(results),
         n=len(decided),

@@ -44,15 +44,13 @@ if TYPE_CHECKING:
 
 def template_nodes(test_node: Node) -> Iterator[Node]:
     """The texts of a test that are templates: prompt, turns, contents of messages, and arguments of their calls."""
-    yield from _scalars(_lint_conversations_child(test_node, "prompt"))
-    for turn in _lint_conversations_items(_lint_conversations_child(test_node, "turns")):
+    yield from _scalars(_child(test_node, "prompt"))
+    for turn in _items(_child(test_node, "turns")):
         yield from _scalars(turn)
-    for message in _lint_conversations_items(_lint_conversations_child(test_node, "messages")):
-        yield from _scalars(_lint_conversations_child(message, "content"))
-        for call in _lint_conversations_items(_lint_conversations_child(message, "tool_calls")):
-            yield from _scalars(
-                _lint_conversations_child(_lint_conversations_child(call, "function") or call, "arguments")
-            )
+    for message in _items(_child(test_node, "messages")):
+        yield from _scalars(_child(message, "content"))
+        for call in _items(_child(message, "tool_calls")):
+            yield from _scalars(_child(_child(call, "function") or call, "arguments"))
 
 
 def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
@@ -81,16 +79,6 @@ def _scalars(node: Node | None) -> Iterator[Node]:
     elif isinstance(real, MappingNode):
         for _, value in real.pairs:
             yield from _scalars(value)
-
-
-def _lint_conversations_child(node: Node | None, key: str) -> Node | None:
-    real = resolve(node) if node is not None else None
-    return real.get(key) if isinstance(real, MappingNode) else None
-
-
-def _lint_conversations_items(node: Node | None) -> list[Node]:
-    real = resolve(node) if node is not None else None
-    return list(real.items) if isinstance(real, SequenceNode) else []
 
 
 CUT = "cut-text"

@@ -238,7 +238,9 @@ def agreement(regraded: Iterable[RegradeResult]) -> dict[str, int]:
     return counts
 
 
-def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[RegradeResult, Transcript]], title: str) -> str:
+def save_verdicts(
+    store: Store, execution: ExecutionRow, runs: Iterable[tuple[RegradeResult, Transcript]], title: str
+) -> str:
     """Keep the new verdicts as an execution of their own; gives its id.
 
     The outcome of its runs is ours. Verdicts of other tools stay with them, as information.

@@ -18,7 +18,7 @@ def can_ask(invocation: Invocation) -> bool:
     return reads and invocation.err.is_terminal and os.environ.get("CI", "").lower() in ("", "0", "false")
 
 
-def yes(invocation: Invocation, question: str) -> bool:
+def confirm(invocation: Invocation, question: str) -> bool:
     """Whether the answer begins with y; anything else, also no answer, is a no."""
     return choose(invocation, question, ("y", "N")) == "y"
 

@@ -93,10 +93,10 @@ class ReportFiles:
     def _may_overwrite(self, invocation: Invocation, kind: str, path: Path) -> None:
         if self.force or not path.exists() or _is_special(path):
             return
-        from agenteval_tui.cli.prompts import can_ask, yes
+        from agenteval_tui.cli.prompts import can_ask, confirm
 
         if can_ask(invocation):
-            if not yes(invocation, f"{path} exists. Overwrite it?"):
+            if not confirm(invocation, f"{path} exists. Overwrite it?"):
                 raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
         elif not _is_ours(kind, path):
             raise AgentevalError(

@@ -51,7 +51,7 @@ def way_of(metric: str, line: Evidence) -> Way:
 
 def extraction_way(line: Evidence) -> str:
     """Why nothing was extracted, as a class."""
-    known = _EXTRACTION.get(line.code)
+    known = _EXTRACTION_WAYS.get(line.code)
     if known is not None:
         return known
     given = line.message or str(line.fields.get("message") or "")
@@ -68,7 +68,7 @@ def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
     return Way(code, cut(str(fields.get("measure") or "")))
 
 
-_EXTRACTION: dict[str, str] = {
+_EXTRACTION_WAYS: dict[str, str] = {
     Code.EMPTY_ANSWER: "empty answer",
     Code.NO_CODE_BLOCK: "no code block",
     Code.UNCLOSED_CODE_BLOCK: "code block not closed",
@@ -198,7 +198,7 @@ _WAYS: dict[str, Callable[[Evidence], Way]] = {
 }
 
 
-_CAUSE_WORDS_EXTRACTION: dict[str, str] = {
+_EXTRACTION_WORDS: dict[str, str] = {
     "empty answer": "the final answer is empty",
     "no code block": "the code block that was asked for is not in the answer",
     "code block not closed": "the answer's code block is never closed",
@@ -320,12 +320,12 @@ def words_of(cause: Cause) -> str:
     if cause.condition == "negate":
         return f"{cause.metric or 'everything'} holds, and must not"
     if cause.metric in ("", "extraction"):
-        return _CAUSE_WORDS_EXTRACTION.get(cause.way, cause.way) or "the score is too low"
+        return _EXTRACTION_WORDS.get(cause.way, cause.way) or "the score is too low"
     special = {
         "ToolCheck": _tools,
         "Trajectory": _tools,
-        "Json": _cause_words_json,
-        "Classification": _cause_words_label,
+        "Json": _json_words,
+        "Classification": _label_words,
         "TextMatch": _condition,
     }.get(cause.metric)
     return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
@@ -378,7 +378,7 @@ def _tools(cause: Cause) -> str:
     )
 
 
-def _cause_words_json(cause: Cause) -> str:
+def _json_words(cause: Cause) -> str:
     if cause.condition == "parses":
         return "the value is no JSON"
     rule = {"schema": " (schema)", "equals": " (equals)"}.get(cause.condition, "")
@@ -387,7 +387,7 @@ def _cause_words_json(cause: Cause) -> str:
     return f"{cause.about or 'the JSON'}: {cause.way}{rule}"
 
 
-def _cause_words_label(cause: Cause) -> str:
+def _label_words(cause: Cause) -> str:
     return f"{cause.about or 'the label'}: {cause.way}"
 
 

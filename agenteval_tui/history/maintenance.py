@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import schema, schema_check
-from agenteval_tui.history import schema_check as shape
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
 from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_reader, connect_writer, on_network
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
@@ -68,7 +67,7 @@ class CheckResult:
     wrong: tuple[str, ...]
     lost: int = 0
     lost_evidence: int = 0
-    shape: tuple[shape.Difference, ...] = ()
+    shape: tuple[schema_check.Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 for row in connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
                 if row[0] != "ok"
             ]
-            missing = () if damage else shape.differences(connection, version)
+            missing = () if damage else schema_check.differences(connection, version)
             if missing:
                 return CheckResult((), tuple(map(str, missing)), shape=missing)
             if not damage:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import import_validation, schema, tombstones
-from agenteval_tui.history import tombstones as taken_back
 from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import json_text, search_document
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
@@ -311,7 +310,7 @@ class MergeDecisions:
         for row in tables["triage"]:
             made = {name: value for name, value in row.items() if name != "id"}
             at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
-            gone = taken_back.tombstone_time(connection, "triage", made["signature"])
+            gone = tombstones.tombstone_time(connection, "triage", made["signature"])
             if max(at[0] if at else -1, gone if gone is not None else -1) < made["at_ms"]:
                 connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
                 insert(connection, "triage", made)
@@ -338,10 +337,10 @@ def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Ro
                 (made["who"], made["at_ms"], made["test"]),
             )
     if came:
-        for rowid, name in taken_back.baseline_names(connection).items():
-            gone = taken_back.tombstone_time(connection, "baseline", name) if rowid in came else None
+        for rowid, name in tombstones.baseline_names(connection).items():
+            gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
             if gone is not None:
-                taken_back.remove_baseline(connection, name, gone)
+                tombstones.remove_baseline(connection, name, gone)
     return (f"{other} baselines: these tests have another one here",) if other else ()
 
 
@@ -362,15 +361,15 @@ def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int
     """What was taken back there goes here: how much that was, and the runs that have lost a label."""
     went, relabelled = 0, dict[str, None]()
     for row in rows:
-        taken_back.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
+        tombstones.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
         if row["kind"] == "triage":
             went += connection.execute(
                 "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
             ).rowcount
         elif row["kind"] == "baseline":
-            went += taken_back.remove_baseline(connection, row["name"], row["at_ms"])
+            went += tombstones.remove_baseline(connection, row["name"], row["at_ms"])
         else:
-            lost = list(taken_back.remove_labels(connection, row["name"]))
+            lost = list(tombstones.remove_labels(connection, row["name"]))
             went += len(lost)
             relabelled.update(dict.fromkeys(lost))
     return went, tuple(relabelled)

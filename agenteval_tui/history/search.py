@@ -14,7 +14,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import runs_in
 
-_PART = re.compile(r'"([^"]*)"?|(\S+)')
+_WORD = re.compile(r'"([^"]*)"?|(\S+)')
 
 
 def match_expression(text: str) -> str:
@@ -25,7 +25,7 @@ def match_expression(text: str) -> str:
     text = clean(text).replace("\0", " ")
     parts: list[str] = []
     prefix = False
-    for match in _PART.finditer(text):
+    for match in _WORD.finditer(text):
         phrase, word = match.group(1), match.group(2)
         term = (word if phrase is None else phrase).replace('"', " ")
         # A term without a letter or digit has no tokens: FTS5 would make it match nothing, or everything.
@@ -106,7 +106,7 @@ FIELDS = ("outcome", "agent", "test", "suite", "tag", "since", "before", "cause"
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled", "queued", "running")
 _SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
-_QUERY_TEXT_PART = re.compile(r'(\w+):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
+_QUERY_PART = re.compile(r'(\w+):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
 _AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
 _MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
@@ -123,7 +123,7 @@ class HistoryQuery:
         """Read what was typed. What is no field of ours is words; a field without a value (yet) is nothing."""
         words: list[str] = []
         fields: list[tuple[str, str]] = []
-        for found in _QUERY_TEXT_PART.finditer(text):
+        for found in _QUERY_PART.finditer(text):
             name, value, _ = found.groups()
             if name is not None and name.lower() in FIELDS:
                 value = value.strip('"')

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.lock_wait import told
-from agenteval_tui.runs import live_registry as living
+from agenteval_tui.runs import live_registry
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
 from agenteval_tui.runs.live_registry import Live
@@ -92,7 +92,7 @@ class Host:
 
     def _place(self) -> Path | None:
         try:
-            return living.socket_path(living.live_dir(), self._plan.execution_id)
+            return live_registry.socket_path(live_registry.live_dir(), self._plan.execution_id)
         except AgentevalError as error:
             if self._detached:
                 raise
@@ -106,7 +106,7 @@ class Host:
             # An execution that is resumed has the id, and so the socket, of a process that died: it is replaced.
             await self._server.listen(path)
             shown.callback(path.unlink, missing_ok=True)
-            live = shown.enter_context(living.shown(live))
+            live = shown.enter_context(live_registry.shown(live))
         except OSError as error:
             if self._detached:
                 raise _no_socket(error) from error

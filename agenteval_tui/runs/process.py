@@ -21,7 +21,7 @@ from agenteval_tui.core.errors import AgentevalError, InfrastructureError, progr
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.core.standard_streams import open_missing_descriptors
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs import live_registry as living
+from agenteval_tui.runs import live_registry
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
@@ -55,12 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
         return run_to_end(_execute(request, handshake))
     except AgentevalError as error:
         log.error("%s", error)
-        handshake.say(living.error_reply(error))
+        handshake.say(live_registry.error_reply(error))
         return error.exit_code
     except Exception as error:
         broken = InfrastructureError(program_error(error, log_error(error, "an execution", directories.data_dir())))
         log.error("%s", broken)
-        handshake.say(living.error_reply(broken))
+        handshake.say(live_registry.error_reply(broken))
         return broken.exit_code
 
 
@@ -85,7 +85,7 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
-    living.live_dir()  # said before anything else is tried
+    live_registry.live_dir()  # said before anything else is tried
     store = Store.open(Path(request.db))
     try:
         plan, notices = _plan(request, store)
@@ -93,7 +93,7 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, host.engine.command, Command("cancel"))
-        await host.run(lambda live: handshake.say(living.ok_reply(live)))
+        await host.run(lambda live: handshake.say(live_registry.ok_reply(live)))
         return 0
     finally:
         store.close()

@@ -391,8 +391,12 @@ def decoded_cell(cell: str) -> Any:
         return cell
 
 
+class _ConstantError(ValueError):
+    """NaN and Infinity: Python reads them, JSON has no word for them."""
+
+
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise _ConstantError(name)
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
@@ -500,17 +504,6 @@ def jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Probl
     if not any_row and not lines.problems:
         lines.report("empty", 1, 1, "this dataset is empty", "write one JSON object a line", line=1)
     yield from lines.taken()
-
-
-class _ConstantError(ValueError):
-    """NaN and Infinity: Python reads them, JSON has no word for them."""
-
-
-def _dataset_jsonl_no_constant(name: str) -> NoReturn:
-    raise _ConstantError(name)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_dataset_jsonl_no_constant)
 
 
 def _object(line: str, lines: LineReader) -> dict[str, Any] | None:

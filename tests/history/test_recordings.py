@@ -10,7 +10,7 @@ import pytest
 from agenteval_tui.analysis.agreement import judge_figures
 from agenteval_tui.analysis.causes import filter_scope
 from agenteval_tui.analysis.labels import give_label
-from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save
+from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import queue
 from agenteval_tui.analysis.trend_alerts import watch
@@ -50,7 +50,7 @@ def record(store: Store, number: int, *, started_ms: int | None = NOW - 1_000, c
 def grade(store: Store, execution: ExecutionRow, word: str) -> ExecutionRow:
     rules = CriteriaSource((says(word),), None)
     graded = list(regrade(store, store.runs_of_execution(execution.id), lambda row: rules))
-    return store.execution(save(store, execution, graded, "again"))
+    return store.execution(save_verdicts(store, execution, graded, "again"))
 
 
 def figures(store: Store) -> tuple[int, int, int, int]:
@@ -92,7 +92,7 @@ def test_what_was_graded_again_only_in_part(store: Store) -> None:
     recorded = grade(store, record(store, 30), "good")
     some = store.runs_of_execution(recorded.id)[:3]
     rules = CriteriaSource((says("bad"),), None)
-    save(store, recorded, list(regrade(store, some, lambda row: rules)), "some")
+    save_verdicts(store, recorded, list(regrade(store, some, lambda row: rules)), "some")
     assert figures(store) == (30, 9 + 2, 30, 30)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.runs import live_view as views
-from agenteval_tui.runs import server as outboxes
+from agenteval_tui.runs import server
 from agenteval_tui.runs.events import (
     AgentFinished,
     AttemptFailed,
@@ -97,7 +97,7 @@ def small_limits() -> object:
         patch.setattr(views, "TEXT_TAIL", 8)
         patch.setattr(views, "PARTS", 4)
         patch.setattr(views, "RECENT", 1)
-        patch.setattr(outboxes, "MOST_EVENTS", 12)
+        patch.setattr(server, "MOST_EVENTS", 12)
         yield
 
 

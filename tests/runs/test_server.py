@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.runs import server as outbox
 from agenteval_tui.runs.client import attach
 from agenteval_tui.runs.events import (
     Command,
@@ -25,7 +24,7 @@ from agenteval_tui.runs.events import (
 )
 from agenteval_tui.runs.live_registry import Live, live_dir
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.server import EventServer
+from agenteval_tui.runs.server import MOST_EVENTS, EventServer
 
 RUNS = [f"run-{number}" for number in range(20)]
 PLANNED = Planned(1, "e", "t", tuple(RunRef(run, "t", "T", "", 0, 1, "a") for run in RUNS), 4, 0)
@@ -73,7 +72,7 @@ async def test_a_watcher_that_does_not_read_costs_a_bounded_amount_and_catches_u
         most = max(most, len(watcher._outbox._events))
         if number % 500 == 0:
             await asyncio.sleep(0.001)
-    assert most <= outbox.MOST_EVENTS + 1
+    assert most <= MOST_EVENTS + 1
     for run in RUNS:
         tell(Graded, run, "passed", 1.0, (), 1.0)
     tell(Ended, "finished", "")

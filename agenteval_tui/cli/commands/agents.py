@@ -14,8 +14,7 @@ from agenteval_tui.cli.output import Output, Style, duration
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
-from agenteval_tui.runs.agent_factory import check
-from agenteval_tui.runs.agent_factory import configured as found_in
+from agenteval_tui.runs.agent_factory import check, configured
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 
@@ -50,7 +49,7 @@ def command(
     A check tries step by step whether an agent can be reached, takes the key, knows the model, streams and calls a
     tool. That costs a few tokens; --quick leaves out what does. Exit code 3 when one that was checked can't be used.
     """
-    found = configured(paths)
+    found = configured_beside(paths)
     if names:
         unknown = [name for name in names if name not in {one.name for one in found}]
         if unknown:
@@ -67,11 +66,11 @@ def command(
     return INFRASTRUCTURE if any(not report.ok for report in reports.values()) else 0
 
 
-def configured(paths: Sequence[Path]) -> list[Configured]:
+def configured_beside(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
 
     # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
-    return found_in([load_suite(path) for path in discover(paths)], directories.config_dir())[0]
+    return configured([load_suite(path) for path in discover(paths)], directories.config_dir())[0]
 
 
 def check_all(

@@ -102,8 +102,7 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
 
 
 def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
-    from agenteval_tui.cli.prompts import can_ask
-    from agenteval_tui.cli.prompts import yes as answered
+    from agenteval_tui.cli.prompts import can_ask, confirm
 
     if yes:
         return
@@ -112,7 +111,7 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
     if not can_ask(invocation):
         raise AgentevalError(f"{what} would be cleared, and nobody can be asked here", mend="give --yes")
     names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
-    if not answered(invocation, f"Clear {what} ({names}{', …' if len(wanted) > 5 else ''})?"):
+    if not confirm(invocation, f"Clear {what} ({names}{', …' if len(wanted) > 5 else ''})?"):
         raise AgentevalError("nothing was cleared")
 
 

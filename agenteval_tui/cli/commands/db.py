@@ -12,7 +12,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, moment, plural
-from agenteval_tui.cli.prompts import can_ask, yes
+from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -434,7 +434,7 @@ def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
         raise AgentevalError(
             "this removes runs for good, and nobody can be asked here", mend="--yes, or --dry-run to look"
         )
-    return yes(invocation, f"Remove {plural(len(found.runs), 'run')} of all projects for good?")
+    return confirm(invocation, f"Remove {plural(len(found.runs), 'run')} of all projects for good?")
 
 
 def _say(invocation: Invocation, found: Prunable) -> None:

@@ -15,7 +15,7 @@ import click
 
 from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.cli.commands.agents import check_all, configured
+from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, duration, plural
 from agenteval_tui.core import directories, entry_points
@@ -301,7 +301,7 @@ def _samples() -> Check:
 
 def _agents(paths: Sequence[Path]) -> Iterator[Check]:
     try:
-        found = configured(paths)
+        found = configured_beside(paths)
     except AgentevalError as error:
         yield Check("agents", "error", str(error), error.mend)
         return

@@ -11,7 +11,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text, plural
-from agenteval_tui.cli.prompts import can_ask, yes
+from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, stored_runs
@@ -99,7 +99,7 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
     if file.exists() and not force:
         if not can_ask(invocation):
             raise AgentevalError("there is a file of this name already", where=str(file), mend="--force writes over it")
-        if not yes(invocation, f"{file} is there already. Write over it?"):
+        if not confirm(invocation, f"{file} is there already. Write over it?"):
             raise AgentevalError("nothing was written", where=str(file))
         force = True
     write_pieces(file, pieces, force=force)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.analysis.judge_repeatability import respondents_for
-from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites
-from agenteval_tui.analysis.regrade import save as keep
+from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites, save_verdicts
 from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.explain_output import print_facts, print_failures
@@ -336,7 +335,7 @@ def _grade_stored(
             )
         saved = ""
         if save:
-            saved = keep(store, row, pairs, f"{row.title}, graded again")
+            saved = save_verdicts(store, row, pairs, f"{row.title}, graded again")
     counts = Counter(str(one.verdict.outcome) for one in done)
     alike = agreement(done)
     left_out = len(rows) - len(done)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.analysis import triage as deciding
 from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, filter_scope, group_failures, newest_scope
-from agenteval_tui.analysis.triage import TriageStatus, statuses
+from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
 from agenteval_tui.cli.cause_lines import print_standing
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
@@ -102,7 +101,7 @@ def _decide(
             out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
         return 0
     causes, group = _found(invocation.references(store), execution, cause)
-    done = deciding.decide(
+    done = decide(
         store, group, decision, note=note, who=who or current_user(), until_ms=until_ms, passed=passed,
         execution_id=causes.scope.execution_id,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[Cri
     for name, score in scores.items():
         called = _only_scorer(header) if name == _PLACEHOLDER else str(name)
         given = score if isinstance(score, Mapping) else {"value": score}
-        found += list(_results(f"{SOURCE} {called}", given.get("value"), _inspect_scores_said(given)))
+        found += list(_results(f"{SOURCE} {called}", given.get("value"), _score_explanation(given)))
     return tuple(found)
 
 
@@ -90,7 +90,7 @@ def _score(value: Any) -> tuple[float | None, str]:
     return value, ""
 
 
-def _inspect_scores_said(score: Mapping[str, Any]) -> str:
+def _score_explanation(score: Mapping[str, Any]) -> str:
     answer, explanation = plain_text(score.get("answer")), plain_text(score.get("explanation"))
     parts = [f"answer {answer!r}" if answer and answer != explanation else "", explanation]
     return "; ".join(part for part in parts if part)[:_REASON]

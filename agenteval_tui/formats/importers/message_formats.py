@@ -22,7 +22,7 @@ ANSWERS = frozenset({
     "tool_call_response", "tool-result", "tool-error", "tool-output-denied", "server_tool_call_response",
     "function_response", "functionResponse",
 })  # fmt: skip
-_MESSAGE_PARTS_THOUGHTS = frozenset({"reasoning", "thinking"})
+_THOUGHT_PARTS = frozenset({"reasoning", "thinking"})
 _STEPS = frozenset({"step-start", "step-finish"})
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
@@ -33,7 +33,7 @@ def has_parts(message: Mapping[str, Any]) -> bool:
         return True
     content = message.get("content")
     return isinstance(content, list) and any(
-        _message_parts_kind(one) in PART_CALLS | ANSWERS or _is_ui_call(one) for one in content
+        _part_kind(one) in PART_CALLS | ANSWERS or _is_ui_call(one) for one in content
     )
 
 
@@ -75,7 +75,7 @@ class _Parts:
             return
         if not isinstance(part, Mapping):
             return
-        kind = _message_parts_kind(part)
+        kind = _part_kind(part)
         if kind in PART_CALLS:
             given = part.get(kind)
             about = {**part, **given} if isinstance(given, Mapping) else part
@@ -88,7 +88,7 @@ class _Parts:
             self._ui_call(part, kind)
         elif kind in _STEPS:
             self._flush()
-        elif kind in _MESSAGE_PARTS_THOUGHTS or part.get("thought") is True:
+        elif kind in _THOUGHT_PARTS or part.get("thought") is True:
             self._thoughts.append(_text(part) or "")
         else:
             said = _text(part)
@@ -160,7 +160,7 @@ class _Parts:
 
 
 def _is_ui_call(part: Any) -> bool:
-    kind = _message_parts_kind(part)
+    kind = _part_kind(part)
     if kind in PART_CALLS | ANSWERS:
         return False
     if kind in ("tool-invocation", "dynamic-tool"):
@@ -168,7 +168,7 @@ def _is_ui_call(part: Any) -> bool:
     return kind.startswith("tool-") and isinstance(part, Mapping) and ("toolCallId" in part or "state" in part)
 
 
-def _message_parts_kind(part: Any) -> str:
+def _part_kind(part: Any) -> str:
     """The kind of a part; Gemini's are called by the key that they have."""
     if not isinstance(part, (dict, Mapping)):  # a dict is known sooner than a mapping
         return ""
@@ -204,7 +204,7 @@ LANGCHAIN_ROLES = {
 }  # fmt: skip
 ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking"})
+_THOUGHT_BLOCKS = frozenset({"thinking", "reasoning", "redacted_thinking"})
 
 
 def is_message(value: Any) -> bool:
@@ -222,7 +222,7 @@ def dialect_of(value: Any) -> str:
         if isinstance(value.get("content"), str):
             return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
-    kind = _kind(value)
+    kind = _block_kind(value)
     if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
         return "responses"
     if _langchain_fields(value) is not None:
@@ -310,9 +310,9 @@ class _Conversation:
             )
 
     def _openai(self, one: Mapping[str, Any]) -> None:
-        thoughts = [_thought(block) for block in _maps(one.get("content")) if _kind(block) in _THOUGHTS]
+        thoughts = [_thought(block) for block in _maps(one.get("content")) if _block_kind(block) in _THOUGHT_BLOCKS]
         if thoughts:
-            rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
+            rest = [block for block in one["content"] if not _typed(block, _THOUGHT_BLOCKS)]
             one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
         if not one.get("content"):
             said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
@@ -385,7 +385,7 @@ class _Conversation:
             calls.clear()
 
         for block in _blocks(one.get("content")):
-            kind = _kind(block)
+            kind = _block_kind(block)
             if kind in CALLS:
                 calls.append(_function(block.get("id"), block.get("name"), block.get("input")))
             elif kind.endswith("tool_result"):
@@ -397,7 +397,7 @@ class _Conversation:
                     tool_call_id=block.get("tool_use_id"),
                     is_error=bool(block.get("is_error")),
                 )
-            elif kind in _THOUGHTS:
+            elif kind in _THOUGHT_BLOCKS:
                 thoughts.append(_thought(block))
             elif isinstance(block.get("text"), str):
                 texts.append(block["text"])
@@ -411,8 +411,10 @@ class _Conversation:
         role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
         content = fields.get("content")
         if isinstance(content, list):
-            thoughts = _joined(*(_thought(block) for block in _blocks(content) if _kind(block) in _THOUGHTS))
-            content = [block for block in content if not _typed(block, CALLS | _THOUGHTS)]
+            thoughts = _joined(
+                *(_thought(block) for block in _blocks(content) if _block_kind(block) in _THOUGHT_BLOCKS)
+            )
+            content = [block for block in content if not _typed(block, CALLS | _THOUGHT_BLOCKS)]
         else:
             thoughts = ""
         calls = [
@@ -502,7 +504,7 @@ def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
             name = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
             fields = {**fields, "type": name}
         return fields if "content" in fields else None
-    if _kind(value) not in LANGCHAIN_ROLES:
+    if _block_kind(value) not in LANGCHAIN_ROLES:
         return None
     if isinstance(value.get("data"), Mapping):
         return {"type": value["type"], **value["data"]}
@@ -510,7 +512,7 @@ def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_anthropic(block: Mapping[str, Any]) -> bool:
-    kind = _kind(block)
+    kind = _block_kind(block)
     return kind in CALLS or kind.endswith("tool_result") or kind == "thinking"
 
 
@@ -523,10 +525,10 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 def _typed(block: Any, kinds: frozenset[str]) -> bool:
-    return isinstance(block, (dict, Mapping)) and _kind(block) in kinds
+    return isinstance(block, (dict, Mapping)) and _block_kind(block) in kinds
 
 
-def _kind(block: Mapping[str, Any]) -> str:
+def _block_kind(block: Mapping[str, Any]) -> str:
     found = block.get("type")
     return found if isinstance(found, str) else ""
 

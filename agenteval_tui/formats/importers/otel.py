@@ -81,11 +81,11 @@ def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str,
     if match is not None:
         return [_message(match.group(1), attributes)]
     if name == "gen_ai.choice":
-        inner = _otel_dialects_decoded(attributes.get("message"))
+        inner = _json_or_text(attributes.get("message"))
         return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
     for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
         if key in attributes:
-            said = _otel_dialects_decoded(attributes[key])
+            said = _json_or_text(attributes[key])
             listed = said if isinstance(said, list) else [said]
             return [_message(role, one if isinstance(one, Mapping) else {"content": one}) for one in listed]
     return []
@@ -93,7 +93,7 @@ def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str,
 
 def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"role": plain_text(given.get("role")) or role, "content": given.get("content")}
-    calls = _otel_dialects_decoded(given.get("tool_calls"))
+    calls = _json_or_text(given.get("tool_calls"))
     if isinstance(calls, list):
         made["tool_calls"] = calls
     if made["role"] == "tool":
@@ -101,7 +101,7 @@ def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _otel_dialects_decoded(value: Any) -> Any:
+def _json_or_text(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -222,14 +222,14 @@ def _conversation(
 
 def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    instructions = _decoded(attributes.get("gen_ai.system_instructions"))
+    instructions = _message_list(attributes.get("gen_ai.system_instructions"))
     if instructions:
         texts = [one.get("content") if isinstance(one, Mapping) else one for one in instructions]
         messages.append({"role": "system", "content": "\n".join(plain_text(one) for one in texts)})
-    whole = _decoded(attributes.get("pydantic_ai.all_messages"))
+    whole = _message_list(attributes.get("pydantic_ai.all_messages"))
     turns = [
-        *(_decoded(attributes.get("gen_ai.input.messages")) or whole),
-        *_decoded(attributes.get("gen_ai.output.messages")),
+        *(_message_list(attributes.get("gen_ai.input.messages")) or whole),
+        *_message_list(attributes.get("gen_ai.output.messages")),
     ]
     for one in turns:
         if isinstance(one, Mapping):
@@ -237,7 +237,7 @@ def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
 
 
-def _decoded(value: Any) -> list[Any]:
+def _message_list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -355,7 +355,7 @@ def _equals_against_the_rest(metric: TextMatch) -> Iterator[ConfigWarning]:
         text = fold(whole)
         for other, kind in (("contains", "contains"), ("starts_with", "starts_with"), ("ends_with", "ends_with")):
             needle = getattr(metric, other)
-            if needle and not _text_findings_holds(kind, text, fold(needle)):
+            if needle and not _satisfies(kind, text, fold(needle)):
                 yield _against(name, other, whole)
         for other, kind in (
             ("contains_any", "contains"),
@@ -363,7 +363,7 @@ def _equals_against_the_rest(metric: TextMatch) -> Iterator[ConfigWarning]:
             ("ends_with_any", "ends_with"),
         ):
             needles = [needle for needle in getattr(metric, other) or () if needle]
-            if needles and not any(_text_findings_holds(kind, text, fold(needle)) for needle in needles):
+            if needles and not any(_satisfies(kind, text, fold(needle)) for needle in needles):
                 yield _against(name, other, whole)
         for number, needle in enumerate(metric.contains_all or ()):
             if needle and fold(needle) not in text:
@@ -378,7 +378,7 @@ def _equals_against_the_rest(metric: TextMatch) -> Iterator[ConfigWarning]:
         yield _against("equals", "equals_ignore_case", metric.equals)
 
 
-def _text_findings_holds(kind: str, text: str, needle: str) -> bool:
+def _satisfies(kind: str, text: str, needle: str) -> bool:
     if kind == "contains":
         return needle in text
     return text.startswith(needle) if kind == "starts_with" else text.endswith(needle)

@@ -589,7 +589,7 @@ def _chosen(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[int]:
     return sorted(range(len(calls)), key=lambda index: calls[index].name not in names)[:MOST_CALLS]
 
 
-def _tool_nearest_likeness(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
+def _known_likeness(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
     key = (tool.name, call.name)
     if key not in names:
         names[key] = name_likeness(*key)
@@ -599,13 +599,13 @@ def _tool_nearest_likeness(tool: Tool, call: ToolCall, names: dict[tuple[str, st
 def _cost(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
     cost = distance(tool, call)
     if call.name != tool.name:
-        cost += _OTHER_NAME + 2 * (1 - _tool_nearest_likeness(tool, call, names))
+        cost += _OTHER_NAME + 2 * (1 - _known_likeness(tool, call, names))
     return cost
 
 
 def _comes_near(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> bool:
     """A call of another tool is a near miss when the names are alike, or it has just the expected arguments."""
-    if call.name == tool.name or _tool_nearest_likeness(tool, call, names) >= _ALIKE:
+    if call.name == tool.name or _known_likeness(tool, call, names) >= _ALIKE:
         return True
     return bool(tool.expected) and distance(tool, call) <= _SAME_ARGUMENTS
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history import annotations as notes
+from agenteval_tui.history.annotations import notes_of_executions, notes_of_runs
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import several_projects
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows
@@ -53,9 +53,9 @@ class HistoryPages(HistoryChanges):
             return lambda: None
         numbers = ids.tolist()
         if isinstance(rows, RunRows):
-            runs, of_runs = store.run_rows(ids), store.read(lambda c: notes.notes_of_runs(c, numbers))
+            runs, of_runs = store.run_rows(ids), store.read(lambda c: notes_of_runs(c, numbers))
             return lambda: rows.put(page, runs, of_runs)
-        found, noted = store.execution_rows(ids), store.read(lambda c: notes.notes_of_executions(c, numbers))
+        found, noted = store.execution_rows(ids), store.read(lambda c: notes_of_executions(c, numbers))
         return lambda: rows.put(page, found, noted)
 
     def _want(self, page: int) -> None:
