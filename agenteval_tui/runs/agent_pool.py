@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.base import Agent, Closable
+from agenteval_tui.agents.base import Agent, AgentRequest, Closable
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
@@ -17,8 +17,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
 from agenteval_tui.runs.recordings import recordings_of
-from agenteval_tui.runs.response_cache import fingerprint
-from agenteval_tui.runs.response_cache import uses_environment as reads_variables
+from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_environment
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
@@ -51,6 +50,12 @@ class Prepared:
     reads_variables: bool = True
     error_on_finish: frozenset[str] = frozenset()
     """Endings of an answer that make the run an error."""
+
+    def request_hash(self, request: AgentRequest, turns: tuple[str, ...]) -> str:
+        """The hash by which the history knows the answer to a request; "" where no answer may be used again."""
+        if not self.fingerprint:
+            return ""
+        return request_hash(self.fingerprint, request, turns, variables=self.reads_variables)
 
     def let_go(self, run: str) -> None:
         """The run is over: tell the agent. What it does wrong then changes nothing."""
@@ -111,7 +116,7 @@ def _prepared(
         if away and "${" in str(one.config)
         else fingerprint(config, one.base_dir, trusted=plan.permission.trusted),
         release=agent.release if isinstance(agent, Closable) else None,
-        reads_variables=reads_variables(config),
+        reads_variables=uses_environment(config),
         withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.permission.trusted)),
     )
 

@@ -26,10 +26,10 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
-from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
+from agenteval_tui.runs.events import AttemptFailed, RunStarted, Tell, TurnStarted
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.pricing import Price, Priced
-from agenteval_tui.runs.run_stream import Stream, Tell
+from agenteval_tui.runs.run_stream import Stream
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
@@ -61,7 +61,7 @@ class Retries:
 class RunAttempts:
     """A run from its first attempt to the agent's end. `stop` says why it was ended from outside.
 
-    `fly` may end with `refused`: the server asks for less (429), and the run is to wait in line; then `fly` again.
+    `ask` may end with `refused`: the server asks for less (429), and the run is to wait in line; then `ask` again.
     Afterwards `transcript()` is what the agent left behind, with the `error` in it if there was one.
     """
 
@@ -90,9 +90,9 @@ class RunAttempts:
         self.refusals = 0
         """How often the server refused it, up to now; `refused_alone` of them while nothing else of its agent asked."""
         self.refused_alone = 0
-        self.landed = False
+        self.finished = False
         """True once the agent is done; what follows is grading, which the run's time does not count."""
-        self.settled = False
+        self.handed_to_store = False
         """True once its end was given to the store."""
         self.cached = False
         """True when the answer was in the history already."""
@@ -137,7 +137,7 @@ class RunAttempts:
         """
         return self._retries.attempts > 1
 
-    async def fly(self) -> None:
+    async def ask(self) -> None:
         """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
         if not self.started_ms:
             self.started_ms = now_ms()
@@ -201,11 +201,11 @@ class RunAttempts:
         self._tell(RunStarted, self.run, 1, self.started_ms)
         self._stream.show(transcript)
 
-    def land(self) -> None:
+    def finish(self) -> None:
         """The agent is done: stop the clock, send what is left of the stream."""
-        if self.landed:
+        if self.finished:
             return
-        self.landed = True
+        self.finished = True
         self._unpark()
         self.duration_ms = (time.monotonic() - self._began) * 1000
         self._stream.end()

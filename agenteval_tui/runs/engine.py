@@ -7,8 +7,12 @@ whoever watches gets events, and steers with commands. What must survive goes to
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import os
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.base import AgentRequest
@@ -16,22 +20,27 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.runs.agent_pool import prepare_agents
 from agenteval_tui.runs.attempt import RunAttempts
+from agenteval_tui.runs.budget import Budget
 from agenteval_tui.runs.completion import RunCompletion
 from agenteval_tui.runs.early_stopping import repetitions_of
 from agenteval_tui.runs.events import (
     AgentFinished,
     Command,
     Ended,
+    Event,
+    EventSink,
     Graded,
     HistoryAwaited,
     Planned,
+    Progress,
+    RunShown,
+    RunState,
     UsageCounted,
 )
+from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import executor_of
-from agenteval_tui.runs.gc_tuning import calm
-from agenteval_tui.runs.grade_run import CANCELLED, judge
-from agenteval_tui.runs.grading_pool import GradingPool
-from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
+from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
@@ -39,6 +48,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
+    from agenteval_tui.history.store import Store
     from agenteval_tui.runs.executors.base import Executor
 
 log = logging.getLogger(__name__)
@@ -46,9 +56,13 @@ log = logging.getLogger(__name__)
 MERGE_S = 0.05
 """Texts of a run are gathered for so long before they go out."""
 TICKS_A_PROGRESS = 5
+GRACE_S = 5.0
+"""How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""
+FAILED = "failed"
+STOPPED = "stopped"
 
 
-class Engine(RunCompletion):
+class Engine:
     """One execution. `emit` is called in the event loop's thread with every event, in order.
 
     `prepare()` finds what can be found wrong before anything is run; `run()` calls it if nobody has. `command()` must
@@ -56,27 +70,58 @@ class Engine(RunCompletion):
     back-off. `pid` is the process that does the work, where that is not this one. The store is left open.
     """
 
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        emit: Callable[[Event], None],
+        *,
+        env: Mapping[str, str] | None = None,
+        retry_base_s: float = 0.5,
+        grace_s: float = GRACE_S,
+        pid: int | None = None,
+    ) -> None:
+        self.plan = plan
+        self.events = EventSink(emit)
+        self.state = ExecutionState(plan, plan.concurrency, Budget(plan.limits))
+        self._env = dict(os.environ) if env is None else env
+        self.grading = GradingPool(plan, store, self._env, retry_base_s)
+        self._store = store
+        self._retry_base_s = retry_base_s
+        self._grace_s = grace_s
+        self._pid = pid
+        self._tell = self.events.tell
+        self._completion = RunCompletion(
+            self.state, store, self._tell, changed=self._fill, failed=self._fail, grace_s=grace_s
+        )
+        self._refusals = Refusals(self.state, self._tell, self._fill_in)
+        self._executor: Executor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._finished = asyncio.Event()
+        self._figures: tuple[Any, ...] = ()
+        self._ticks = 0
+        self._timer: asyncio.TimerHandle | None = None
+
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
         self._executor = executor_of(self.plan)
         agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
-        self._agents.update(agents)
-        self._judging = GradingPool(self.plan, self._store, self._env, self._retry_base_s)
+        self.state.agents.update(agents)
 
     async def run(self) -> Ended:
         """Run all of the plan; gives the last event. Raises `AgentevalError` when it can't begin.
 
         When the awaiting task is cancelled, the execution is: runs in flight are recorded as cancelled first.
         """
-        if not self._agents:
+        if not self.state.agents:
             self.prepare()
         self._loop = asyncio.get_running_loop()
         try:
             if self._executor is not None:
                 await self._connect(self._executor)
             await self._begin()
-            self._tick()
-            with calm():
+            self._tick(self._loop)
+            with rare_garbage_collection():
                 self._fill()
                 try:
                     await self._finished.wait()
@@ -89,33 +134,34 @@ class Engine(RunCompletion):
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            await self._close_agents()
+            await self._close()
 
     def command(self, command: Command) -> None:
         """Do what a watcher says, also before `run()`. What makes no sense (an unknown run, a limit of 0) is left
         alone."""
+        state = self.state
         match command:
             case Command("pause"):
-                self._paused = True
+                state.paused = True
             case Command("resume"):
-                self._paused = False
-                self._tally.pace.forget()
+                state.paused = False
+                state.totals.pace.forget()
                 self._fill()
             case Command("set_concurrency", number=number) if number > 0:
-                self._limit = number
-                self._tally.pace.forget()
+                state.limit = number
+                state.totals.pace.forget()
                 self._fill()
-            case Command("cancel", run="") if not self._stopping:
+            case Command("cancel", run="") if not state.stopping:
                 self._stop(CANCELLED)
             case Command("cancel", run=run) if run:
-                self._cancel(run)
+                self._completion.cancel(run)
             case _:
                 return
         self._tell_progress()
 
     def history_awaited(self, message: str) -> None:
         """Tell the watchers that the history is waited for."""
-        if self._begun:
+        if self.state.begun:
             self._tell(HistoryAwaited, message)
 
     # The beginning
@@ -123,144 +169,157 @@ class Engine(RunCompletion):
     async def _connect(self, executor: Executor) -> None:
         threads = await executor.open(self._cut_off)
         if self.plan.cluster is not None and self.plan.cluster.all_threads:
-            self._limit = max(threads, 1)
+            self.state.limit = max(threads, 1)
 
     async def _begin(self) -> None:
-        plan, started_ms = self.plan, now_ms()
-        self._began = time.monotonic()
+        plan, state, started_ms = self.plan, self.state, now_ms()
+        state.began = time.monotonic()
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         self._line_up()
         refs = {one.ref.run: one.ref for one in plan.earlier} | {one.ref.run: one.ref for one in plan.runs}
         shown = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
         limits = plan.limits
         self._tell(
-            Planned, plan.execution_id, plan.title, shown, self._limit, started_ms,
+            Planned, plan.execution_id, plan.title, shown, state.limit, started_ms,
             limits.cost, limits.tokens, limits.seconds,
         )  # fmt: skip
-        self._begun = True
+        state.begun = True
         for one in plan.earlier:
-            self._tally.earlier(one)
+            state.totals.earlier(one)
             self._tell(AgentFinished, one.ref.run, one.duration_ms, one.error)
             if (one.input_tokens, one.output_tokens, one.cost) != (None, None, None):
                 self._tell(UsageCounted, one.ref.run, one.input_tokens, one.output_tokens, one.cost)
             self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms, one.not_made)
-        for run in self._unwanted:
-            self._cancel(run)
-        if self._stopping:  # all of it was cancelled before it began
-            self._dropped.extend(self._waiting.clear())
-        for group in {id(one): one for one in self._repetitions.values()}.values():
+        for run in state.unwanted:
+            self._completion.cancel(run)
+        if state.stopping:  # all of it was cancelled before it began
+            state.drop_waiting()
+        for group in {id(one): one for one in state.repetitions.values()}.values():
             if group.answer != "open":  # by runs that ended before
-                self._skip(group)
+                self._completion.skip(group)
 
     def _line_up(self) -> None:
         """All runs of the plan into the line; what ended earlier counts for repetitions that may stop early."""
-        plan = self.plan
+        plan, state = self.plan, self.state
         earlier: list[tuple[str, Any, str]] = []
         if plan.earlier and any(run.stop is not None for run in plan.runs):
             suites = {row.id: row.suite_key for row in self._store.runs_of_execution(plan.execution_id)}
             earlier = [(suites.get(one.ref.run, ""), one.ref, one.status) for one in plan.earlier]
-        self._repetitions = repetitions_of(plan.runs, earlier)
-        limits = {name: agent.limit for name, agent in self._agents.items() if agent.limit is not None}
-        self._waiting = WaitingRuns(plan.runs, limits, self._repetitions)
-        self._refusals = Refusals(self._waiting, self._agents, self._tell, self._fill_in)
+        state.repetitions = repetitions_of(plan.runs, earlier)
+        limits = {name: agent.limit for name, agent in state.agents.items() if agent.limit is not None}
+        state.waiting = WaitingRuns(plan.runs, limits, state.repetitions)
 
     # Workers
 
     def _fill(self) -> None:
         """As many workers as there is room for. A worker ends when there is nothing more that it may begin."""
-        if self._begun and not self._paused and not self._stopping and not self._held_up():
-            for _ in range(min(self._limit - len(self._workers), self._waiting.ready())):
-                task = self._loop.create_task(self._work())
-                self._workers.add(task)
+        state, loop = self.state, self._loop
+        if loop is not None and state.begun and not self._held_up():
+            for _ in range(min(state.limit - len(state.workers), state.waiting.ready())):
+                task = loop.create_task(self._work())
+                state.workers.add(task)
                 task.add_done_callback(self._worker_ended)
         self._check_finished()
+
+    def _fill_in(self, seconds: float) -> None:
+        # A little later than that: the two clocks that are compared need not agree to the last digit.
+        if self._loop is not None:
+            self._loop.call_later(seconds + 0.001, self._fill)
+
+    def _held_up(self) -> bool:
+        """Whether no run may begin now."""
+        state = self.state
+        return state.paused or bool(state.stopping) or bool(state.limit_reached(self.grading.usage))
 
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("a worker broke", exc_info=error)
-            if task in self._workers:
+            if task in self.state.workers:
                 self._fail(f"an error in the program: {type(error).__name__}: {error}")
-        self._workers.discard(task)
+        self.state.workers.discard(task)
         self._fill()
 
     async def _work(self) -> None:
-        task = asyncio.current_task()
+        state, task = self.state, asyncio.current_task()
         assert task is not None
-        while task in self._workers:  # not any more when it was given up
-            if self._paused or self._stopping or len(self._workers) > self._limit or self._held_up():
+        while task in state.workers:  # not any more when it was given up
+            if len(state.workers) > state.limit or self._held_up():
                 return
-            run = self._waiting.take()
+            run = state.waiting.take()
             if run is None:
                 return
-            flight = self._refusals.parked.pop(run.ref.run, None) or self._flight(run)
-            flight.task = task
-            self._flights[flight.run] = flight
+            attempts = state.parked.pop(run.ref.run, None) or self._attempts(run)
+            attempts.task = task
+            state.in_flight[attempts.run] = attempts
             try:
-                await self._fly(flight)
+                await self._do(attempts)
             finally:
-                flight.task = None
-                while flight.stop and task.cancelling():
+                attempts.task = None
+                while attempts.stop and task.cancelling():
                     task.uncancel()  # it was the run that was cancelled; the worker goes on
-                if self._flights.pop(flight.run, None) is not None:
-                    self._waiting.release(run)
+                if state.in_flight.pop(attempts.run, None) is not None:
+                    state.waiting.release(run)
             # An agent that never waits would let nobody else have a turn: events, commands, the store.
             await asyncio.sleep(0)
-            await self._ends.room.wait()
+            await self._completion.writes.room.wait()
 
-    def _flight(self, run: RunPlan) -> RunAttempts:
-        one, ref = self._agents[run.agent.hash], run.ref
+    def _attempts(self, run: RunPlan) -> RunAttempts:
+        agent, ref = self.state.agents[run.agent.hash], run.ref
         request = AgentRequest(
-            run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
+            run.messages, agent.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
             variables=run.variables,
         )  # fmt: skip
         return RunAttempts(
-            run, one.agent, request, one.retries, self._tell, one.price, one.withheld, one.error_on_finish
+            run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish
         )
 
-    async def _fly(self, flight: RunAttempts) -> None:
+    async def _do(self, attempts: RunAttempts) -> None:
+        """One run, from its agent to its end."""
+        completion = self._completion
         stored: tuple[StoredReply, ...] = ()
         try:
-            known = await self._known(flight) if self.plan.cache else None
+            known = await self._known(attempts) if self.plan.cache else None
             if known is not None:
-                flight.take(known)
+                attempts.take(known)
             else:
-                await flight.fly()
-                if flight.refused is not None and self._back_in_line(flight):
+                await attempts.ask()
+                if attempts.refused is not None and self._back_in_line(attempts):
                     return
-            transcript = self._landed(flight)
+            transcript = completion.agent_finished(attempts)
             if transcript is None:
                 return
-            if transcript.error is None and known is None and self._refusals.accepted(flight, self._limit):
+            if transcript.error is None and known is None and self._refusals.accepted(attempts):
                 self._fill()
-            judged, stored = await self._judging.judge(flight.plan, transcript)
+            judged, stored = await self.grading.judge(attempts.plan, transcript)
         except asyncio.CancelledError:
-            if not flight.stop:
+            if not attempts.stop:
                 raise
-            transcript = self._landed(flight)
+            transcript = completion.agent_finished(attempts)
             if transcript is None:
                 return
-            judged = judge(flight.plan, transcript)
+            judged = judge(attempts.plan, transcript)
         if stored:
             # Before the run's end: a result is never in the history without what it rests on.
-            self._store.keep_replies(flight.run, stored)
-        self._settle(flight, transcript, judged)
+            self._store.keep_replies(attempts.run, stored)
+        completion.end(attempts, transcript, judged)
 
-    def _back_in_line(self, flight: RunAttempts) -> bool:
+    def _back_in_line(self, attempts: RunAttempts) -> bool:
         """The server refused the run: whether it waits for another turn."""
-        if self._stopping or flight.stop:
+        if self.state.stopping or attempts.stop:
             return False
-        waits = self._refusals.refused(flight, self._limit)
+        waits = self._refusals.refused(attempts)
         if waits:
-            self._flights.pop(flight.run)
+            self.state.in_flight.pop(attempts.run)
         return waits
 
-    async def _known(self, flight: RunAttempts) -> Transcript | None:
+    async def _known(self, attempts: RunAttempts) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""
-        if self.plan.cache == "first" and flight.plan.ref.repetition > 1:
+        run = attempts.plan
+        if attempts.attempt or (self.plan.cache == "first" and run.ref.repetition > 1):
             return None
-        asked = self._request_hash(flight)
-        if not asked or flight.attempt:
+        asked = self.state.agents[run.agent.hash].request_hash(attempts.request, run.turns)
+        if not asked:
             return None
         try:
             found = await asyncio.to_thread(self._store.cached, asked)
@@ -268,9 +327,113 @@ class Engine(RunCompletion):
             return None  # a history that can't be read only means that the agent is asked
         return None if found is None else found[1]
 
-    async def _close_agents(self) -> None:
-        await self._judging.close()
-        for one in self._agents.values():
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
+        the figures too."""
+        state, now = self.state, time.monotonic()
+        for attempts in state.in_flight.values():
+            attempts.flush()
+            if now >= attempts.deadline and not attempts.finished:
+                self._completion.stop(attempts, "timeout")
+            if attempts.noted != attempts.attempt:
+                # Runs that end within one tick go from the queue to their outcome: half the work for the store.
+                attempts.noted = attempts.attempt
+                self._store.run_started(attempts.run, attempts.attempt, attempts.started_ms)
+        self._ticks += 1
+        if self._ticks % TICKS_A_PROGRESS == 0:
+            if not state.paused:
+                state.totals.pace.sample(now, state.totals.ended)
+            self._tell_progress()
+            if state.budget.limited:
+                self._check_finished()  # time is used up also while nothing happens
+        self._timer = loop.call_later(MERGE_S, self._tick, loop)
+
+    def _tell_progress(self) -> None:
+        if not self.state.begun:
+            return
+        figures = self.state.progress(self.grading.usage)
+        if figures != self._figures:
+            self._figures = figures
+            self._tell(Progress, *figures)
+
+    # The end
+
+    def _stop(self, status: str, message: str = "", *, cancel: bool = True) -> None:
+        """Begin no more runs; `cancel` those in flight, too."""
+        state = self.state
+        state.stopping, state.message = status, message or state.message
+        for run_id in list(state.parked):
+            self._completion.cancel(run_id)
+        state.drop_waiting()
+        if cancel:
+            for attempts in list(state.in_flight.values()):
+                self._completion.stop(attempts, CANCELLED)
+        self._check_finished()
+
+    def _fail(self, message: str) -> None:
+        """The execution can't go on: nothing that ends now would be kept."""
+        if self.state.stopping != FAILED:
+            self._stop(FAILED, message)
+
+    def _cut_off(self, message: str) -> None:
+        """Nothing can be run any more where it was to run. What is in flight ends with an error of its own; what
+        waits stays queued in the history."""
+        if not self.state.stopping:
+            self._stop(FAILED, message, cancel=False)
+
+    def _check_finished(self) -> None:
+        """See whether the execution is over, or can't go on because of a limit."""
+        state = self.state
+        if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
+            return
+        if len(state.waiting) and not state.stopping:
+            reached = state.limit_reached(self.grading.usage)
+            if reached:
+                self._stop_at(reached)
+        if state.stopping == STOPPED or not len(state.waiting):
+            self._finished.set()
+
+    def _stop_at(self, limit: str) -> None:
+        """A limit was reached, and nothing is in flight. What waits stays queued in the history: it can be resumed."""
+        state = self.state
+        state.stopping = STOPPED
+        state.message = f"{limit} was reached after {state.totals.ended} of {state.total} runs"
+        while state.parked:
+            run, attempts = state.parked.popitem()
+            state.totals.gave_up(attempts)
+            self._store.keep_attempts(run, tuple(attempts.failed_attempts))
+            self._tell(RunShown, RunState(run))
+
+    async def _end(self) -> Ended:
+        state = self.state
+        status = state.stopping or "finished"
+        message = "; ".join(filter(None, (state.message, *self._remarks())))
+        try:
+            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message))
+        except AgentevalError as error:
+            status, message = FAILED, message or str(error)
+        if status == CANCELLED:
+            # The store cancels what still waits together with the execution.
+            nothing = GradedRun.nothing(CANCELLED)
+            dropped, state.dropped = state.dropped, []
+            for run in dropped:
+                self._completion.tell_graded(run.ref.run, nothing, 0.0)
+        self._tell_progress()
+        return self._tell(Ended, status, message, now_ms())
+
+    def _remarks(self) -> list[str]:
+        """What a person should know of an execution that went well."""
+        totals, said = self.state.totals, []
+        if totals.skipped:
+            said.append(f"{totals.skipped} of {self.state.total} runs were not needed")
+        if self.plan.limits.cost is not None and totals.unpriced:
+            names = ", ".join(sorted(totals.unpriced))
+            said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
+        return said
+
+    async def _close(self) -> None:
+        await self.grading.close()
+        for one in self.state.agents.values():
             try:
                 await asyncio.wait_for(one.agent.close(), self._grace_s)
             except Exception:
@@ -278,23 +441,19 @@ class Engine(RunCompletion):
         if self._executor is not None:
             await self._executor.close()
 
-    def _tick(self) -> None:
-        """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
-        the figures too."""
-        now = time.monotonic()
-        for flight in self._flights.values():
-            flight.flush()
-            if now >= flight.deadline and not flight.landed:
-                self._end_flight(flight, "timeout")
-            if flight.noted != flight.attempt:
-                # Runs that end within one tick go from the queue to their outcome: half the work for the store.
-                flight.noted = flight.attempt
-                self._store.run_started(flight.run, flight.attempt, flight.started_ms)
-        self._ticks += 1
-        if self._ticks % TICKS_A_PROGRESS == 0:
-            if not self._paused:
-                self._tally.pace.sample(now, self._tally.ended)
-            self._tell_progress()
-            if self._budget.limited:
-                self._check_finished()  # time is used up also while nothing happens
-        self._timer = self._loop.call_later(MERGE_S, self._tick)
+
+@contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Leave alone what is there already, and look for cycles among what is new every 50,000 objects.
+
+    A run makes many small objects that all go by themselves, and a plan of thousands of runs stays to the end: Python's
+    search for cycles would walk over all of it again and again. Measured, it was half of the time of quick runs.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(max(before[0], 50_000), 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -8,12 +8,15 @@ Numbers may be missing for a watcher that is slow (texts are merged) or that wat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.row_keys import row_label
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +344,35 @@ EVENTS: dict[str, type[Event]] = {
         Snapshot,
     )
 }
+
+
+_E = TypeVar("_E", bound=Event)
+
+
+class Tell(Protocol):
+    """`tell(EventClass, *fields)`: number an event, send it out, and give it."""
+
+    def __call__(self, kind: type[_E], *values: Any) -> _E:
+        """`values` are the event's fields behind its number."""
+        ...
+
+
+class EventSink:
+    """Numbers the events of one execution, and hands each to `emit`."""
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self.emit = emit
+        self._seq = 0
+
+    def tell(self, kind: type[_E], *values: Any) -> _E:
+        """As `Tell` has it. Whoever watches must not be able to stop what is being run and paid for."""
+        self._seq += 1
+        event = kind(self._seq, *values)
+        try:
+            self.emit(event)
+        except Exception:
+            log.exception("a watcher broke")
+        return event
 
 
 # Commands: what a watcher may say to an execution.

@@ -1,138 +1,82 @@
-"""What one execution knows while it runs, and what it tells of that in events."""
+"""What one execution knows while it runs."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from agenteval_tui.runs.agent_pool import Prepared
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget, Spending
 from agenteval_tui.runs.early_stopping import Repetitions
-from agenteval_tui.runs.events import Event, Progress
-from agenteval_tui.runs.execution_totals import Tally
-from agenteval_tui.runs.grading_pool import GradingPool
-from agenteval_tui.runs.pending_writes import PendingWrite, PendingWrites
+from agenteval_tui.runs.execution_totals import ExecutionTotals
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
-from agenteval_tui.runs.throttle import Refusals
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.executors.base import Executor
-
-log = logging.getLogger(__name__)
-
-GRACE_S = 5.0
-"""How long an agent may clean up after it was cancelled or timed out; then the run is settled without it."""
+from agenteval_tui.transcripts.model import Usage
 
 
-class ExecutionState(ABC):
-    """The state of an execution, and its events. `Settling` ends runs, `Engine` begins them."""
+@dataclass(slots=True)
+class ExecutionState:
+    """The state of one execution: data, and what can be asked of it.
 
-    _loop: asyncio.AbstractEventLoop
+    The engine begins runs, `RunCompletion` ends them, `Refusals` sends them back into the line: each is given the state
+    and changes it, all in the event loop's thread.
+    """
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        emit: Callable[[Event], None],
-        *,
-        env: Mapping[str, str] | None = None,
-        retry_base_s: float = 0.5,
-        grace_s: float = GRACE_S,
-        pid: int | None = None,
-    ) -> None:
-        self.plan = plan
-        self._store = store
-        self._emit = emit
-        self._env = dict(os.environ) if env is None else env
-        self._retry_base_s = retry_base_s
-        self._grace_s = grace_s
-        self._pid = pid
-        self._seq = 0
-        self._agents: dict[str, Prepared] = {}
-        self._repetitions: dict[str, Repetitions] = {}
-        self._waiting = WaitingRuns((), {})
-        self._refusals = Refusals(self._waiting, self._agents, self._tell, self._fill_in)
-        self._ends = PendingWrites(store, self._stored, self._fail, self._check_finished)
-        self._budget = Budget(plan.limits)
-        self._limit = plan.concurrency
-        self._total = len(plan.runs) + len(plan.earlier)
-        self._paused = False
-        self._stopping = ""  # why no more runs are begun: cancelled, stopped or failed
-        self._message = ""
-        self._begun = False
-        self._began = time.monotonic()
-        self._finished = asyncio.Event()
-        self._workers: set[asyncio.Task[None]] = set()
-        self._flights: dict[str, RunAttempts] = {}
-        self._dropped: list[RunPlan] = []
-        self._unwanted: list[str] = []  # runs that were cancelled before the start
-        self._tally = Tally()
-        self._figures: tuple[Any, ...] = ()
-        self._ticks = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._judging = GradingPool(plan, store, self._env, retry_base_s)
-        self._executor: Executor | None = None
+    plan: Plan
+    limit: int
+    """Runs at once."""
+    budget: Budget
+    agents: dict[str, Prepared] = field(default_factory=dict)
+    """By hash."""
+    waiting: WaitingRuns = field(default_factory=lambda: WaitingRuns((), {}))
+    repetitions: dict[str, Repetitions] = field(default_factory=dict)
+    """By run id; runs whose test does not stop early are not in it."""
+    in_flight: dict[str, RunAttempts] = field(default_factory=dict)
+    """By run id."""
+    parked: dict[str, RunAttempts] = field(default_factory=dict)
+    """By run id: those that a busy server refused, and that wait in line again."""
+    workers: set[asyncio.Task[None]] = field(default_factory=set)
+    dropped: list[RunPlan] = field(default_factory=list)
+    """Runs that were in line when the execution was stopped."""
+    unwanted: list[str] = field(default_factory=list)
+    """Ids of runs that were cancelled before the execution began."""
+    totals: ExecutionTotals = field(default_factory=ExecutionTotals)
+    begun: bool = False
+    began: float = field(default_factory=time.monotonic)
+    paused: bool = False
+    stopping: str = ""
+    """Why no more runs are begun: cancelled, stopped or failed; "": more are."""
+    message: str = ""
 
-    @abstractmethod
-    def _fill(self) -> None:
-        """As many workers as there is room for."""
+    @property
+    def total(self) -> int:
+        """All runs, with those that ended before the execution was resumed."""
+        return len(self.plan.runs) + len(self.plan.earlier)
 
-    @abstractmethod
-    def _check_finished(self) -> None:
-        """See whether the execution is over."""
-
-    @abstractmethod
-    def _stored(self, end: PendingWrite) -> None:
-        """A run's end is on the disk."""
-
-    @abstractmethod
-    def _fail(self, message: str) -> None:
-        """The execution can't go on: nothing that ends now would be kept."""
-
-    def _fill_in(self, seconds: float) -> None:
-        # A little later than that: the two clocks that are compared need not agree to the last digit.
-        self._loop.call_later(seconds + 0.001, self._fill)
-
-    def _held_up(self) -> str:
-        """The limit that lets no run begin now, in words; "" when one may."""
-        if not self._budget.limited:
+    def limit_reached(self, judged: Usage) -> str:
+        """The limit that lets no run begin now, in words; "" when one may. `judged`: what judges have used."""
+        if not self.budget.limited:
             return ""
-        spent = [flight.spent for flight in self._flights.values() if not flight.settled]
+        spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
         in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]
-        used = self._tally.used(self._judging.usage)
-        return self._budget.holds_up(used, self._tally.paid, in_flight, time.monotonic() - self._began)
+        used = self.totals.used(judged)
+        return self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
 
-    def _tell(self, kind: type[Any], *values: Any) -> Any:
-        self._seq += 1
-        event = kind(self._seq, *values)
-        try:
-            self._emit(event)
-        except Exception:
-            # Whoever watches must not be able to stop what is being run and paid for.
-            log.exception("a watcher broke")
-        return event
-
-    def _tell_progress(self) -> None:
-        if not self._begun:
-            return
-        parked = self._refusals.parked
-        figures = self._tally.figures(
-            total=self._total,
-            queued=len(self._waiting) - len(parked),
-            dropped=len(self._dropped),
-            flights=[*self._flights.values(), *parked.values()],
-            limit=self._limit,
-            paused=self._paused,
-            judged=self._judging.usage,
+    def progress(self, judged: Usage) -> tuple[Any, ...]:
+        """What a `Progress` event holds behind its number."""
+        return self.totals.figures(
+            total=self.total,
+            queued=len(self.waiting) - len(self.parked),
+            dropped=len(self.dropped),
+            in_flight=[*self.in_flight.values(), *self.parked.values()],
+            limit=self.limit,
+            paused=self.paused,
+            judged=judged,
         )
-        if figures != self._figures:
-            self._figures = figures
-            self._tell(Progress, *figures)
+
+    def drop_waiting(self) -> None:
+        """Nothing that waits is begun any more."""
+        self.dropped.extend(self.waiting.clear())

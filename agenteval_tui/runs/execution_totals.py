@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.budget import Spending
-from agenteval_tui.runs.grade_run import CANCELLED, SKIPPED
+from agenteval_tui.runs.grading_pool import CANCELLED, SKIPPED
 from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class EtaEstimator:
         return (after - before) / (last - first) if last > first else 0.0
 
     def eta_s(self, queued: int, ages_s: list[float], concurrency: int) -> float | None:
-        """Seconds until `queued` runs and those in flight (running since `ages_s`) have ended; None: not known.
+        """Seconds until `queued` runs and those in attempts (running since `ages_s`) have ended; None: not known.
 
         From the rate where enough runs have ended lately, else from their mean length.
         """
@@ -71,7 +71,7 @@ Spent = tuple[int, int, float | None]
 """Input tokens, output tokens, cost in US dollars (None: never measured)."""
 
 
-class Tally:
+class ExecutionTotals:
     """Counts what ended and what it cost; failed attempts are in the cost, they are paid for as well."""
 
     def __init__(self) -> None:
@@ -93,20 +93,20 @@ class Tally:
         """How many runs were not needed."""
         return self._counts.get(SKIPPED, 0)
 
-    def landed(self, flight: RunAttempts, status: str) -> None:
+    def add(self, attempts: RunAttempts, status: str) -> None:
         """A run's agent is done."""
-        if flight.cached:
+        if attempts.cached:
             return  # nobody was asked: it cost nothing, and says nothing of how long the others take
-        self._spent = self._with([flight.spent])
+        self._spent = self._with([attempts.spent])
         self.paid += 1
-        if flight.spent.cost is None and flight.spent.total_tokens is not None:
-            self.unpriced.add(flight.plan.ref.agent)
+        if attempts.spent.cost is None and attempts.spent.total_tokens is not None:
+            self.unpriced.add(attempts.plan.ref.agent)
         if status != CANCELLED:
-            self.pace.ended(flight.duration_ms / 1000)
+            self.pace.ended(attempts.duration_ms / 1000)
 
-    def gave_up(self, flight: RunAttempts) -> None:
+    def gave_up(self, attempts: RunAttempts) -> None:
         """A run goes back to the queue, and is not run any more: what its attempts used was used all the same."""
-        self._spent = self._with([flight.spent])
+        self._spent = self._with([attempts.spent])
 
     def earlier(self, run: EarlierRun) -> None:
         """A run that ended before the execution was resumed."""
@@ -131,14 +131,14 @@ class Tally:
         total: int,
         queued: int,
         dropped: int,
-        flights: Collection[RunAttempts],
+        in_flight: Collection[RunAttempts],
         limit: int,
         paused: bool,
         judged: Usage,
     ) -> tuple[Any, ...]:
         """What a `Progress` event holds behind its number. `dropped` runs wait for nothing any more."""
         counts = self._counts
-        eta_s = self.pace.eta_s(queued, [flight.age_s for flight in flights], limit)
+        eta_s = self.pace.eta_s(queued, [attempts.age_s for attempts in in_flight], limit)
         return (
             total,
             queued,
@@ -150,7 +150,7 @@ class Tally:
             counts.get("needs_review", 0),
             round(self.pace.rate, 3),
             None if eta_s is None else round(eta_s, 1),
-            *self._with([flight.spent for flight in flights]),
+            *self._with([attempts.spent for attempts in in_flight]),
             limit,
             paused,
             self.skipped,

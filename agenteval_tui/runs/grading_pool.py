@@ -1,4 +1,4 @@
-"""Grading a run that landed: asking whom its criteria want to be asked, then the verdict."""
+"""Grading: from what an agent left behind, and what judges said of it, to what is recorded of the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agenteval_tui.runs.grade_run import GradedRun, JudgeNeeded, is_large, judge
+from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.grade import grade, not_made
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.recordings import recordings_of
 from agenteval_tui.transcripts.model import Transcript, Usage
@@ -16,6 +19,79 @@ if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.judge_client import Answers, JudgeClient
+
+CANCELLED = "cancelled"
+SKIPPED = "skipped"
+"""Of a run that was not needed: its test was decided without it."""
+LARGE = 200_000
+"""Characters from which grading a transcript is left to a thread: it would hold up all other runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedRun:
+    """A run's status (an outcome, or cancelled), score and results; `why`: one line on what failed first."""
+
+    status: str
+    score: float | None
+    results: tuple[CriterionResult, ...]
+    warnings: int
+    why: str
+
+    @classmethod
+    def nothing(cls, status: str, why: str = "") -> GradedRun:
+        """There is nothing to grade."""
+        return cls(status, None, (), 0, why)
+
+    @property
+    def failed(self) -> tuple[tuple[str, str], ...]:
+        """The criteria that did not pass, with the reason."""
+        return tuple(
+            (result.criterion, result.reason)
+            for result in self.results
+            if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
+        )
+
+    @property
+    def not_made(self) -> int:
+        """How many of its checks could not be made."""
+        return not_made(self.results)
+
+
+class JudgeNeeded:
+    """Whether runs ask somebody: a judge, an embedder, a function, a person. Each criterion is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}  # by identity: a plan's specs live as long as its execution
+
+    def __call__(self, run: RunPlan) -> bool:
+        """Whether a criterion of this run asks."""
+        known = self._known
+        for spec in run.specs:
+            found = known.get(id(spec))
+            if found is None:
+                found = known[id(spec)] = compile_criterion(spec).asks
+            if found:
+                return True
+        return False
+
+
+def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | None = None) -> GradedRun:
+    """Grade what the agent did, with what judges and others replied.
+
+    Where it did not finish there is nothing to grade: outcome error, criteria skipped.
+    """
+    error = transcript.error
+    if error is not None and error.kind == CANCELLED:
+        return GradedRun.nothing(CANCELLED, error.message)
+    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies, row=run.ref.row)
+    why = verdict.reason if error is None else error.message
+    return GradedRun(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
+
+
+def is_large(transcript: Transcript) -> bool:
+    """Whether grading may take long enough to be felt by others."""
+    size = sum(len(message.content) for message in transcript.messages)
+    return size + 200 * len(transcript.tool_calls) > LARGE
 
 
 class GradingPool:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.runs.grade_run import GradedRun
+from agenteval_tui.runs.grading_pool import GradedRun
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunEnded

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from agenteval_tui.agents.base import (
     AgentEvent,
     ReasoningDelta,
@@ -15,6 +13,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.runs.events import (
     Event,
     ReasoningStreamed,
+    Tell,
     TextStreamed,
     ToolArguments,
     ToolFinished,
@@ -24,9 +23,6 @@ from agenteval_tui.runs.events import (
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
-
-Tell = Callable[..., None]
-"""`tell(EventClass, *fields)`: number an event and send it out."""
 
 RESULT_LIMIT = 4_000
 ARGUMENTS_LIMIT = 16_000

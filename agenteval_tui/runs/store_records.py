@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
-from agenteval_tui.runs.grade_run import GradedRun
+from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.task_payload import Tasks
@@ -89,22 +89,22 @@ def _version_of(agent: AgentPlan) -> str:
     return agent_version(agent.config, agent.base_dir, env)
 
 
-def run_ended(flight: RunAttempts, judged: GradedRun, transcript: Transcript, request: str) -> RunEnded:
-    """How a run in flight ended. `request` is the hash of what was asked, "" where there is no answer to it."""
+def run_ended(attempts: RunAttempts, judged: GradedRun, transcript: Transcript, request: str) -> RunEnded:
+    """How a run in attempts ended. `request` is the hash of what was asked, "" where there is no answer to it."""
     return RunEnded(
-        run_id=flight.run,
+        run_id=attempts.run,
         status=judged.status,
         score=judged.score,
-        started_ms=flight.started_ms or None,
-        duration_ms=flight.duration_ms if flight.started_ms else None,
-        attempts=flight.attempt,
+        started_ms=attempts.started_ms or None,
+        duration_ms=attempts.duration_ms if attempts.started_ms else None,
+        attempts=attempts.attempt,
         transcript=transcript,
         results=judged.results,
         warnings=judged.warnings,
         why=judged.why,
-        failed_attempts=tuple(flight.failed_attempts),
+        failed_attempts=tuple(attempts.failed_attempts),
         request=request,
-        cached=flight.cached,
+        cached=attempts.cached,
     )
 
 

@@ -9,15 +9,14 @@ is one sign, not many: what was asked before the last cut does not cut again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.core.timespan import spoken_seconds
-from agenteval_tui.runs.agent_pool import Prepared
 from agenteval_tui.runs.attempt import RunAttempts
-from agenteval_tui.runs.events import Throttled
-from agenteval_tui.runs.run_queue import WaitingRuns
+from agenteval_tui.runs.events import Tell, Throttled
+from agenteval_tui.runs.execution_state import ExecutionState
 
 BARREN = 10
 """So many bursts of refusals with no success between them: the server is not busy, it does not want us."""
@@ -108,9 +107,9 @@ REFUSED_ALONE = 2
 
 
 class Refusals:
-    """The throttles of all agents, and the flights that wait in line.
+    """The throttles of all agents, and the runs that wait in line.
 
-    A refused run keeps its flight, with the attempts that it made, and goes to the end of its agent's line: the next
+    A refused run keeps its attempts, with the attempts that it made, and goes to the end of its agent's line: the next
     one shows whether the server is busy. Neither `max_attempts` nor the run's time-out count the wait. It is given up
 
     - when the server serves others, and refuses this one also when nobody else asks (`REFUSED_ALONE`): the request
@@ -123,15 +122,8 @@ class Refusals:
     `wake_in` is told in how many seconds it makes sense to look whether more may begin.
     """
 
-    def __init__(
-        self,
-        waiting: WaitingRuns,
-        agents: Mapping[str, Prepared],
-        tell: Callable[..., None],
-        wake_in: Callable[[float], object],
-    ) -> None:
-        self._waiting = waiting
-        self._agents = agents
+    def __init__(self, state: ExecutionState, tell: Tell, wake_in: Callable[[float], object]) -> None:
+        self._state = state
         self._tell = tell
         self._wake_in = wake_in
         self._throttles: dict[str, Throttle] = {}
@@ -139,97 +131,96 @@ class Refusals:
         self._first: dict[str, float] = {}  # by run: when it asked first
         self._last_served: dict[str, float] = {}  # by agent
         self._busy_at: dict[str, float] = {}  # by agent: the last refusal that may mean that the server is busy
-        self.parked: dict[str, RunAttempts] = {}
-        """By run id."""
 
-    def refused(self, flight: RunAttempts, concurrency: int) -> bool:
+    def refused(self, attempts: RunAttempts) -> bool:
         """The server refused a run: put it back into the line. False when it shall not wait, and its failure stands."""
-        failed, agent = flight.refused, flight.plan.agent.hash
+        failed, agent = attempts.refused, attempts.plan.agent.hash
         if failed is None:
             return False
         throttle = self._throttles.setdefault(agent, Throttle())
         now = time.monotonic()
-        flight.refusals += 1
-        own = self._is_own(flight)
-        number = 1 + flight.refused_alone if own else throttle.number(flight.asked_at)
-        wait_s = self._agents[agent].retries.wait_s(number, failed.retry_after_s)
+        attempts.refusals += 1
+        own = self._is_own(attempts)
+        number = 1 + attempts.refused_alone if own else throttle.number(attempts.asked_at)
+        wait_s = self._state.agents[agent].retries.wait_s(number, failed.retry_after_s)
         if wait_s > LONGEST_HOLD_S:
             # A back-off of our own is never so long: it is the server that asks.
             asked = f"{failed.error.message}; it asks to wait {spoken_seconds(failed.retry_after_s or wait_s)}"
-            flight.give_up(replace(failed.error, message=asked))
+            attempts.give_up(replace(failed.error, message=asked))
             return False
         if own:
-            return self._refused_alone(flight, failed, wait_s, now)
-        if throttle.lone(self._waiting.busy(agent)):
+            return self._refused_alone(attempts, failed, wait_s, now)
+        if throttle.lone(self._state.waiting.busy(agent)):
             throttle.passed_over()
-            return self._refused_alone(flight, failed, wait_s, now)
+            return self._refused_alone(attempts, failed, wait_s, now)
         self._busy_at[agent] = now
-        cut = throttle.refused(flight.asked_at, now, self._waiting.busy(agent), wait_s)
-        self._apply(agent, throttle, concurrency, told=cut)
+        cut = throttle.refused(attempts.asked_at, now, self._state.waiting.busy(agent), wait_s)
+        self._apply(agent, throttle, told=cut)
         if throttle.barren:
-            flight.give_up(failed.error)
+            attempts.give_up(failed.error)
             return False
-        flight.again_in(max(0.0, throttle.until - now), failed)
-        flight.park()
-        self.parked[flight.run] = flight
-        self._waiting.put_back(flight.plan)
+        attempts.again_in(max(0.0, throttle.until - now), failed)
+        attempts.park()
+        self._state.parked[attempts.run] = attempts
+        self._state.waiting.put_back(attempts.plan)
         return True
 
-    def accepted(self, flight: RunAttempts, concurrency: int) -> bool:
+    def accepted(self, attempts: RunAttempts) -> bool:
         """The server served a run. True when more may ask at once now."""
-        agent = flight.plan.agent.hash
+        agent = attempts.plan.agent.hash
         self._served[agent] = self._served.get(agent, 0) + 1
         self._last_served[agent] = time.monotonic()
         throttle = self._throttles.get(agent)
         if throttle is None:
             throttle = self._throttles[agent] = Throttle()
-        raised = throttle.accepted(flight.asked_at, self._wanted(agent, concurrency))
+        raised = throttle.accepted(attempts.asked_at, self._wanted(agent))
         if not raised:
             return False
-        self._apply(agent, throttle, concurrency, told=True)
+        self._apply(agent, throttle, told=True)
         return True
 
-    def _is_own(self, flight: RunAttempts) -> bool:
+    def _is_own(self, attempts: RunAttempts) -> bool:
         """Whether the refusal is about this run: it was refused before, the server has served others since it asked
         first, and it refused no run for the first time since this one asked."""
-        agent = flight.plan.agent.hash
-        first = self._first.setdefault(flight.run, flight.asked_at)
+        agent = attempts.plan.agent.hash
+        first = self._first.setdefault(attempts.run, attempts.asked_at)
         served = self._last_served.get(agent, 0.0) >= first
-        return flight.refusals > 1 and served and self._busy_at.get(agent, 0.0) < flight.asked_at
+        return attempts.refusals > 1 and served and self._busy_at.get(agent, 0.0) < attempts.asked_at
 
-    def _refused_alone(self, flight: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
+    def _refused_alone(self, attempts: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
         """It rests by itself, and asks when nobody else does. False when it has had its chances."""
-        agent = flight.plan.agent.hash
-        flight.refused_alone += flight.refusals > 1 and self._waiting.was_alone(flight.plan)
-        if flight.refused_alone >= REFUSED_ALONE:
-            waited = now - self._first[flight.run]
-            flight.give_up(
+        agent = attempts.plan.agent.hash
+        attempts.refused_alone += attempts.refusals > 1 and self._state.waiting.was_alone(attempts.plan)
+        if attempts.refused_alone >= REFUSED_ALONE:
+            waited = now - self._first[attempts.run]
+            attempts.give_up(
                 replace(
                     failed.error,
-                    message=f"{failed.error.message}; refused {flight.refusals} times in {waited:.3g} s, also alone, "
+                    message=f"{failed.error.message}; refused {attempts.refusals} times in {waited:.3g} s, also alone, "
                     f"while {self._served[agent]:,} other runs were answered",
                     mend="the server refuses this request, not the pace: it may be larger than the limit of tokens "
                     "a minute. Shorten the prompt or the tools, or raise the limit at the provider",
                 )
             )
             return False
-        flight.again_in(wait_s, failed)
-        flight.park()
-        self.parked[flight.run] = flight
-        self._waiting.put_back(flight.plan, rest_s=wait_s, alone=True)
+        attempts.again_in(wait_s, failed)
+        attempts.park()
+        self._state.parked[attempts.run] = attempts
+        self._state.waiting.put_back(attempts.plan, rest_s=wait_s, alone=True)
         self._wake_in(wait_s)
         return True
 
-    def _apply(self, agent: str, throttle: Throttle, concurrency: int, *, told: bool) -> None:
-        self._waiting.cut(agent, throttle.limit, throttle.until)
+    def _apply(self, agent: str, throttle: Throttle, *, told: bool) -> None:
+        self._state.waiting.cut(agent, throttle.limit, throttle.until)
         hold_s = max(0.0, throttle.until - time.monotonic())
         if hold_s:
             self._wake_in(hold_s)
         if told:
-            wanted = self._wanted(agent, concurrency)
+            wanted = self._wanted(agent)
             limit = wanted if throttle.limit is None else min(throttle.limit, wanted)
-            self._tell(Throttled, self._agents[agent].name, limit, wanted, round(hold_s, 3))
+            self._tell(Throttled, self._state.agents[agent].name, limit, wanted, round(hold_s, 3))
 
-    def _wanted(self, agent: str, concurrency: int) -> int:
-        own = self._agents[agent].limit
-        return concurrency if own is None else min(own, concurrency)
+    def _wanted(self, agent: str) -> int:
+        own = self._state.agents[agent].limit
+        limit = self._state.limit
+        return limit if own is None else min(own, limit)

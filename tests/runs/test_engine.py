@@ -86,14 +86,14 @@ async def forever(request: AgentRequest) -> AsyncIterator[AgentEvent]:
 async def test_a_run_passes_and_is_stored_before_it_is_told(execution: Execute, scripts: Any) -> None:
     one = execution(ONE)
     stored: list[str] = []
-    emit = one.engine._emit
+    emit = one.engine.events.emit
 
     def look(event: Event) -> None:
         if isinstance(event, Graded):
             stored.append(one.store.run(event.run).status)  # read by another connection: only what is committed
         emit(event)
 
-    one.engine._emit = look
+    one.engine.events.emit = look
     ended = await one.run()
     assert (ended.status, stored) == ("finished", ["passed"])
     assert one.statuses() == {"hello#1": "passed"}
@@ -494,7 +494,7 @@ async def test_a_watcher_that_breaks_stops_nothing(execution: Execute, caplog: p
     def broken(event: Event) -> None:
         raise BrokenPipeError
 
-    one.engine._emit = broken
+    one.engine.events.emit = broken
     assert (await one.run()).status == "finished"
     assert set(one.statuses().values()) == {"passed"}
     assert "a watcher broke" in caplog.text

@@ -197,7 +197,7 @@ async def test_the_shop_lasts_for_all_turns_of_a_run(execution: Execute) -> None
     for run in one.engine.plan.runs:
         vouchers = [json.loads(call.result)["voucher"] for call in one.store.transcript(run.ref.run).tool_calls]
         assert [voucher[-1] for voucher in vouchers] == ["1", "2"], "the second in the same shop"
-    (prepared,) = one.engine._agents.values()
+    (prepared,) = one.engine.state.agents.values()
     assert prepared.agent._host._kept == {}
 
 

@@ -21,6 +21,7 @@ from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
 from agenteval_tui.runs.judge_client import stored_answers
 from agenteval_tui.runs.plan.model import PlanOptions
@@ -219,7 +220,7 @@ async def test_a_run_that_is_cancelled_while_it_is_judged(execution: Made) -> No
         assert made.of(AgentFinished)
         made.engine.command(Command("cancel"))
         ended = await running
-        assert not made.engine._judging.asker._asking  # nobody waits any more: the question is dropped
+        assert not made.engine.grading.asker._asking  # nobody waits any more: the question is dropped
     assert ended.status == "cancelled"
     assert [event.outcome for event in made.of(Graded)] == ["cancelled"]
     assert len(made.of(AgentFinished)) == 1
@@ -427,7 +428,8 @@ async def test_functions_are_not_called_without_trust(execution: Made, tmp_path:
         execution(text)
     # Whoever leaves the question out gets no function either.
     made = execution(text, trust=True)
-    made.engine.plan = replace(made.engine.plan, permission=NOTHING)
+    untrusted = replace(made.engine.plan, permission=NOTHING)
+    made.engine = Engine(untrusted, made.store, made.engine.events.emit, env={}, retry_base_s=0.001)
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-from agenteval_tui.runs.grade_run import GradedRun
+from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.pending_writes import PendingWrite, PendingWrites
 
 

@@ -12,7 +12,6 @@ import pytest
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
-from agenteval_tui.runs import attempt as flights
 from agenteval_tui.runs.attempt import MAX_BACK_OFF_S, Retries, RunAttempts
 from agenteval_tui.runs.budget import Spending
 from agenteval_tui.runs.chat_session import _answers
@@ -27,7 +26,7 @@ from agenteval_tui.runs.events import (
     TextStreamed,
     ToolStarted,
 )
-from agenteval_tui.runs.execution_totals import Tally
+from agenteval_tui.runs.execution_totals import ExecutionTotals
 from agenteval_tui.runs.judge_client import label_reply, sole_of_specs
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import PlanOptions, StopRule
@@ -88,7 +87,7 @@ LOST = Failed(RunError("connection", "lost"), retry=True, retry_after_s=0.0)
 
 
 class Clock:
-    """The steady clock of a flight, as a test sets it."""
+    """The steady clock of a run, as a test sets it."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -100,7 +99,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(flights, "time", made)
+    monkeypatch.setattr("agenteval_tui.runs.attempt.time", made)
     return made
 
 
@@ -120,8 +119,8 @@ class Ends:
 
 
 @pytest.fixture
-def fly(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callable[..., RunAttempts]:
-    """A flight of a run that may take 30 seconds."""
+def ask(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callable[..., RunAttempts]:
+    """A run that may take 30 seconds."""
 
     def made(agent: Ends, attempts: int = 3, base_s: float = 0.0) -> RunAttempts:
         plan = make_plan([suite()], PlanOptions(timeout=30.0), user_agents={}).runs[0]
@@ -131,74 +130,74 @@ def fly(suite: Callable[[], LoadedSuite], clock: Clock, scripts: Any) -> Callabl
     return made
 
 
-async def test_waiting_in_the_line_moves_the_deadline(fly: Callable[..., RunAttempts], clock: Clock) -> None:
+async def test_waiting_in_the_line_moves_the_deadline(ask: Callable[..., RunAttempts], clock: Clock) -> None:
     agent = Ends(BUSY, LOST)
-    flight = fly(agent)
-    await flight.fly()
-    assert flight.refused is BUSY
+    run = ask(agent)
+    await run.ask()
+    assert run.refused is BUSY
     clock.now += 5
-    flight.park()
+    run.park()
     clock.now += 100  # more than the run may take
-    await flight.fly()
-    assert flight.transcript().error is None, "there was time for another attempt after the line"
+    await run.ask()
+    assert run.transcript().error is None, "there was time for another attempt after the line"
     assert agent.asked == 3
-    flight.land()
-    assert flight.duration_ms == 5_000
-    assert flight.deadline == 1_000 + 30 + 100
+    run.finish()
+    assert run.duration_ms == 5_000
+    assert run.deadline == 1_000 + 30 + 100
 
 
 async def test_standing_in_the_line_is_not_in_the_time_of_a_run_that_ends_there(
-    fly: Callable[..., RunAttempts], clock: Clock
+    ask: Callable[..., RunAttempts], clock: Clock
 ) -> None:
-    flight = fly(Ends(BUSY))
-    await flight.fly()
+    run = ask(Ends(BUSY))
+    await run.ask()
     clock.now += 2
-    flight.park()
+    run.park()
     clock.now += 60
-    flight.land()
-    assert flight.duration_ms == 2_000
+    run.finish()
+    assert run.duration_ms == 2_000
 
 
-async def test_a_refusal_is_no_attempt(fly: Callable[..., RunAttempts]) -> None:
+async def test_a_refusal_is_no_attempt(ask: Callable[..., RunAttempts]) -> None:
     agent = Ends(BUSY, BUSY, LOST)
-    flight = fly(agent, attempts=2)
+    run = ask(agent, attempts=2)
     for _ in range(3):
-        await flight.fly()
-        flight.park()
+        await run.ask()
+        run.park()
     assert agent.asked == 4
-    assert flight.transcript().final_output == "hello"
+    assert run.transcript().final_output == "hello"
 
 
-async def test_only_so_many_attempts(fly: Callable[..., RunAttempts]) -> None:
+async def test_only_so_many_attempts(ask: Callable[..., RunAttempts]) -> None:
     agent = Ends(LOST, LOST, LOST)
-    flight = fly(agent, attempts=2)
-    await flight.fly()
+    run = ask(agent, attempts=2)
+    await run.ask()
     assert agent.asked == 2
-    assert flight.transcript().error == LOST.error
+    assert run.transcript().error == LOST.error
 
 
-async def test_who_allows_one_attempt_sees_the_refusal(fly: Callable[..., RunAttempts]) -> None:
-    flight = fly(Ends(BUSY), attempts=1)
-    await flight.fly()
-    assert flight.refused is None
-    assert flight.transcript().error == BUSY.error
+async def test_who_allows_one_attempt_sees_the_refusal(ask: Callable[..., RunAttempts]) -> None:
+    run = ask(Ends(BUSY), attempts=1)
+    await run.ask()
+    assert run.refused is None
+    assert run.transcript().error == BUSY.error
 
 
 @pytest.mark.parametrize(
     ("asks_s", "asked", "said"), [(29.0, 2, ""), (30.0, 1, "it asks to wait 30 s"), (31.0, 1, "31")]
 )
 async def test_a_wait_that_is_longer_than_the_run_may_take_ends_it(
-    fly: Callable[..., RunAttempts], monkeypatch: pytest.MonkeyPatch, asks_s: float, asked: int, said: str
+    ask: Callable[..., RunAttempts], monkeypatch: pytest.MonkeyPatch, asks_s: float, asked: int, said: str
 ) -> None:
     async def at_once(seconds: float) -> None:
         return None
 
-    monkeypatch.setattr(flights.asyncio, "sleep", at_once)
+    monkeypatch.setattr("agenteval_tui.runs.attempt.asyncio.sleep", at_once)
     agent = Ends(Failed(RunError("server", "503"), retry=True, retry_after_s=asks_s))
-    flight = fly(agent)
-    await flight.fly()
+    run = ask(agent)
+    await run.ask()
     assert agent.asked == asked
-    error = flight.transcript().error
+    error = run.transcript().error
     assert said in (error.message if error else "")
 
 
@@ -219,15 +218,15 @@ def test_an_answer_that_was_known_costs_nothing_and_a_cancelled_run_says_nothing
             **{"cached": False, "spent": Usage(10, 5, cost=0.5), "duration_ms": 100, **more},
         )
 
-    tally = Tally()
-    tally.landed(ended(cached=True), "passed")
-    assert (tally.paid, tally.used(Usage()).tokens, tally.used(Usage()).cost) == (0, 0, 0.0)
-    tally.landed(ended(), "cancelled")
-    assert (tally.paid, tally.used(Usage()).tokens, tally.pace.eta_s(1, [], 1)) == (1, 15, None)
-    tally.landed(ended(spent=Usage(1, 1)), "passed")
-    assert tally.unpriced == {"bot"}
-    assert tally.pace.eta_s(1, [], 1) == 0.1
-    assert tally.used(Usage(2, 2, cost=1.0)) == Spending(1.5, 21)
+    totals = ExecutionTotals()
+    totals.add(ended(cached=True), "passed")
+    assert (totals.paid, totals.used(Usage()).tokens, totals.used(Usage()).cost) == (0, 0, 0.0)
+    totals.add(ended(), "cancelled")
+    assert (totals.paid, totals.used(Usage()).tokens, totals.pace.eta_s(1, [], 1)) == (1, 15, None)
+    totals.add(ended(spent=Usage(1, 1)), "passed")
+    assert totals.unpriced == {"bot"}
+    assert totals.pace.eta_s(1, [], 1) == 0.1
+    assert totals.used(Usage(2, 2, cost=1.0)) == Spending(1.5, 21)
 
 
 @pytest.mark.parametrize("status", ["error", "needs_review", "cancelled", "skipped"])
