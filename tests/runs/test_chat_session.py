@@ -13,7 +13,7 @@ import pytest
 from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.permission import NOTHING
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs import chat_session
+from agenteval_tui.runs import agent_factory, chat_session
 from agenteval_tui.runs.agent_factory import Configured, check, configured, options_of
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.suites.editing import append_test
@@ -159,7 +159,7 @@ async def test_a_check_that_can_not_be_made_or_breaks_is_a_report(
     assert "verison" in wrong.message
     demo = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
     assert demo.ok
-    monkeypatch.setattr(chat_session, "made", lambda one, permission, **_: Scripted([]))
+    monkeypatch.setattr(agent_factory, "made", lambda one, permission, **_: Scripted([]))
     broken = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
     assert not broken.ok
     assert "broken inside" in broken.message
