@@ -140,6 +140,22 @@ async def test_a_click_beside_a_palette_of_which_the_terminal_shows_less_now_doe
         assert app._exception is None
 
 
+@pytest.mark.parametrize("key", ["pageup", "pagedown", "home", "end", "up", "down"])
+async def test_keys_do_nothing_in_a_palette_that_lists_nothing(fresh: tuple[Path, Path], key: str) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+p", key)
+        await settle(pilot)
+        commands = app.screen.query_one(CommandList)
+        commands.clear_options()
+        commands.highlighted = None
+        await pilot.press(key)
+        await settle(pilot)
+        assert isinstance(app.screen, CommandPalette)
+        assert app._exception is None
+
+
 async def test_a_click_on_a_command_that_is_not_listed_any_more_does_nothing(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(120, 40)) as pilot:

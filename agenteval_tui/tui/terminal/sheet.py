@@ -11,6 +11,7 @@ All that this program uses of Textual's private parts for that. `tests/tui/test_
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from textual import events
@@ -141,6 +142,17 @@ class _Commands(CommandList):
         clicked = event.style.meta.get("option")
         if clicked is not None and not 0 <= clicked < self.option_count:
             event.prevent_default()
+
+    # Textual's own look for the line of a command that the list has not laid out, or does not have.
+    def action_page_up(self) -> None:
+        """One page up; nothing where nothing is laid out."""
+        with suppress(KeyError):
+            super().action_page_up()
+
+    def action_page_down(self) -> None:
+        """One page down; nothing where nothing is laid out."""
+        with suppress(KeyError):
+            super().action_page_down()
 
 
 class CommandSheet(CommandPalette):
