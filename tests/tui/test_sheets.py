@@ -17,6 +17,7 @@ from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
+from textual.widgets.option_list import Option
 from walked import every_screen
 
 from agenteval_tui.tui.app import AgentevalApp
@@ -140,19 +141,22 @@ async def test_a_click_beside_a_palette_of_which_the_terminal_shows_less_now_doe
         assert app._exception is None
 
 
-@pytest.mark.parametrize("key", ["pageup", "pagedown", "home", "end", "up", "down"])
-async def test_keys_do_nothing_in_a_palette_that_lists_nothing(fresh: tuple[Path, Path], key: str) -> None:
+async def test_page_keys_do_nothing_in_a_palette_that_has_no_room_for_its_list(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        await pilot.press("ctrl+p", key)
-        await settle(pilot)
-        commands = app.screen.query_one(CommandList)
-        commands.clear_options()
-        commands.highlighted = None
-        await pilot.press(key)
+        await pilot.press("ctrl+p", "g", "o")
         await settle(pilot)
         assert isinstance(app.screen, CommandPalette)
+        commands = app.screen.query_one(CommandList)
+        await pilot.resize_terminal(3, 2)
+        await settle(pilot)
+        assert not commands.scrollable_content_region
+        commands.set_options([Option("one"), Option("two")])
+        commands.highlighted = 0
+        assert commands.highlighted == 0
+        commands.action_page_up()
+        commands.action_page_down()
         assert app._exception is None
 
 

@@ -147,12 +147,12 @@ class _Commands(CommandList):
     def action_page_up(self) -> None:
         """One page up; nothing where nothing is laid out."""
         with suppress(KeyError):
-            super().action_page_up()
+            super().action_page_up()  # type: ignore[no-untyped-call]
 
     def action_page_down(self) -> None:
         """One page down; nothing where nothing is laid out."""
         with suppress(KeyError):
-            super().action_page_down()
+            super().action_page_down()  # type: ignore[no-untyped-call]
 
 
 class CommandSheet(CommandPalette):
