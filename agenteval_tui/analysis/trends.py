@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,7 +204,7 @@ def _trend(
             shown[group] = name
             grouped.setdefault(group, []).extend(listed)
     place = {one.row: number for number, one in enumerate(bins)}
-    taken = {measure: _taken(connection, picked, places, measure, wanted.group, names) for measure in measures}
+    taken = {measure: _taken(connection, picked, places, measure, wanted.group, by_key, names) for measure in measures}
     series = [
         Series(
             key,
@@ -309,11 +309,19 @@ def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bo
 
 
 def _taken(
-    connection: Connection, picked: SelectedRuns, places: Sequence[Place], measure: Measure, group: Group, names: Names
+    connection: Connection,
+    picked: SelectedRuns,
+    places: Sequence[Place],
+    measure: Measure,
+    group: Group,
+    counted: Container[Any],
+    names: Names,
 ) -> dict[str, dict[int, list[float]]]:
+    """What was measured, by group and place of time. Of runs that were graded again only some have an end: what no run
+    with an end has is not `counted`, and is in no group."""
     found: dict[str, dict[int, list[float]]] = {}
     for at, key, values in rows.measured(connection, picked, places, measure, group):
-        for name, _ in names(key):
+        for name, _ in names(key) if key in counted else ():
             found.setdefault(name, {}).setdefault(at, []).extend(values)
     return found
 

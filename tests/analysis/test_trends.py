@@ -310,3 +310,18 @@ def test_runs_without_a_time_of_their_own_are_in_the_cap(tmp_path: Path) -> None
     # The nine newest have one time. They are more than the cap, and are in it: nothing would be left without them.
     assert store.read(lambda c: history_trends.newest_runs(c, picked, 5)) == (middle + DAY, True)
     store.close()
+
+
+@pytest.mark.parametrize("group", ["", "suite", "test", "agent", "tag"])
+def test_what_runs_took_is_shown_of_those_only_that_were_graded_again(store: Store, group: str) -> None:
+    """Of runs that nothing can grade again (their test is gone) there is no end, and no group to show figures of."""
+    by_test = trend(store, replace(ALL, group="test"), MEASURES)
+    [kept, *_] = [one.key for one in by_test.series]
+    ids = store.run_rows(store.read(lambda connection: [row[0] for row in connection.execute("SELECT id FROM runs")]))
+    statuses = {one.rowid: one.status for one in ids if f"{one.suite_key}::{one.test_id}" == kept}
+    assert statuses
+    found = trend(store, replace(ALL, group=group), MEASURES, statuses)  # type: ignore[arg-type]
+    assert sum(one.overall.n for one in found.series) <= len(statuses)
+    if group == "test":
+        assert [one.key for one in found.series] == [kept]
+    assert trend(store, replace(ALL, group=group), MEASURES, {}).series == ()  # type: ignore[arg-type]
