@@ -61,6 +61,7 @@ class AgentevalApp(ThemeController):
         self.animation_level = "none"
         self.start = start
         self._waits = contextlib.ExitStack()
+        self._places_kept = False
         self.session = Session(start.paths, directories.history_file(start.db))
         self.state = State(directories.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
         kept = self.state.of("projects")
@@ -145,7 +146,8 @@ class AgentevalApp(ThemeController):
 
     def exit(self, result: int | None = None, *arguments: Any, **options: Any) -> None:
         """Leave; where one was is kept for the next start."""
-        if not self._exit:  # once: the screens may be going already
+        if not self._places_kept:  # once: the screens may be going already
+            self._places_kept = True
             self.keep_places()
         super().exit(result, *arguments, **options)
 

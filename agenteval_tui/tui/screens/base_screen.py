@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
@@ -17,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
-from agenteval_tui.tui.terminal.mounting import comes_too_late, is_there, mounted
+from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages, is_there, mounted
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
 
@@ -26,6 +25,7 @@ T = TypeVar("T")
 RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
 
 
+@drop_messages(comes_too_late)
 class FrameScreen(Screen[None]):
     """The base of the work screens. `SCOPE` names the screen in the registry of actions."""
 
@@ -157,10 +157,6 @@ class FrameScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A key that was pressed on the screen before may come here first: nobody has seen what it would be done to."""
         return is_there(self)
-
-    async def _dispatch_message(self, message: Message) -> None:
-        if not comes_too_late(self, message):
-            await super()._dispatch_message(message)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke is a bug: say it once, keep the traceback, go on."""

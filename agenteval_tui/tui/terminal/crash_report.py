@@ -1,8 +1,7 @@
 """What is left to do when something broke that should not: the traceback goes to a file, and one line to the terminal.
 
 Textual would print the traceback, with the values of all variables, over the person's terminal, and end with 1, which
-says that a test failed. All that this program replaces of Textual's private parts for that; `tests/tui/test_private.py`
-fails when Textual changes any of it.
+says that a test failed. That stays so only where Textual has none of these methods any more (`textual_support.py`).
 """
 
 from __future__ import annotations
@@ -19,15 +18,21 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE, program_error
 from agenteval_tui.core.private_files import log_error, log_text
+from agenteval_tui.tui.terminal.textual_support import has
 
 STANDS_ON: dict[str, str] = {
-    "App._fatal_error": "2474616cec7f",
-    "App._handle_exception": "baea2e7f88e7",
-    "App._print_error_renderables": "6e6be4034677",
-    "App.panic": "9c4a264c909e",
+    "textual.app:App._fatal_error": "2474616cec7f",
+    "textual.app:App._handle_exception": "baea2e7f88e7",
+    "textual.app:App._print_error_renderables": "6e6be4034677",
+    "textual.app:App.panic": "9c4a264c909e",
 }
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8."""
-
+"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
+IS_REPLACEABLE = (
+    has("textual.app:App._handle_exception", "self error _exception _exception_event")
+    and has("textual.app:App._print_error_renderables", "self")
+    and has("textual.app:App.__init__", "_return_code")
+    and has("textual.message_pump:MessagePump._close_messages_no_wait", "self")
+)
 
 LONGEST = 2_000
 """Characters of the line."""
@@ -40,32 +45,34 @@ class Failing(App[int]):
         super().__init__(*arguments, **options)
         self._broke = ""
 
-    def _handle_exception(self, error: Exception) -> None:
-        if self._exception is None:
-            self._exception = error  # for whoever drives the app in a test
-            self._exception_event.set()
-        if isinstance(error.__cause__, Exception) and type(error).__module__.startswith("textual."):
-            error = error.__cause__  # what a worker or a timer wraps it in says nothing
-        path = log_error(error, "running the app", directories.data_dir())
-        self._end_in(program_error(error, path))
+    if IS_REPLACEABLE:
 
-    def panic(self, *renderables: RenderableType) -> None:
-        """End at once. What it was goes to the log."""
-        console = Console(file=io.StringIO(), width=120, no_color=True)
-        text = "".join(segment.text for one in renderables for segment in console.render(one))
-        path = log_text(text, "running the app", directories.data_dir())
-        self._end_in(program_error(None, path))
+        def _handle_exception(self, error: Exception) -> None:
+            if self._exception is None:
+                self._exception = error  # for whoever drives the app in a test
+                self._exception_event.set()
+            if isinstance(error.__cause__, Exception) and type(error).__module__.startswith("textual."):
+                error = error.__cause__  # what a worker or a timer wraps it in says nothing
+            path = log_error(error, "running the app", directories.data_dir())
+            self._end_in(program_error(error, path))
 
-    def _end_in(self, sentence: str) -> None:
-        self._return_code = INFRASTRUCTURE
-        self._broke = self._broke or one_line(f"agenteval: {sentence}", LONGEST)
-        self._close_messages_no_wait()
+        def panic(self, *renderables: RenderableType) -> None:
+            """End at once. What it was goes to the log."""
+            console = Console(file=io.StringIO(), width=120, no_color=True)
+            text = "".join(segment.text for one in renderables for segment in console.render(one))
+            path = log_text(text, "running the app", directories.data_dir())
+            self._end_in(program_error(None, path))
 
-    def _print_error_renderables(self) -> None:
-        # The terminal is as it was by now. One line, which Textual would fold.
-        if self._broke and (stream := sys.__stderr__) is not None:
-            with contextlib.suppress(OSError, ValueError):
-                stream.write(self._broke + "\n")
-                stream.flush()
-        self._broke = ""
-        super()._print_error_renderables()
+        def _end_in(self, sentence: str) -> None:
+            self._return_code = INFRASTRUCTURE
+            self._broke = self._broke or one_line(f"agenteval: {sentence}", LONGEST)
+            self._close_messages_no_wait()
+
+        def _print_error_renderables(self) -> None:
+            # The terminal is as it was by now. One line, which Textual would fold.
+            if self._broke and (stream := sys.__stderr__) is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.write(self._broke + "\n")
+                    stream.flush()
+            self._broke = ""
+            super()._print_error_renderables()

@@ -1,7 +1,7 @@
 """How soon the toolkit's input thread notices that an escape was the key and no beginning of another one's sequence.
 
 It looks ten times a second, however short `ESCDELAY` is. Here it looks again after that delay, while something has just
-been typed. `tests/tui/test_private.py` fails when Textual changes what this stands on.
+been typed. With a Textual whose input thread is not known (`textual_support.py`), it waits as Textual does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import Any
 from textual import constants
 from textual.drivers import linux_driver
 
-STANDS_ON: dict[str, str] = {"LinuxDriver.run_input_thread": "d796af6d69db"}
+from agenteval_tui.tui.terminal.textual_support import is_known
+
+# What is relied on, with the first digits of the SHA-256 of its source.
+STANDS_ON: dict[str, str] = {
+    "textual.drivers.linux_driver:LinuxDriver.run_input_thread": "d796af6d69db",
+    # It reads `constants.ESCAPE_DELAY` each time it waits.
+    "textual._xterm_parser:XTermParser.parse": "a5834ad1def8",
+}
+IS_KNOWN = is_known(STANDS_ON)
 TYPED_S = 0.2
 """So long after something was typed it looks often; an idle app stays idle."""
 
@@ -38,4 +46,6 @@ class Prompt(selectors.SelectSelector):
 
 def look_promptly() -> None:
     """Let input threads that begin from now on wait with `Prompt`."""
+    if not IS_KNOWN:
+        return
     linux_driver.selectors = SimpleNamespace(SelectSelector=Prompt, EVENT_READ=selectors.EVENT_READ)  # type: ignore[attr-defined, assignment]

@@ -1,8 +1,7 @@
-"""How the app writes to the terminal: only cells that look different from what is there (see `mirror.py`), and only as
-fast as the terminal takes them. On a slow line pictures in between are left out; no key waits for them.
+"""How the app writes to the terminal: only cells that look different from what is there (see `screen_buffer.py`), and
+only as fast as the terminal takes them. On a slow line pictures in between are left out; no key waits for them.
 
-All that this program uses of Textual's private parts for that. `tests/tui/test_private.py` fails when Textual changes
-any of what it stands on: then read the new source, adapt, and update `STANDS_ON`.
+With a Textual whose private parts are not known (`textual_support.py`) Textual paints, as it does without this.
 """
 
 from __future__ import annotations
@@ -14,35 +13,50 @@ from typing import Any
 
 from rich.console import Console
 from textual import constants, events
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.drivers._writer_thread import WriterThread
 from textual.screen import Screen
 
 from agenteval_tui.tui.terminal.crash_report import Failing
 from agenteval_tui.tui.terminal.input import look_promptly
 from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
 from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
+from agenteval_tui.tui.terminal.textual_support import is_known
 
-# What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8.
+try:
+    from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
+    from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+    from textual.drivers._writer_thread import WriterThread
+except ImportError:  # another Textual than `IS_KNOWN` asks for
+    ANSI_SEQUENCES_KEYS, CompositorUpdate = {}, object  # type: ignore[assignment, misc]
+
+# What is replaced or relied on, with the first digits of the SHA-256 of its source.
 STANDS_ON: dict[str, str] = {
-    "App._display": "4b78dff6669a",
-    "ChopsUpdate.__init__": "f40588bd8fbd",
-    "ChopsUpdate.render_segments": "4c1cdb567e0b",
-    "Compositor._render_chops": "ca8c3359d7af",
-    "Compositor.render_full_update": "ce99ccda4d24",
-    "Compositor.render_partial_update": "888dccc892d8",
-    "LayoutUpdate.__init__": "0a0399f5b7e5",
-    "LayoutUpdate.render_segments": "ff329c722506",
-    "Strip.render": "2ba7a4913a72",
-    "Strip.render_ansi": "08043dedb90d",
-    "Strip.render_style": "749d890bb5c4",
-    "WriterThread.__init__": "77d80cc491d7",
-    "WriterThread.write": "bc55e763d1ea",
-    "WriterThread.run": "314021aab4f5",
-    # It reads `constants.ESCAPE_DELAY` each time it waits.
-    "XTermParser.parse": "a5834ad1def8",
+    "textual.app:App._display": "4b78dff6669a",
+    "textual._compositor:ChopsUpdate.__init__": "f40588bd8fbd",
+    "textual._compositor:ChopsUpdate.render_segments": "4c1cdb567e0b",
+    "textual._compositor:Compositor._render_chops": "ca8c3359d7af",
+    "textual._compositor:Compositor.render_full_update": "ce99ccda4d24",
+    "textual._compositor:Compositor.render_partial_update": "888dccc892d8",
+    "textual._compositor:LayoutUpdate.__init__": "0a0399f5b7e5",
+    "textual._compositor:LayoutUpdate.render_segments": "ff329c722506",
+    "textual.strip:Strip.render": "2ba7a4913a72",
+    "textual.strip:Strip.render_ansi": "08043dedb90d",
+    "textual.strip:Strip.render_style": "749d890bb5c4",
+    "textual.drivers._writer_thread:WriterThread.__init__": "77d80cc491d7",
+    "textual.drivers._writer_thread:WriterThread.write": "bc55e763d1ea",
+    "textual.drivers._writer_thread:WriterThread.run": "314021aab4f5",
 }
+IS_KNOWN = is_known(
+    STANDS_ON,
+    {
+        "textual.app:App._display": "screen renderable",
+        "textual.app:App.__init__": "_driver _previous_cursor_position _batch_count",
+        "textual.message_pump:MessagePump.__init__": "_running _closed",
+        "textual.drivers._writer_thread:WriterThread.__init__": "_queue",
+        "textual._compositor:LayoutUpdate.__init__": "strips region",
+        "textual._compositor:ChopsUpdate.__init__": "chops spans chop_ends",
+    },
+)
+"""Otherwise Textual paints, in its own way, and the terminal is asked nothing."""
 
 WHOLE = os.environ.get("AGENTEVAL_REPAINT") == "whole"  # as the toolkit does it: for a terminal that forgets cells
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
@@ -99,18 +113,20 @@ class MinimalRedraw(Failing):
             self.forget_terminal()
         await super().on_event(event)
 
-    def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes():
-            if self._is_behind():
-                self._catch_up_later()
-                return
-            text = self._difference(renderable)
-            if text is not None:
-                there = self.screen.outer_size.clamp_offset(self.cursor_position)
-                if not text and there == self._previous_cursor_position:
+    if IS_KNOWN:
+
+        def _display(self, screen: Screen[Any], renderable: Any) -> None:
+            if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes():
+                if self._is_behind():
+                    self._catch_up_later()
                     return
-                renderable = Ready(self._asking(text))
-        super()._display(screen, renderable)
+                text = self._difference(renderable)
+                if text is not None:
+                    there = self.screen.outer_size.clamp_offset(self.cursor_position)
+                    if not text and there == self._previous_cursor_position:
+                        return
+                    renderable = Ready(self._asking(text))
+            super()._display(screen, renderable)
 
     def _is_behind(self) -> bool:
         """Has the terminal still to take what was written before?"""

@@ -5,23 +5,35 @@ is told all the same that it was mounted; what it asked to be called back for is
 asks it for one of its parts breaks the app. So a widget with parts is told nothing more once it goes, and what comes
 from elsewhere (work that has waited, the app) asks first.
 
-All that this program uses of Textual's private parts for that. `tests/tui/test_private.py` fails when they change.
+With a Textual that has no such private parts (`textual_support.py`), what can be known in public is asked.
 """
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from textual import events
 from textual.message import Message
 from textual.widget import Widget
 
+from agenteval_tui.tui.terminal.textual_support import has
+
+W = TypeVar("W", bound=Widget)
+
 STANDS_ON: dict[str, str] = {
-    "App._prune": "be1dc93ca461",
-    "MessagePump._dispatch_message": "f2be0916fb2d",
-    "MessagePump._pre_process": "f9bc326248dc",
-    "Widget._compose": "7d97d9452e2c",
-    "Widget.mount": "3da6fbf0df70",
+    "textual.app:App._prune": "be1dc93ca461",
+    "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
+    "textual.message_pump:MessagePump._pre_process": "f9bc326248dc",
+    "textual.widget:Widget._compose": "7d97d9452e2c",
+    "textual.widget:Widget.mount": "3da6fbf0df70",
 }
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8."""
+"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
+
+DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self message")
+"""Is a widget told everything through a method that can be replaced?"""
+LOOK_S = 0.01
 
 _OF_ITS_LIFE = (
     events.Compose, events.Mount, events.ScreenResume, events.ScreenSuspend, events.Resize, events.Show, events.Hide,
@@ -31,12 +43,21 @@ _OF_ITS_LIFE = (
 
 def is_there(widget: Widget) -> bool:
     """Has it all its parts? False before it is mounted, and from when it is being taken away."""
-    return widget.is_mounted and widget.is_attached and not widget._pruning
+    return widget.is_mounted and widget.is_attached and not _is_going(widget)
+
+
+def _is_going(widget: Widget) -> bool:
+    return bool(getattr(widget, "_pruning", False))
 
 
 async def mounted(widget: Widget) -> bool:
     """Wait until it is mounted, which may take longer than what it asked for. False when it goes instead."""
-    await widget._mounted_event.wait()
+    mounted: asyncio.Event | None = getattr(widget, "_mounted_event", None)
+    if mounted is not None:
+        await mounted.wait()
+    else:
+        while widget.is_attached and not widget.is_mounted:  # noqa: ASYNC110 (there is no event to wait for)
+            await asyncio.sleep(LOOK_S)
     return is_there(widget)
 
 
@@ -44,4 +65,22 @@ def comes_too_late(widget: Widget, message: Message) -> bool:
     """Is it told something that it would need its parts for, while it is being taken away?"""
     if not (message.bubble or isinstance(message, _OF_ITS_LIFE)):
         return False  # such as that it is to go
-    return widget._pruning or not widget.is_attached
+    return _is_going(widget) or not widget.is_attached
+
+
+def drop_messages(drops: Callable[[Any, Message], bool]) -> Callable[[type[W]], type[W]]:
+    """A class of widgets that are not told what `drops` names (the widget, the message), such as what comes too late.
+
+    Without effect where Textual tells widgets in another way: then a late message may break the app, as in any other.
+    """
+
+    def decorated(cls: type[W]) -> type[W]:
+        async def _dispatch_message(self: W, message: Message) -> None:
+            if not drops(self, message):
+                await super(cls, self)._dispatch_message(message)
+
+        if DISPATCHES:
+            cls._dispatch_message = _dispatch_message  # type: ignore[method-assign, assignment]
+        return cls
+
+    return decorated

@@ -5,7 +5,8 @@ click, escape twice) is handed to the sheet before the first of it has closed it
 until none is left. Here a sheet takes away itself, once, and does nothing more that a person or its own widgets ask of
 it. Every sheet of this program is a `Sheet`, and Textual's palette is opened as a `CommandSheet`.
 
-All that this program uses of Textual's private parts for that. `tests/tui/test_private.py` fails when they change.
+With a Textual that is known no more (`textual_support.py`) a sheet still goes once; only what is asked of it meanwhile
+may reach it.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.terminal.mounting import is_there
+from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_there
 
 T = TypeVar("T")
 
 STANDS_ON: dict[str, str] = {
-    "App.pop_screen": "1cdc82f7eb09",
-    "CommandPalette._action_escape": "16dae44f8205",
-    "CommandPalette._on_click": "1d644a55e632",
-    "CommandPalette._select_or_command": "85985d213c97",
-    "CommandPalette.compose": "055ae3b84d55",
-    "OptionList._on_click": "5ceb90ee0983",
-    "MessagePump._dispatch_message": "f2be0916fb2d",
-    "Screen.action_dismiss": "cdd29b514b9f",
-    "Screen.dismiss": "0c6d250ef5e6",
+    "textual.app:App.pop_screen": "1cdc82f7eb09",
+    "textual.command:CommandPalette._action_escape": "16dae44f8205",
+    "textual.command:CommandPalette._on_click": "1d644a55e632",
+    "textual.command:CommandPalette._select_or_command": "85985d213c97",
+    "textual.command:CommandPalette.compose": "055ae3b84d55",
+    "textual.widgets._option_list:OptionList._on_click": "5ceb90ee0983",
+    "textual.message_pump:MessagePump._dispatch_message": "f2be0916fb2d",
+    "textual.screen:Screen.action_dismiss": "cdd29b514b9f",
+    "textual.screen:Screen.dismiss": "0c6d250ef5e6",
 }
-"""What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8."""
+"""What is replaced or relied on, with the first digits of the SHA-256 of its source."""
 
 _ASKED = (events.InputEvent, events.Paste)
 # A sheet may be closed before it was composed.
@@ -87,6 +88,11 @@ class Leaving:
         return self._sheet not in self._sheet.app.screen_stack or not self._sheet.is_attached
 
 
+def _drops(sheet: Sheet[Any], message: Message) -> bool:
+    return sheet._leaving.drops(message)
+
+
+@drop_messages(_drops)
 class Sheet(ModalScreen[T]):
     """The base of every sheet: dismissed once, whatever is asked of it meanwhile."""
 
@@ -129,10 +135,6 @@ class Sheet(ModalScreen[T]):
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             services(self).say_bug(event.worker.error, event.worker.name)
 
-    async def _dispatch_message(self, message: Message) -> None:
-        if not self._leaving.drops(message):
-            await super()._dispatch_message(message)
-
 
 class _Commands(CommandList):
     """The palette's list, in which a click may find the list of a moment ago."""
@@ -173,12 +175,14 @@ class CommandSheet(CommandPalette):
             return AwaitComplete()
         return super().dismiss(None) if self._leaving.begins(None) else AwaitComplete()
 
-    async def _dispatch_message(self, message: Message) -> None:
-        if self._leaving.drops(message):
-            return
-        try:
-            await super()._dispatch_message(message)
-        except NoWidget:
-            # Textual asks what lies under a click only when it handles it: the terminal may have shrunk since.
-            if not isinstance(message, events.Click):
-                raise
+    if DISPATCHES:
+
+        async def _dispatch_message(self, message: Message) -> None:
+            if self._leaving.drops(message):
+                return
+            try:
+                await super()._dispatch_message(message)
+            except NoWidget:
+                # Textual asks what lies under a click only when it handles it: the terminal may have shrunk since.
+                if not isinstance(message, events.Click):
+                    raise

@@ -35,7 +35,7 @@ from agenteval_tui.tui.presenters.config_lines import (
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.terminal.strips import minimal_strip
-from agenteval_tui.tui.terminal.textual_internals import QuietTextArea, shown_cells, shown_line
+from agenteval_tui.tui.terminal.text_area import QuietTextArea, shown_cells, shown_line
 from agenteval_tui.tui.widgets.popup import Popup
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.format import format_text

@@ -21,7 +21,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-from agenteval_tui.tui.terminal.mounting import comes_too_late
+from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
@@ -128,6 +128,7 @@ class ChoiceField(Widget, can_focus=True):
         self.post_message(self.Submitted(self))
 
 
+@drop_messages(comes_too_late)
 class Form(Vertical):
     """The fields below each other. `values()` is what stands in them, `say(name, text)` the note beside one."""
 
@@ -195,10 +196,6 @@ class Form(Vertical):
         area.cursor_blink = False
         area.styles.height = field.rows
         return area
-
-    async def _dispatch_message(self, message: Message) -> None:
-        if not comes_too_late(self, message):
-            await super()._dispatch_message(message)
 
     def on_mount(self) -> None:
         for field in self._fields:
