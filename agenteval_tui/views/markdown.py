@@ -1,0 +1,82 @@
+"""Views as Markdown. Nothing that an agent, a suite or a server said can act in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.grading.explain import escape_markdown
+from agenteval_tui.views.model import (
+    Difference,
+    Element,
+    Facts,
+    Heading,
+    List,
+    Node,
+    Paragraph,
+    Table,
+    Text,
+    Tree,
+    View,
+    plain,
+    sentence,
+    signed,
+)
+
+LONGEST = 1_000  # characters of a text
+LONGEST_PARAGRAPH = 8_000
+
+
+def markdown(view: View) -> str:
+    """The view as Markdown, with an empty line after each element."""
+    return "".join(f"{line}\n" for element in view for line in (*_lines(element), ""))
+
+
+def escaped(words: str, longest: int = LONGEST) -> str:
+    """`words` on one line, where nothing of it is markup."""
+    return escape_markdown(one_line(words, longest))
+
+
+def _text(words: Text, longest: int = LONGEST) -> str:
+    return escaped(plain(words), longest)
+
+
+def _lines(element: Element) -> Iterator[str]:
+    match element:
+        case Heading(words, level):
+            yield f"{'#' * (level + 1)} {_text(words)}"
+        case Paragraph(words):
+            yield _text(words, LONGEST_PARAGRAPH)
+        case Table(columns, rows, more):
+            yield _cells([escaped(column.head) for column in columns])
+            yield "|" + "|".join("--:" if column.align == "right" else "---" for column in columns) + "|"
+            yield from (_cells([_text(cell) for cell in row.cells]) for row in rows)
+            if more:
+                yield from ("", escaped(sentence(more)))
+        case Tree(nodes, more):
+            for node in nodes:
+                yield from _node(node, 0)
+            if more:
+                yield f"- {escaped(more)}"
+        case List(items, inline):
+            shown = [_text(item) for item in items]
+            yield from ["; ".join(shown)] if inline else [f"- {item}" for item in shown]
+        case Difference(changed):
+            whole = displayable("\n".join(changed))
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", whole)), default=0))
+            yield from (f"{fence}diff", *whole.split("\n"), fence)
+        case Facts(facts):
+            for fact in facts:
+                label = f"**{escaped(fact.label)}:** " if fact.label else ""
+                yield f"- {label}{_text(fact.value)}"
+
+
+def _cells(shown: list[str]) -> str:
+    return f"| {' | '.join(shown)} |"
+
+
+def _node(node: Node, depth: int) -> Iterator[str]:
+    yield f"{'  ' * depth}- {_text(signed(node))}"
+    for child in node.children:
+        yield from _node(child, depth + 1)

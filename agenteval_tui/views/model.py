@@ -1,0 +1,136 @@
+"""What a view is made of. A view says what is shown and what it means; a renderer decides how that looks.
+
+A text is spans of (words, tokens). Tokens say what the words mean, never a colour: several are separated by a space, as
+in `bold bad`. Renderers make foreign text displayable, so that a view may hold any text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Span = tuple[str, str]
+Text = tuple[Span, ...]
+
+TOKENS = frozenset({"good", "bad", "broken", "warn", "dim", "bold", "accent", "added", "removed"})
+"""good, bad, broken (an error), warn (look at it), added and removed are meanings; dim, bold and accent are weights."""
+
+
+def text(*parts: str | Span) -> Text:
+    """A text of words, and of words with tokens; parts without words are left out."""
+    spans = ((part, "") if isinstance(part, str) else part for part in parts)
+    return tuple(span for span in spans if span[0])
+
+
+def plain(words: Text) -> str:
+    """The words without their tokens."""
+    return "".join(part for part, _ in words)
+
+
+def sentence(words: str) -> str:
+    """`words` with a capital first letter and a full stop; "" stays empty."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The head of what follows. `level` 1 is the title of the view."""
+
+    words: Text
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One text. `indent` is the depth at which lines show it."""
+
+    words: Text
+    indent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. It takes `least` cells at least, where that keeps the columns of several tables in place."""
+
+    head: str
+    align: Literal["left", "right"] = "left"
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: a text for each column. A screen selects the row by its `key`."""
+
+    cells: tuple[Text, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns. `more` says what is not listed."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a tree, with the sign that stands before it (an empty span: none)."""
+
+    words: Text
+    children: tuple[Node, ...] = ()
+    sign: Span = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Nodes with what belongs to each below it. `more` says what is not listed."""
+
+    nodes: tuple[Node, ...]
+    more: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Texts of one kind. `inline`: short ones, which stand beside each other while there is room."""
+
+    items: tuple[Text, ...]
+    inline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Lines of a unified difference: `+` was added, `-` was removed, `@` says where, a space is context."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value with its label. A fact without a label goes on with the one before it."""
+
+    label: str
+    value: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Labelled values, one below the other."""
+
+    facts: tuple[Fact, ...]
+
+
+Element = Heading | Paragraph | Table | Tree | List | Difference | Facts
+View = tuple[Element, ...]
+
+
+def signed(node: Node) -> Text:
+    """The words of a node after its sign."""
+    return text((f"{node.sign[0]} " if node.sign[0] else "", node.sign[1]), *node.words)
+
+
+def paragraphs(lines: Iterable[Text], indent: int = 0) -> View:
+    """A paragraph for each text that has words."""
+    return tuple(Paragraph(line, indent) for line in lines if line)

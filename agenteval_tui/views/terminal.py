@@ -1,0 +1,125 @@
+"""Views as lines of a terminal. The terminal wraps paragraphs itself; a table is cut to the width."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.views.model import (
+    Difference,
+    Element,
+    Facts,
+    Heading,
+    List,
+    Node,
+    Paragraph,
+    Table,
+    Text,
+    Tree,
+    View,
+    plain,
+    signed,
+    text,
+)
+
+_GAP = "  "
+_LEAST = 4  # cells of a column that is cut
+_SIGNS = {"+": "added", "-": "removed", "@": "dim"}
+
+
+def lines(view: View, width: int = 100) -> Iterator[Text]:
+    """The lines of a view. A heading has an empty line above it, except at the top."""
+    for number, element in enumerate(view):
+        if number and isinstance(element, Heading):
+            yield ()
+        yield from _lines(element, width)
+
+
+def _lines(element: Element, width: int) -> Iterator[Text]:
+    match element:
+        case Heading(words):
+            yield tuple((part, token or "bold") for part, token in words)
+        case Paragraph(words, indent):
+            yield text(" " * indent, *words)
+        case Table():
+            yield from _table(element, width)
+        case Tree(nodes, more):
+            for node in nodes:
+                yield from _node(node, 0)
+            if more:
+                yield text(_GAP, (more, "dim"))
+        case List(items, inline):
+            if inline:
+                yield _joined(items)
+            else:
+                yield from (text("- ", *item) for item in items)
+        case Difference(changed):
+            yield from (text((line, _SIGNS.get(line[:1], ""))) for line in changed)
+        case Facts(facts):
+            room = max((cells(one_line(fact.label)) for fact in facts), default=0)
+            for fact in facts:
+                label = one_line(fact.label)
+                yield text((label + " " * (room - cells(label)) + _GAP, "dim"), *fact.value)
+
+
+def _node(node: Node, indent: int) -> Iterator[Text]:
+    yield text(" " * indent, *signed(node))
+    for child in node.children:
+        yield from _node(child, indent + (4 if node.sign[0] else 2))
+
+
+def _joined(items: Sequence[Text]) -> Text:
+    spans: list[tuple[str, str]] = []
+    for item in items:
+        spans += [(", ", "")] if spans else []
+        spans += item
+    return tuple(spans)
+
+
+def _table(table: Table, width: int) -> Iterator[Text]:
+    heads = tuple(text((column.head, "dim")) for column in table.columns)
+    rows = [tuple(_on_one_line(cell) for cell in cells_of) for cells_of in (heads, *(row.cells for row in table.rows))]
+    room = [max(cells(plain(row[at])) for row in rows) for at in range(len(table.columns))]
+    while sum(room) + len(_GAP) * (len(room) - 1) > width and max(room, default=0) > _LEAST:
+        room[room.index(max(room))] -= 1
+    for row in rows:
+        spans: list[tuple[str, str]] = []
+        for at, (cell, space) in enumerate(zip(row, room, strict=True)):
+            shown = cut(cell, space)
+            missing = (" " * (space - cells(plain(shown))), "")
+            aligned = (missing, *shown) if table.columns[at].align == "right" else (*shown, missing)
+            spans += text(_GAP if at else "", *aligned)
+        yield tuple(spans)
+    if table.more:
+        yield text((table.more, "dim"))
+
+
+def _on_one_line(words: Text) -> Text:
+    return tuple((" ".join(displayable(part).split("\n")).expandtabs(1), token) for part, token in words)
+
+
+def cut(words: Text, width: int) -> Text:
+    """The text in at most `width` cells; where something is cut the last cell is `…`."""
+    if cells(plain(words)) <= width:
+        return words
+    kept: list[tuple[str, str]] = []
+    left = width - 1
+    for part, token in words:
+        for end, char in enumerate(part):
+            left -= _cell(char)
+            if left < 0:
+                return (*kept, (part[:end] + "…", token))
+        kept.append((part, token))
+    return tuple(kept)
+
+
+def cells(words: str) -> int:
+    """How many cells of a terminal a text takes."""
+    return len(words) if words.isascii() else sum(map(_cell, words))
+
+
+def _cell(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
