@@ -30,7 +30,6 @@ from agenteval_tui.analysis.comparison_model import (
     state_of,
 )
 from agenteval_tui.analysis.comparison_suites import Questions, paired_suites, unpaired_imports
-from agenteval_tui.analysis.comparison_text import said_of_datasets, said_of_suites
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.statistics import (
@@ -45,7 +44,6 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import MetricResult, Outcome
-from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.comparison_queries import (
     ComparedCriterion,
     ComparedRun,
@@ -393,7 +391,6 @@ def compare_runs(
     `questions`: of those of imports of different files."""
     by_variation = not _other_variations(a, b)
     paired = paired_suites(a, b, questions)
-    notes = [said_of_suites(one) for one in paired]
     renamed = {one.was: one.now for one in paired}
     sides: tuple[Runs, Runs] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
     tests: list[TestChange] = []
@@ -408,20 +405,15 @@ def compare_runs(
         )
     # Within a state what changed most comes first, then as the tests were run.
     ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
-    if not by_variation:
-        notes.append("variations are not told apart: the sides are different ones")
-    if said := said_of_datasets(ranked):
-        notes.append(said)
-    notes += [said for side, results in ((a, results_a), (b, results_b)) if (said := _not_made(side, results))]
+    checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
     known = {run.id: run for side in (a, b) for run in side.runs}
-    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known, paired)
+    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, checks, known, paired)
 
 
-def _not_made(side: Side, results: Results) -> str:
-    """Which checks of a side could not be made although its runs have a verdict; "" for none."""
+def _checks_not_made(side: Side, results: Results) -> int:
+    """How many checks of a side could not be made although its runs have a verdict."""
     decided = (run.rowid for run in side.runs if run.status in DECIDED)
-    said = of_not_made_in_runs(sum(one.outcome == "error" for run in decided for one in results.get(run, ())))
-    return f"{said} of {side.name}" if said else ""
+    return sum(one.outcome == "error" for run in decided for one in results.get(run, ()))
 
 
 def _read(store: Store, side: Side) -> Results:

@@ -231,14 +231,18 @@ class PairedSuites:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sides, all tests (those that say most first), and what may be said of all together."""
+    """Two sides, all tests (those that say most first), and what may be said of all together.
+
+    `by_variation`: a variation is compared with itself; else the sides are different ones. `checks_not_made` counts,
+    for each side, the criteria in error of the runs that have a verdict.
+    """
 
     a: Side
     b: Side
     overall: Overall
     tests: tuple[TestChange, ...]
     by_variation: bool = True
-    notes: tuple[str, ...] = ()
+    checks_not_made: tuple[int, int] = (0, 0)
     runs: Mapping[str, ComparedRun] = field(default_factory=dict, repr=False)
     paired: tuple[PairedSuites, ...] = ()
 

@@ -16,15 +16,6 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
 from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
-from agenteval_tui.analysis.comparison_text import (
-    format_p_value,
-    fraction,
-    points,
-    said_of_power,
-    said_of_test,
-    share,
-    test_of,
-)
 from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.core.quick_dataclass import dataclass
@@ -69,41 +60,11 @@ class BaselineResult:
     without_baseline: int
     undecided: int
 
-    def missed(self, gates: GateOptions) -> list[str]:
-        """The gates that are not reached, a sentence each, with the test used, n, and what n could have shown."""
-        said = []
-        if gates.no_regressions and self.regressed:
-            many = f"{len(self.regressed)} tests regressed" if len(self.regressed) > 1 else "a test regressed"
-            said.append(f"--no-regressions: {many} ({', '.join(map(said_of_regression, self.regressed[:5]))})")
-        if gates.max_drop is not None and self._drop > gates.max_drop + 1e-12:
-            rate = self.gating.overall.rate
-            assert rate is not None
-            fell = f"from {share(rate.was)} to {share(rate.now)}"
-            said.append(f"--max-drop {share(gates.max_drop)}: the pass rate fell {fell} ({points(-self._drop)} points)")
-        return said
-
-    def certainty(self, gates: GateOptions) -> str:
-        """How far the gates can be relied on: the test, n, and the smallest drop that n could have shown."""
-        one = self.gating.overall
-        parts = [part for part in (said_of_test(one), said_of_power(one)) if part]
-        limit = gates.max_drop
-        if limit is not None and one.rate is not None and (one.detectable is None or one.detectable > limit):
-            parts.append(f"a drop of {share(limit)} would not have shown")
-        return "; ".join(parts)
-
     @property
-    def _drop(self) -> float:
+    def drop(self) -> float:
         """By how much the pass rate of the tests that gate fell, 0..1."""
         rate = self.gating.overall.rate
         return max(0.0, -rate.difference) if rate is not None else 0.0
-
-
-def said_of_regression(one: TestChange) -> str:
-    """`refund-policy: 5/5, now 2/5 (Fisher's exact test: p = 0.17)`."""
-    said = f"{one.label}: {fraction(one.was)}, now {fraction(one.now)}"
-    if one.p_value is not None:
-        said += f" ({test_of(one)}: {format_p_value(one.p_value)})"
-    return said
 
 
 def least_shown(one: TestChange) -> float | None:

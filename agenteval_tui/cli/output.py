@@ -16,6 +16,8 @@ from typing import IO, Any, Literal
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.views import terminal
+from agenteval_tui.views.model import View
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -28,6 +30,10 @@ _CODES: dict[Style, str] = {
     "dim": "2",
     "bold": "1",
 }
+_TOKENS: dict[str, Style] = {
+    "accent": "bold", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
+    "warn": "warn", "dim": "dim", "bold": "bold",
+}  # fmt: skip
 # What GitHub's runner takes for a command wherever it stands in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line
@@ -70,6 +76,11 @@ class Output:
         if self._obeyed:
             text = _COMMANDS.sub(lambda found: f"{found.group(1)}·:" if found.group(1) is not None else "#·", text)
         self._over_status(text + "\n")
+
+    def view(self, view: View) -> None:
+        """Print a view; its tables are cut to the width."""
+        for words in terminal.lines(view, self.width):
+            self.line(*((part, _style(tokens)) for part, tokens in words))
 
     def prompt(self, text: str) -> None:
         """Print the beginning of a line that a person will end."""
@@ -148,35 +159,30 @@ class Output:
             raise InfrastructureError(f"the output can't be written: {reason}") from error
 
 
+def _style(tokens: str) -> Style:
+    """How the command line shows words with these tokens: as what they mean, else by their weight."""
+    styles = [_TOKENS[token] for token in tokens.split()]
+    return next((style for style in styles if style not in ("dim", "bold")), styles[0] if styles else "")
+
+
 def plural(number: int, word: str) -> str:
     """`1 run`, `2 runs`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return numbers.count(number, word)
 
 
 def duration(milliseconds: float | None) -> str:
     """`340 ms`, `2.1 s`, `3 min 5 s`; "" for None."""
-    if milliseconds is None:
-        return ""
-    if milliseconds < 1000:
-        return f"{milliseconds:.0f} ms"
-    seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return "" if milliseconds is None else numbers.duration(milliseconds)
 
 
 def dollars(cost: float | None) -> str:
-    """`$12.34`, `$0.0180`: of small sums the parts of a cent; "" for None."""
-    if cost is None:
-        return ""
-    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+    """`$12.34`, `$0.0180`; "" for None."""
+    return "" if cost is None else numbers.dollars(cost)
 
 
 def moment(milliseconds: int | None) -> str:
     """Local date and time to the minute; "" for None."""
-    if milliseconds is None:
-        return ""
-    from datetime import datetime
-
-    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+    return "" if milliseconds is None else numbers.moment(milliseconds)
 
 
 def percent(share: float | None) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.comparison_text import fraction
 from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.cli.baseline_lines import print_against, print_gates, print_whole, set_it
+from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
@@ -18,6 +17,8 @@ from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.views.baseline import against_lines
+from agenteval_tui.views.comparison import was_and_now
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regression_gate import BaselineResult
@@ -114,7 +115,7 @@ def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | N
 
     found = compare_to_baseline(store, row)
     if found is not None:
-        print_against(out, found)
+        out.view(against_lines(found))
     return found
 
 
@@ -165,8 +166,7 @@ def write_github_annotations(
 
     lines = lines_of_tests(execution.suite_keys)
     regressed = {
-        (one.suite_key, one.test): f"{fraction(one.was)}, now {fraction(one.now)}"
-        for one in (against.regressed if against is not None else ())
+        (one.suite_key, one.test): was_and_now(one) for one in (against.regressed if against is not None else ())
     }
 
     def place_of(run: RunRow) -> tuple[str, int] | None:

@@ -115,10 +115,10 @@ def _print_ab(out: Output, row: ExecutionRow, runs: Sequence[RunRow]) -> None:
     if not row.options.get("ab"):
         return
     from agenteval_tui.analysis.ab import compare_ab
-    from agenteval_tui.cli.ab_lines import print_ab
+    from agenteval_tui.views.ab import ab_lines
 
     try:
-        print_ab(out, compare_ab(runs))
+        out.view(ab_lines(compare_ab(runs)))
     except AgentevalError as error:
         out.line(("A/B: ", "warn"), str(error))
 

@@ -1,6 +1,8 @@
-"""Shares, points and intervals as people read them: with as many digits as it takes to stay true."""
+"""Figures as people read them: shares, points and intervals with as many digits as it takes to stay true."""
 
 from __future__ import annotations
+
+import time
 
 _MOST_DECIMALS = 6
 
@@ -31,6 +33,31 @@ def points_interval(low: float, high: float) -> tuple[str, str]:
     """Both ends of an interval of differences -1..1 in points: ("-0.4", "+12"). Ends that differ stay apart."""
     first, last = _signed((low, high))
     return first, last
+
+
+def count(number: int, noun: str) -> str:
+    """`1 run`, `2,000 runs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(milliseconds: float) -> str:
+    """`340 ms`, `2.1 s`, `3 min 5 s`."""
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def dollars(cost: float) -> str:
+    """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`."""
+    if 0 < cost < 0.0001:
+        return "< $0.0001"
+    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+
+
+def moment(milliseconds: int) -> str:
+    """`2026-12-01 09:00`, local time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000))
 
 
 def _enough(shares: tuple[float, ...], least: int) -> list[str]:

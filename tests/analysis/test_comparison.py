@@ -13,11 +13,11 @@ from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, ren
 from agenteval_tui.analysis.comparison import compare, compare_runs, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, Side
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
-from agenteval_tui.analysis.comparison_text import said_of_counts, said_of_power, said_of_rate, said_of_test
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline, set_baseline_run
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.comparison import counts_text, notes, power_text, rate_text, significance_text
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
 pytestmark = pytest.mark.xdist_group("scipy")
@@ -61,7 +61,7 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
         ("better", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
         ("removed", "gone"), ("same", "top-products"),
     ]  # fmt: skip
-    assert said_of_counts(found).startswith("3 tests worse, 1 test better, 1 other score, 1 not decided")
+    assert counts_text(found).startswith("3 tests worse, 1 test better, 1 other score, 1 not decided")
     by_name = {one.test: one for one in found.tests}
     refund = by_name["refund-policy"]
     assert refund.was is not None
@@ -98,17 +98,17 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     one = found.overall
     assert (one.test, one.n) == ("mcnemar", 20)
     assert one.p_value == pytest.approx(scipy.stats.binomtest(1, 7).pvalue)
-    assert said_of_rate(one).startswith("95 % to 70 %, -25 points (95 % interval ")
-    assert said_of_test(one) == "McNemar's exact test on 20 pairs: p = 0.12"
-    assert said_of_power(one).startswith("20 pairs show a drop of ")
-    assert "too few to tell a smaller one" in said_of_power(one)
+    assert rate_text(one).startswith("95 % to 70 %, -25 points (95 % interval ")
+    assert significance_text(one) == "McNemar's exact test on 20 pairs: p = 0.12"
+    assert power_text(one).startswith("20 pairs show a drop of ")
+    assert "too few to tell a smaller one" in power_text(one)
     few = of([("passed", "failed")] * 3).overall
-    assert said_of_power(few) == "3 pairs could not have shown any drop"
+    assert power_text(few) == "3 pairs could not have shown any drop"
     assert few.p_value == 0.25
     clear = of([("passed", "failed")] * 12 + [("passed", "passed")] * 8).overall
     assert clear.p_value is not None
     assert clear.p_value < 0.001
-    assert "too few" not in said_of_power(clear)
+    assert "too few" not in power_text(clear)
 
 
 def test_without_a_row_in_common_fishers_test_compares_the_rows_of_the_test() -> None:
@@ -150,7 +150,7 @@ def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_si
     )
     assert not found.by_variation
     assert [(one.label, one.state) for one in found.tests] == [("t", "worse")]
-    assert "variations are not told apart" in found.notes[0]
+    assert "variations are not told apart" in notes(found)[0]
 
 
 def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:
@@ -158,7 +158,7 @@ def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:
     right = [made("t", "failed", 2, side="B", suite_key="/new/s.yaml")]
     found = compare_runs(side(left), side(right), {}, {})
     assert [one.state for one in found.tests] == ["worse"]
-    assert found.notes == ("suite S: /old/s.yaml is compared with /new/s.yaml",)
+    assert notes(found) == ["suite S: /old/s.yaml is compared with /new/s.yaml"]
 
 
 ASKED = {1: ("hi", "{}"), 2: ("hi", '{"a": 1}'), 3: ("ho", '{"a": 1}'), 4: ("", "{}"), 5: ("", "{}"), 6: ("ha", "{}")}
@@ -208,7 +208,7 @@ def test_imports_of_other_files_are_paired_by_their_tests(
         for one in found.paired
     }
     assert made_pairs == expected
-    assert len(found.notes) == len(expected)
+    assert len(notes(found)) == len(expected)
 
 
 def test_criteria_that_came_went_and_were_renamed(store: Store) -> None:

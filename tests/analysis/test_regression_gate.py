@@ -18,6 +18,7 @@ from agenteval_tui.analysis.regression_gate import (
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, active, put
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.baseline import gate_certainty, missed_gates
 
 YES, NO = answered("yes"), answered("no")
 RIGHT = text("yes")
@@ -57,14 +58,14 @@ def test_a_test_that_always_passed_regresses_and_a_flaky_one_beyond_chance_only(
     assert {one.test for one in found.regressed} == {"always", "collapsed"}
     assert [one.test for one in found.by_chance] == ["flaky"]
     assert found.without_baseline == 1
-    (said,) = found.missed(GateOptions(no_regressions=True))
+    (said,) = missed_gates(found, GateOptions(no_regressions=True))
     assert said.startswith("--no-regressions: 2 tests regressed (collapsed: 9/10, now 1/10 (Fisher's exact test: p")
     assert "always: 5/5, now 4/5" in said
     # 1, .8, .9, 0, 0 were 54 %; now .8, .6, .1, 0, 1 are 50 %.
-    assert found.missed(GateOptions(max_drop=0.05)) == []
-    (said,) = found.missed(GateOptions(max_drop=0.03))
+    assert missed_gates(found, GateOptions(max_drop=0.05)) == []
+    (said,) = missed_gates(found, GateOptions(max_drop=0.03))
     assert said == "--max-drop 3 %: the pass rate fell from 54 % to 50 % (-4 points)"
-    certainty = found.certainty(GateOptions(max_drop=0.05))
+    certainty = gate_certainty(found, GateOptions(max_drop=0.05))
     assert "sign-flip test on 5 cases" in certainty
     assert certainty.endswith("a drop of 5 % would not have shown")
     assert not GateOptions()
@@ -107,7 +108,7 @@ def test_what_is_in_quarantine_is_shown_and_does_not_gate(store: Store) -> None:
     put(store, Quarantine("/s", "u", now_ms() + day, criterion="wobbly")).result()
     found = against(store)
     assert found.regressed == ()
-    assert found.missed(GateOptions(True, 0.0)) == []
+    assert missed_gates(found, GateOptions(True, 0.0)) == []
     shown = {one.test: one for one in found.shown.in_state("worse")}
     assert shown["t"].quarantine == "flaky since May"
     assert not shown["u"].quarantine, "only a criterion of it is"

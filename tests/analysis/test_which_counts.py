@@ -30,6 +30,7 @@ from agenteval_tui.history.quarantines import Quarantine, Quarantined
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Tally, TestName
 from agenteval_tui.history.triage import Context, Decision
+from agenteval_tui.views.baseline import missed_gates
 
 
 @pytest.fixture
@@ -334,9 +335,9 @@ def test_a_drop_of_what_is_allowed_is_allowed(store: Store) -> None:
     set_baseline(store, OLD)
     found = compare_to_baseline(store, store.execution(NEW))
     assert isinstance(found, BaselineResult)
-    assert found.missed(GateOptions(max_drop=0.25)) == []
-    assert len(found.missed(GateOptions(max_drop=0.24))) == 1
-    assert found.missed(GateOptions()) == []
+    assert missed_gates(found, GateOptions(max_drop=0.25)) == []
+    assert len(missed_gates(found, GateOptions(max_drop=0.24))) == 1
+    assert missed_gates(found, GateOptions()) == []
     assert [
         bool(one) for one in (GateOptions(), GateOptions(True), GateOptions(max_drop=0.0), GateOptions(True, 0.1))
     ] == [
@@ -345,7 +346,7 @@ def test_a_drop_of_what_is_allowed_is_allowed(store: Store) -> None:
         True,
         True,
     ]
-    assert len(found.missed(GateOptions(no_regressions=True))) == 1
+    assert len(missed_gates(found, GateOptions(no_regressions=True))) == 1
 
 
 # Decisions

@@ -12,20 +12,20 @@ import pytest
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
 from agenteval_tui.analysis.comparison_sides import execution_side
-from agenteval_tui.analysis.comparison_text import said_of_rows
 from agenteval_tui.analysis.regression_gate import GateOptions, compare_to_baseline
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.formats.exporters.comparison_json import comparison_document
-from agenteval_tui.formats.exporters.comparison_md import comparison_md
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import RowKeys
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.presenters.compare_lines import detail_lines
-from agenteval_tui.tui.presenters.compare_rows import rows_of
+from agenteval_tui.tui.presenters.comparison import detail_lines, rows_of
+from agenteval_tui.views.baseline import missed_gates
+from agenteval_tui.views.comparison import comparison_page, notes, rows_text
+from agenteval_tui.views.markdown import markdown
 
 Row = tuple[dict[str, Any], bool]
 TWENTY = [f"r{n:02}" for n in range(1, 21)]
@@ -98,7 +98,7 @@ def test_a_regression_shows_wherever_the_rows_stand(store: Store, turn: Callable
     keep(store, now)
     found = compare_to_baseline(store, store.execution("last"))
     assert found is not None
-    (missed,) = found.missed(GateOptions(no_regressions=True))
+    (missed,) = missed_gates(found, GateOptions(no_regressions=True))
     assert "t: 14/20, now 8/20 (paired over 20 rows: p = 0.031)" in missed
     (test,) = found.shown.tests
     assert [row.state for row in test.rows].count("worse") == 6
@@ -149,11 +149,11 @@ def test_what_became_of_each_row(
             told[label] = f"{told[label]} {words}" if label in told else words
     assert (test.state, told) == (state, said)
     quiet = {"worse", "better"}
-    assert bool(found.notes) == any(set(words.split()) - quiet for words in said.values())
+    assert bool(notes(found)) == any(set(words.split()) - quiet for words in said.values())
     document = comparison_document(found)["tests"][0]["rows"]
     assert len(document) == len(test.rows)
     assert {one["row_key"] for one in document} == {row.key for row in test.rows}
-    text = comparison_md(found) + said_of_rows(test)
+    text = markdown(comparison_page(found)) + rows_text(test)
     (row,) = [one for one in rows_of(found, everything=True) if one.change is not None]
     screen = "\n".join("".join(cell for cell, _ in line) for line in detail_lines(row, 120, None, None))
     for word in {word for words in said.values() for word in words.split()} - {"q", "content"}:

@@ -18,8 +18,7 @@ from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.core.display import displayable
 from agenteval_tui.history.baselines import baselines, set_baseline
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
-from agenteval_tui.tui.presenters.compare_rows import CompareRows, rows_of
+from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.screens.causes import CausesScreen
 from agenteval_tui.tui.screens.compare import CompareScreen
 from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed

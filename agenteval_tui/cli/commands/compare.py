@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.comparison_json import comparison_document
 from agenteval_tui.history.quarantines import active
+from agenteval_tui.views.comparison import comparison_lines, comparison_page
+from agenteval_tui.views.markdown import markdown
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
@@ -77,18 +81,12 @@ def command(
         if not quick:
             attributed, metrics = _looked_at(store, found, with_metrics=as_json)
     if as_json:
-        from agenteval_tui.formats.exporters.comparison_json import comparison_document
-
         invocation.out.json(comparison_document(found, attributed, metrics))
     elif as_markdown:
-        from agenteval_tui.formats.exporters.comparison_md import comparison_md
-
-        for line in comparison_md(found, attributed).splitlines():
+        for line in markdown(comparison_page(found, attributed, everything=everything)).splitlines():
             invocation.out.line(line)
     else:
-        from agenteval_tui.cli.compare_lines import print_comparison
-
-        print_comparison(invocation.out, found, attributed, everything=everything)
+        invocation.out.view(comparison_lines(found, attributed, everything=everything))
     return 0
 
 
@@ -102,8 +100,6 @@ def _full_id(references: References, reference: str) -> str:
 def _looked_at(
     store: Store, found: Comparison, *, with_metrics: bool
 ) -> tuple[dict[TestKey, Attributed | None], dict[TestKey, dict[str, tuple[MetricChange, ...]]]]:
-    from agenteval_tui.analysis.attribution import attribute
-
     flipped = [one for one in found.tests if one.pairs][:MOST]
     attributed = {one.key: attribute(store, one.pairs) for one in flipped}
     if not with_metrics:

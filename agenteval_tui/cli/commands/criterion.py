@@ -15,21 +15,20 @@ from agenteval_tui.analysis.criterion_versions import (
     text_difference,
     versions,
 )
-from agenteval_tui.cli.compare_lines import print_comparison
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, moment, plural
+from agenteval_tui.cli.output import Output, moment, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.comparison_json import comparison_document
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
 from agenteval_tui.history.references import is_file
+from agenteval_tui.views.comparison import comparison_lines
+from agenteval_tui.views.model import Difference, Paragraph, text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.criterion_versions import Versions
     from agenteval_tui.history.store import Store
-
-_COLOURS: dict[str, Style] = {"+": "good", "-": "bad", "@": "dim"}
 
 
 @click.command("criterion")
@@ -127,8 +126,7 @@ def _list(out: Output, found: Versions) -> None:
 def _diff(out: Output, found: Versions, a: str, b: str) -> int:
     one, other = found.named(a), found.named(b)
     lines = text_difference(found.texts[one.hash], found.texts[other.hash], (one.hash[:10], other.hash[:10]))
-    for line in lines or ["both are the same"]:
-        out.line((line, _COLOURS.get(line[:1], "")))
+    out.view((Difference(tuple(lines)),) if lines else (Paragraph(text("both are the same")),))
     return 0
 
 
@@ -138,7 +136,7 @@ def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str],
     if as_json:
         out.json(comparison_document(made))
     else:
-        print_comparison(out, made, everything=True)
+        out.view(comparison_lines(made, everything=True))
     return 0
 
 

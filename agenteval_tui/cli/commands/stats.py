@@ -13,6 +13,7 @@ from agenteval_tui.cli.output import Output, duration, percent, percent_range, p
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.views.ab import ab_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.classification import Report
@@ -89,9 +90,7 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
 
         print_costs(invocation.out, found)
     else:
-        from agenteval_tui.cli.ab_lines import print_ab
-
-        print_ab(invocation.out, found, tests=True)
+        invocation.out.view(ab_lines(found, tests=True))
     return 0
 
 

@@ -19,14 +19,8 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     to_json_value,
 )
-from agenteval_tui.analysis.comparison_text import (
-    said_of_counts,
-    said_of_criteria,
-    said_of_power,
-    said_of_rate,
-    said_of_test,
-)
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.views.comparison import counts_text, notes, overall_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed, Attribution
@@ -47,8 +41,8 @@ def comparison_document(
         "b": _side(found.b),
         "overall": _overall(found.overall),
         "counts": dict(found.counts()),
-        "said": said_of_counts(found),
-        "notes": [*found.notes, *([said] if (said := said_of_criteria(found.not_comparable)) else [])],
+        "said": counts_text(found),
+        "notes": notes(found),
         "paired_suites": [
             {"was": one.was, "now": one.now, "by": one.by, "asked_alike": one.asked_alike} for one in found.paired
         ],
@@ -108,7 +102,7 @@ def _overall(one: Overall) -> dict[str, Any]:
         "latency_ms": _measure(one.latency_ms),
         "tokens": _measure(one.tokens),
         "cost": _measure(one.cost),
-        "said": "; ".join(part for part in (said_of_rate(one), said_of_test(one), said_of_power(one)) if part),
+        "said": overall_text(one),
     }
 
 

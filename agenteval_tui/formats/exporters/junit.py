@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
-from agenteval_tui.analysis.comparison_text import said_of_power, said_of_rate, said_of_test
-from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, said_of_regression
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.exporters.cause_json import cause_of_execution, properties_of
 from agenteval_tui.formats.exporters.explanation import as_text, missed_of
@@ -18,6 +17,7 @@ from agenteval_tui.formats.labels import label_line, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
+from agenteval_tui.views.comparison import overall_text, regression_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
@@ -91,10 +91,9 @@ def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple
     if against is None:
         return []
     one = against.gating.overall
-    said = "; ".join(part for part in (said_of_rate(one), said_of_test(one), said_of_power(one)) if part)
-    found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", said)]
+    found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", overall_text(one))]
     for name, listed in (("regression", against.regressed), ("within chance", against.by_chance)):
-        found += [(f"baseline.{name}", said_of_regression(each)) for each in listed if each.suite_key in suites]
+        found += [(f"baseline.{name}", regression_text(each)) for each in listed if each.suite_key in suites]
     return found
 
 

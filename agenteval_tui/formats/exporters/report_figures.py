@@ -9,21 +9,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agenteval_tui.analysis.comparison_text import (
-    points,
-    said_of_counts,
-    said_of_criteria,
-    said_of_power,
-    said_of_rate,
-    said_of_test,
-)
-from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, said_of_regression
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core import numbers
 from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.views.comparison import (
+    counts_text,
+    not_comparable_text,
+    power_text,
+    rate_text,
+    regression_text,
+    significance_text,
+)
+from agenteval_tui.views.model import sentence
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
@@ -248,7 +249,7 @@ def _change(was: Figure | None, now: Figure) -> str:
         return ""
     difference = now.value - was.value
     if now.unit == "share":
-        return f"{points(difference)} points"
+        return f"{numbers.points(difference)} points"
     if now.unit == "count":
         return f"{difference:+,.0f}" if difference else "0"
     if not was.value:
@@ -260,15 +261,13 @@ def _change(was: Figure | None, now: Figure) -> str:
 def _said_of_baseline(against: BaselineResult) -> str:
     """What the numbers say against the baseline: what regressed, the difference, and how sure that is."""
     one = against.gating.overall
-    regressed = [said_of_regression(each) for each in against.regressed]
-    said = [f"Against the baseline: {said_of_counts(against.shown)}."]
+    regressed = [regression_text(each) for each in against.regressed]
+    said = [f"Against the baseline: {counts_text(against.shown)}."]
     if regressed:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
         said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
-    if other := said_of_criteria(against.shown.not_comparable):
-        said.append(f"{other[:1].upper()}{other[1:]}.")
-    said.append(f"Pass rate {said_of_rate(one)}.")
-    said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
+    parts = (not_comparable_text(against.shown.not_comparable), f"pass rate {rate_text(one)}")
+    said += [sentence(part) for part in (*parts, significance_text(one), power_text(one)) if part]
     if against.without_baseline:
         said.append(f"{counted(against.without_baseline, 'test')} without a baseline.")
     return " ".join(said)
@@ -332,7 +331,7 @@ def _day(ms: int) -> str:
 
 def counted(number: int, word: str) -> str:
     """`1 run`, `2 runs`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return numbers.count(number, word)
 
 
 def share(value: float | None) -> str:
@@ -358,9 +357,7 @@ def dollars(cost: float | None) -> str:
     """`$0.0180`, `$12.34`: cents of small sums matter; `–` for None."""
     if cost is None:
         return "–"
-    if 0 < cost < 0.0001:
-        return "< $0.0001"
-    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+    return numbers.dollars(cost)
 
 
 def repetitions(alike: Sequence[RunRow]) -> str:

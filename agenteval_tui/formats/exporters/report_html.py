@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.formats.exporters.cause_json import cause_of_execution, cause_rows
-from agenteval_tui.formats.exporters.comparison_md import change_row
 from agenteval_tui.formats.exporters.explanation import as_text, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
@@ -24,6 +23,8 @@ from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.comparison import changes_table
+from agenteval_tui.views.model import plain, sentence
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -131,8 +132,11 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
         if listed:
             yield f"<h2>{head}</h2>"
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
-            rows = ([_line(cell) for cell in change_row(one, attributed.get(one.key))] for one in listed[:MOST_CHANGES])
-            yield from _table(("Test", "Baseline", "Now", "Who changed it", "First divergence"), rows)
+            table = changes_table(listed, attributed, most=MOST_CHANGES)
+            rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
+            yield from _table([column.head for column in table.columns], rows)
+            if table.more:
+                yield f"<p>{sentence(table.more)}</p>"
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
-from agenteval_tui.analysis.comparison_text import section
 from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.exporters.cause_json import cause_of_execution, causes_md
-from agenteval_tui.formats.exporters.comparison_md import tests_table
 from agenteval_tui.formats.exporters.explanation import as_markdown, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
@@ -22,6 +20,9 @@ from agenteval_tui.formats.exporters.report_figures import (
 from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.views.comparison import changes_table, section_text
+from agenteval_tui.views.markdown import markdown
+from agenteval_tui.views.model import Heading, text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -90,7 +91,8 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
         listed = figures.against.shown.in_state(state)
         if listed:
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
-            lines += [f"### {_text(section(state, len(listed)))}", "", *tests_table(listed, attributed), ""]
+            head = Heading(text(section_text(state, len(listed))))
+            lines += markdown((head, changes_table(listed, attributed))).splitlines()
     return lines
 
 

@@ -1,4 +1,4 @@
-"""A comparison as rows: what got worse or better first, with figures, who changed it, and where the runs part."""
+"""A comparison on a screen: the head, the list of changes, and one change in full."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.comparison_model import ORDER, Comparison, CriterionChange, State, TestChange
-from agenteval_tui.analysis.comparison_text import SECTIONS, fraction, score_of
+from agenteval_tui.analysis.comparison_model import (
+    ORDER,
+    Comparison,
+    CriterionChange,
+    MetricChange,
+    Side,
+    State,
+    TestChange,
+)
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.presenters.number_format import date_time
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.view_lines import cell, view_lines
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, pad, right
+from agenteval_tui.views.comparison import (
+    SECTIONS,
+    SHARP,
+    AttributedTests,
+    change_cells,
+    change_in_full,
+    criteria_table,
+    notes,
+    overall_in_short,
+)
+from agenteval_tui.views.model import View
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
-    from agenteval_tui.tui.widgets.virtual_list import RowSource
 
 _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12
-_WITH_WHERE = 92  # cells from which the first divergence stands in the row
-_SHARP: tuple[State, ...] = ("worse", "better", "mixed")
-_SIGNS: dict[State, tuple[str, str]] = {
-    "worse": (glyph("failed"), "failed"),
-    "better": (glyph("passed"), "passed"),
-    "mixed": ("↕" if UNICODE else "%", "review"),
-    "score": ("±" if UNICODE else "~", ""),
-    "criteria": ("·" if UNICODE else ".", ""),
-    "undecided": (glyph("error"), "error"),
-    "added": ("+", "added"),
-    "removed": ("-", "removed"),
-    "same": (" ", "dim"),
-}
-WORDS = {"judge noise": "judge noise", "unknown": "not known"}
+_WITH_DIVERGENCE = 92  # cells from which the first divergence stands in the row
+_TWO_COLUMNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ def rows_of(found: Comparison, *, everything: bool = False, words: str = "") -> 
 
 
 def _rows(change: TestChange) -> list[CompareRow]:
-    if change.state in _SHARP or change.state in ("score", "criteria"):
+    if change.state in SHARP or change.state in ("score", "criteria"):
         # What changed as the test did says most about it.
         moved = [one for one in change.criteria if one.state != "same" or one.edited]
         alike = [one for one in moved if one.state == change.state] or moved
@@ -89,11 +96,12 @@ def _matches(row: CompareRow, words: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class CompareRows:
-    """The rows of a list. `attributed`: who changed what, by the test's key, as far as it is known yet."""
+    """The rows of a list. `attributed`: who changed what, as far as it is known yet; `versions`: two versions of a
+    criterion judge the same outputs."""
 
     rows: Sequence[CompareRow]
-    attributed: Mapping[tuple[str, str, str], Attributed | None] = field(default_factory=dict)
-    versions: bool = False  # two versions of a criterion on the same outputs: it is nobody else's doing
+    attributed: AttributedTests = field(default_factory=dict)
+    versions: bool = False
 
     def count(self) -> int:
         """How many rows there are."""
@@ -106,70 +114,31 @@ class CompareRows:
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
         row = self.rows[index]
-        return _section(row, width) if row.change is None else self._change(row, row.change, width)
-
-    def _change(self, row: CompareRow, change: TestChange, width: int) -> Line:
-        sign, style = _SIGNS[row.state]
-        cells: list[Cell] = [(" ", ""), (sign, style), (" ", "")]
-        name = _name_width(width)
-        label = one_line(change.label)
-        if row.criterion is not None:
-            label += f" / {one_line(row.criterion.name)}"
-        cells.append((left(label, name), "dim" if change.state == "same" else ""))
-        was, now = _figures(row, change)
-        cells += [(right(was, _FIGURE), "dim"), (right(now, _FIGURE), style if row.state in _SHARP else "")]
-        cells.append(("  ", ""))
-        if change.quarantine:
-            cells.append((left("quarantine", _WHO), "review"))
-        else:
-            cells.append(self._who(row, change))
-        if width >= _WITH_WHERE:
-            cells += [(" ", ""), (self._where(row, change), "dim")]
+        if row.change is None:
+            return _section(row, width)
+        shown = change_cells(row.change, row.criterion, self.attributed, versions=self.versions)
+        sign, who = cell(*shown.sign), cell(*shown.who)
+        cells: list[Cell] = [(" ", ""), sign, (" ", "")]
+        cells.append((left(shown.name, _name_width(width)), "dim" if row.state == "same" else ""))
+        cells += [
+            (right(shown.was, _FIGURE), "dim"),
+            (right(shown.now, _FIGURE), sign[1] if row.state in SHARP else ""),
+        ]
+        cells += [("  ", ""), (left(who[0], _WHO), who[1])]
+        if width >= _WITH_DIVERGENCE:
+            cells += [(" ", ""), cell(shown.divergence, "dim")]
         return fit(cells, width)
-
-    def _who(self, row: CompareRow, change: TestChange) -> Cell:
-        if row.state not in _SHARP:
-            return left("", _WHO), ""
-        if self.versions:
-            return left("criterion", _WHO), "accent"
-        if change.key not in self.attributed:
-            return left("…" if change.pairs else "", _WHO), "dim"
-        found = self.attributed[change.key]
-        if found is None:
-            return left("not known", _WHO), "dim"
-        mine = found.by_criterion.get(row.criterion.name) if row.criterion is not None else None
-        who = mine.who if mine is not None else found.who
-        return left(WORDS.get(who, who), _WHO), "dim" if who == "unknown" else "accent"
-
-    def _where(self, row: CompareRow, change: TestChange) -> str:
-        criterion = row.criterion
-        if criterion is not None and criterion.edited:
-            return f"config changed: {criterion.versions_was[-1][:6]} {_TO} {criterion.versions_now[-1][:6]}"
-        if criterion is not None and criterion.state in ("added", "removed"):
-            return f"criterion {criterion.state}"
-        found = self.attributed.get(change.key)
-        return one_line(found.divergence, 200) if found is not None else ""
-
-
-_TO = "→" if UNICODE else "->"
 
 
 def cells_to_figures(width: int) -> int:
-    """Cells of a row up to whose doing it was: what the cursor's background covers."""
+    """Cells of a row up to who changed it: what the cursor's background covers."""
     return min(3 + _name_width(width) + 2 * _FIGURE + 2 + _WHO, width)
 
 
 def _name_width(width: int) -> int:
-    return max(width - 3 - 2 * _FIGURE - 2 - _WHO, 12) if width < _WITH_WHERE else max(min(46, width * 2 // 5), 30)
-
-
-def _figures(row: CompareRow, change: TestChange) -> tuple[str, str]:
-    criterion = row.criterion
-    was, now = (criterion.was, criterion.now) if criterion is not None else (change.was, change.now)
-    state = criterion.state if criterion is not None else change.state
-    if state == "score" or (state == "same" and row.state == "score"):
-        return score_of(was), score_of(now)
-    return fraction(was), fraction(now)
+    if width < _WITH_DIVERGENCE:
+        return max(width - 3 - 2 * _FIGURE - 2 - _WHO, 12)
+    return max(min(46, width * 2 // 5), 30)
 
 
 def _section(row: CompareRow, width: int) -> Line:
@@ -177,16 +146,55 @@ def _section(row: CompareRow, width: int) -> Line:
     cells: list[Cell] = [(" ", ""), (left(name, _name_width(width) + 2), "bold")]
     if row.state not in ("added", "removed"):
         cells += [(right("was", _FIGURE), "dim"), (right("now", _FIGURE), "dim"), ("  ", "")]
-    if row.state in _SHARP:
+    if row.state in SHARP:
         cells.append((left("who changed", _WHO), "dim"))
-        if width >= _WITH_WHERE:
-            cells.append((" what differs first", "dim"))
+        if width >= _WITH_DIVERGENCE:
+            cells.append((" first divergence", "dim"))
     return fit(cells, width)
 
 
-def side_label(rows: CompareRows) -> RowSource:
-    """The rows for the list, typed."""
-    return rows
+def head_lines(found: Comparison, width: int) -> list[Line]:
+    """Both sides, the pass rates with interval and test, what n could have shown, what was measured, and the notes."""
+    lines = [_sides(found.a, found.b, width)]
+    lines += [fit(((" ", ""), *line), width) for line in view_lines((overall_in_short(found.overall),), width - 1)]
+    lines += [fit(((" ", ""), cell(one_line(note, 300), "warn")), width) for note in notes(found)]
+    lines.append(((("─" if UNICODE else "-") * width, "rule"),))
+    return lines
 
 
-__all__ = ["CompareRow", "CompareRows", "rows_of", "spread"]
+def _sides(a: Side, b: Side, width: int) -> Line:
+    """Both sides. Where there is no room it is the longer name that is cut, and never a time."""
+    names = [one_line(side.name, 60) for side in (a, b)]
+    times = [f"  {when}" if (when := date_time(side.started_ms)) else "" for side in (a, b)]
+    arrow = cell("  →  ", "accent")
+    room = max(width - 1 - cell_len(arrow[0]) - sum(map(cell_len, times)), 16)
+    shorter = min(cell_len(names[0]), cell_len(names[1]), room // 2)
+    first, second = (
+        fit(((name, "bold"),), room if sum(map(cell_len, names)) <= room else room - shorter) for name in names
+    )
+    return fit(((" ", ""), *first, (times[0], "dim"), arrow, *second, (times[1], "dim")), width)
+
+
+def detail_lines(
+    row: CompareRow,
+    width: int,
+    attributed: Attributed | None,
+    metrics: Mapping[str, tuple[MetricChange, ...]] | None,
+    *,
+    waiting: bool = False,
+    versions: bool = False,
+) -> list[Line]:
+    """One change in full: the test, and its criteria beside it (below it where there is no room)."""
+    change = row.change
+    if change is None:
+        return []
+    inner = max(width - 2, 10)
+    test = change_in_full(change, row.criterion, attributed, waiting=waiting, versions=versions)
+    criteria: View = (criteria_table(change, row.criterion, metrics),) if change.criteria else ()
+    if inner < _TWO_COLUMNS:
+        return [((" ", ""), *line) for line in (*view_lines(test, inner), (), *view_lines(criteria, inner))]
+    half = (inner - 3) // 2
+    sides = view_lines(test, half), view_lines(criteria, half)
+    rows = max(map(len, sides))
+    columns = [[*side, *[()] * (rows - len(side))] for side in sides]
+    return [((" ", ""), *pad(one, half), ("   ", ""), *other) for one, other in zip(*columns, strict=True)]

@@ -94,6 +94,4 @@ def date(ms: int) -> str:
 
 def date_time(ms: int | None) -> str:
     """2026-11-21 22:04, local time; "" for none."""
-    import time
-
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(ms / 1000)) if ms else ""
+    return numbers.moment(ms) if ms else ""

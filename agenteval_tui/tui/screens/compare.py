@@ -24,8 +24,14 @@ from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
-from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, cells_to_figures, rows_of
+from agenteval_tui.tui.presenters.comparison import (
+    CompareRow,
+    CompareRows,
+    cells_to_figures,
+    detail_lines,
+    head_lines,
+    rows_of,
+)
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear

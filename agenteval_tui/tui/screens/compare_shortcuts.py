@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.comparison_text import section
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.views.comparison import section_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regression_gate import BaselineResult
@@ -42,7 +42,7 @@ def say_what_regressed(screen: FrameScreen, execution: str) -> None:
             return
 
         counts = found.shown.counts()
-        said = [section(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
+        said = [section_text(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
         if found.by_chance:
             said.append(f"{count(len(found.by_chance), 'fall')} within chance")
         severity = "warning" if found.regressed else "information"

@@ -1,0 +1,686 @@
+"""What is shown of a comparison: in lines (`comparison_lines`), as a page (`comparison_page`), and a change in full.
+
+Every fact has its words here, and nowhere else: a screen, a verb and a report can't say different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_model import (
+    ORDER,
+    Comparison,
+    CriterionChange,
+    MetricChange,
+    Overall,
+    PairedSuites,
+    RowChange,
+    Side,
+    State,
+    SummaryMetric,
+    Tally,
+    TestChange,
+    TestKey,
+)
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.views.model import (
+    Column,
+    Fact,
+    Facts,
+    Heading,
+    List,
+    Node,
+    Paragraph,
+    Row,
+    Span,
+    Table,
+    Text,
+    Tree,
+    View,
+    paragraphs,
+    sentence,
+    text,
+)
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed
+
+AttributedTests = Mapping[TestKey, "Attributed | None"]
+"""Who changed each test. None: no pair of runs shows it; not there: it was not looked at."""
+
+MOST_LINES = 100  # tests of a section, in lines
+MOST_TABLE = 50  # rows of a table
+MOST_ROWS = 20  # dataset rows of a test, in lines
+MOST_ROWS_IN_FULL = 40  # and where the test is shown in full
+_NAMED = 5  # tests in a sentence
+_COUNTED = "figures and gates count the verdicts all the same"
+
+TESTS = {
+    "mcnemar": ("McNemar's exact test", "McNemar"),
+    "sign-flip": ("sign-flip test", "sign flips"),
+    "fisher": ("Fisher's exact test", "Fisher"),
+}
+"""The tests that p-values come from, in full and in short."""
+SECTIONS: dict[State, tuple[str, str]] = {
+    "worse": ("test worse", "tests worse"),
+    "better": ("test better", "tests better"),
+    "mixed": ("test whose rows changed both ways", "tests whose rows changed both ways"),
+    "score": ("other score", "other scores"),
+    "criteria": ("test with other criteria", "tests with other criteria"),
+    "undecided": ("not decided on both sides", "not decided on both sides"),
+    "added": ("test only on the right", "tests only on the right"),
+    "removed": ("test only on the left", "tests only on the left"),
+    "same": ("unchanged", "unchanged"),
+}
+SIGNS: dict[State, Span] = {
+    "worse": ("✗", "bad"),
+    "better": ("✓", "good"),
+    "mixed": ("↕", "warn"),
+    "score": ("±", ""),
+    "criteria": ("·", "dim"),
+    "undecided": ("!", "broken"),
+    "added": ("+", "added"),
+    "removed": ("-", "removed"),
+    "same": ("=", "dim"),
+}
+SHARP: tuple[State, ...] = ("worse", "better", "mixed")
+"""The states for which somebody is responsible."""
+WHO = {"unknown": "not known"}
+"""Who changed something, where that is not said as it is stored."""
+_METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "score": ("Score", lambda value: f"{value:.3f}"),
+    "time": ("Latency (mean)", numbers.duration),
+    "tokens": ("Tokens/run (mean)", lambda value: f"{value:,.0f}"),
+    "cost": ("Cost/run (mean)", numbers.dollars),
+}
+_ROWS: tuple[tuple[State, str], ...] = (
+    ("worse", "worse"),
+    ("better", "better"),
+    ("score", "with another score"),
+    ("undecided", "not decided on both sides"),
+    ("same", "unchanged"),
+    ("added", "added"),
+    ("removed", "removed"),
+)
+
+# Figures
+
+
+def share(value: float) -> str:
+    """`71 %`, `99.5 %`."""
+    return numbers.percent(value, 1)
+
+
+def p_value_text(value: float) -> str:
+    """`p = 0.18`, `p < 0.001`."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
+
+
+def fraction(tally: Tally | None) -> str:
+    """`3/5`; `–` where nothing was decided."""
+    if tally is None or not tally.n:
+        return "–"
+    return f"{tally.passed}/{tally.n}"
+
+
+def score_text(tally: Tally | None) -> str:
+    """`0.75`; `–` for none."""
+    return "–" if tally is None or tally.score is None else f"{tally.score:.2f}"
+
+
+def figures(one: TestChange | CriterionChange | RowChange) -> tuple[str, str]:
+    """What both sides have: how often it passed; of what passes as often as before, the scores."""
+    shown = score_text if one.state == "score" else fraction
+    return shown(one.was), shown(one.now)
+
+
+def change_text(one: TestChange | CriterionChange | RowChange) -> str:
+    """`5/5 → 2/5`, `score 0.67 → 1.00`."""
+    was, now = figures(one)
+    return f"{'score ' if one.state == 'score' else ''}{was} → {now}"
+
+
+def version(content_hash: str) -> str:
+    """The start of a criterion's hash, as people compare it."""
+    return content_hash[:6]
+
+
+def config_change(one: CriterionChange) -> str:
+    """`config changed 112c7c → 3a7f39`; "" where one version judged both sides."""
+    if not one.edited:
+        return ""
+    return f"config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}"
+
+
+def section_text(state: State, number: int) -> str:
+    """`3 tests worse`, `1 test worse`."""
+    return f"{number:,} {SECTIONS[state][number != 1]}"
+
+
+def counts_text(found: Comparison) -> str:
+    """`1 test worse, 3 tests better, 10 unchanged`."""
+    return ", ".join(section_text(*item) for item in found.counts().items()) or "nothing to compare"
+
+
+# All tests together
+
+
+def sample_text(one: Overall) -> str:
+    """What the test counts: `14 pairs`, `9 cases`, `40 runs on the smaller side`."""
+    if one.test == "fisher":
+        return f"{one.n:,} runs on the smaller side"
+    return numbers.count(one.n, "pair" if one.test == "mcnemar" else "case")
+
+
+def rate_text(one: Overall) -> str:
+    """`71 % to 83 %, +12 points (95 % interval -2 to +25)`."""
+    rate = one.rate
+    if rate is None:
+        return "no test was decided on both sides"
+    words = f"{share(rate.was)} to {share(rate.now)}, {numbers.points(rate.difference)} points"
+    if rate.interval is None:
+        return words
+    low, high = numbers.points_interval(*rate.interval)
+    return f"{words} (95 % interval {low} to {high})"
+
+
+def significance_text(one: Overall) -> str:
+    """`McNemar's exact test on 14 pairs: p = 0.18`; "" where nothing was tested."""
+    return "" if one.p_value is None else f"{TESTS[one.test][0]} on {sample_text(one)}: {p_value_text(one.p_value)}"
+
+
+def power_text(one: Overall) -> str:
+    """What drop so many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
+    if one.rate is None:
+        return ""
+    if one.detectable is None:
+        return f"{sample_text(one)} could not have shown any drop"
+    few = "" if _significant(one) else ", and are too few to tell a smaller one"
+    return f"{sample_text(one)} show a drop of {100 * one.detectable:.0f} points or more four times in five{few}"
+
+
+def short_power_text(one: Overall) -> str:
+    """The same in a few words: `14 pairs: too few to tell a drop under 20 points`."""
+    if one.rate is None:
+        return ""
+    if one.detectable is None:
+        return f"{sample_text(one)}: too few to tell any drop"
+    least = f"{100 * one.detectable:.0f} points"
+    if _significant(one):
+        return f"{sample_text(one)} tell drops from {least} on"
+    return f"{sample_text(one)}: too few to tell a drop under {least}"
+
+
+def overall_text(one: Overall) -> str:
+    """The rate, the test and its power, with semicolons between them."""
+    return "; ".join(part for part in (rate_text(one), significance_text(one), power_text(one)) if part)
+
+
+def _significant(one: Overall) -> bool:
+    return one.p_value is not None and one.p_value <= 0.05
+
+
+def _measures(one: Overall) -> list[tuple[str, SummaryMetric]]:
+    """What was measured of both sides, as means of a run: score, time (ms), tokens, cost ($), as far as known."""
+    known = (("score", one.score), ("time", one.latency_ms), ("tokens", one.tokens), ("cost", one.cost))
+    return [(name, measure) for name, measure in known if measure is not None]
+
+
+def _relative(measure: SummaryMetric) -> str:
+    return f"{100 * measure.difference / measure.was:+.0f} %" if measure.was else ("new" if measure.now else "0 %")
+
+
+def _token(difference: float) -> str:
+    return "good" if difference > 1e-9 else "bad" if difference < -1e-9 else ""
+
+
+def overall_lines(one: Overall) -> View:
+    """The pass rate with interval, test and power, then what was measured."""
+    measured = [
+        f"{name} {_METRICS[name][1](measure.was)} to {_METRICS[name][1](measure.now)}"
+        for name, measure in _measures(one)
+        if abs(measure.difference) > 1e-12 or name == "score"
+    ]
+    left_out = f"{one.left_out:,} cases were decided on one side only, and are left out" if one.left_out else ""
+    means = f"mean of a run: {', '.join(measured)}" if measured else ""
+    token = _token(one.rate.difference) if one.rate is not None else ""
+    below = (significance_text(one), power_text(one), means, left_out)
+    return (
+        Paragraph(text("pass rate ", (rate_text(one), token))),
+        *paragraphs((text((line, "dim")) for line in below), indent=2),
+    )
+
+
+def overall_table(one: Overall) -> Table:
+    """Metric, baseline, now and change: the means over what both sides have."""
+    rows: list[tuple[str, ...]] = []
+    if (rate := one.rate) is not None:
+        rows.append(("Pass rate", share(rate.was), share(rate.now), f"{numbers.points(rate.difference)} points"))
+    for name, measure in _measures(one):
+        head, shown = _METRICS[name]
+        change = f"{measure.difference:+.3f}" if name == "score" else _relative(measure)
+        rows.append((head, shown(measure.was), shown(measure.now), change))
+    columns = tuple(Column(head) for head in ("Metric", "Baseline", "Now", "Change"))
+    return Table(columns, tuple(Row(tuple(map(text, row)), row[0]) for row in rows))
+
+
+def overall_in_short(one: Overall) -> List:
+    """The rates and their difference; the test; its power; what was measured: short texts, for the head of a screen."""
+    rate = one.rate
+    if rate is None:
+        parts = [text(rate_text(one))]
+    else:
+        interval = "" if rate.interval is None else " ({} … {})".format(*numbers.points_interval(*rate.interval))
+        difference = f"   {numbers.points(rate.difference)}"
+        parts = [
+            text(
+                ("pass ", "dim"),
+                (f"{share(rate.was)} → {share(rate.now)}", "bold"),
+                (difference, f"bold {_token(rate.difference)}".strip()),
+                (interval, "dim"),
+            ),
+            text((f"{TESTS[one.test][1]} {p_value_text(one.p_value)}" if one.p_value is not None else "", "dim")),
+            text((short_power_text(one), "dim")),
+        ]
+    for name, measure in sorted(_measures(one), key=lambda pair: pair[0] == "score"):
+        if measure.was or measure.now:
+            was, now = _METRICS[name][1](measure.was), _METRICS[name][1](measure.now)
+            more = f" ({_relative(measure)})" if measure.was else ""
+            parts.append(text((f"{name} {now}" if was == now else f"{name} {was} → {now}{more}", "dim")))
+    return List(tuple(part for part in parts if part), inline=True)
+
+
+# What has to be known of all tests
+
+
+def notes(found: Comparison) -> list[str]:
+    """What a reader must know before the figures are believed, a clause each."""
+    words = [paired_suites_text(one) for one in found.paired]
+    words.append("" if found.by_variation else "variations are not told apart: the sides are different ones")
+    words.append(datasets_text(found.tests))
+    for side, number in zip((found.a, found.b), found.checks_not_made, strict=True):
+        words.append(f"{of_not_made_in_runs(number)} of {side.name}" if number else "")
+    return [line for line in (*words, not_comparable_text(found.not_comparable)) if line]
+
+
+def paired_suites_text(one: PairedSuites) -> str:
+    """`suite S: /a/s.yaml is compared with /b/s.yaml`; of two imports, that their tests were paired by id."""
+    if one.by == "name":
+        return f"suite {one.name}: {one.was} is compared with {one.now}"
+    was, now = (key.split(":", 2)[-1] for key in (one.was, one.now))
+    words = f"imports of two files: the tests of {was} are paired by id with those of {now}"
+    doubt = "; none of them was asked the same in both, so check that the files are of one eval"
+    return words if one.asked_alike else words + doubt
+
+
+def not_comparable_text(tests: Sequence[TestChange]) -> str:
+    """`not comparable: 2 tests were judged by other criteria than before (a, b); ...`; "" for none."""
+    if not tests:
+        return ""
+    names = ", ".join(one.label for one in tests[:_NAMED]) + (" …" if len(tests) > _NAMED else "")
+    many = "1 test was" if len(tests) == 1 else f"{len(tests):,} tests were"
+    return f"not comparable: {many} judged by other criteria than before ({names}); {_COUNTED}"
+
+
+def datasets_text(tests: Iterable[TestChange]) -> str:
+    """`dataset rows changed: t (1 added, 6 moved), u (2 removed)`: the tests that have other rows; "" for none."""
+    changed = []
+    for one in tests:
+        counts = (
+            (sum(row.state == "added" for row in one.rows), "added"),
+            (sum(row.state == "removed" for row in one.rows), "removed"),
+            (sum(row.moved for row in one.rows), "moved"),
+            (sum(bool(row.content) for row in one.rows), "with changed content"),
+        )
+        if words := ", ".join(f"{number:,} {what}" for number, what in counts if number):
+            changed.append(f"{one.label} ({words})")
+    more = f" and {len(changed) - _NAMED:,} more tests" if len(changed) > _NAMED else ""
+    return f"dataset rows changed: {', '.join(changed[:_NAMED])}{more}" if changed else ""
+
+
+# A test
+
+
+def method_text(one: TestChange) -> str:
+    """The test that a single test's p-value comes from."""
+    return TESTS["fisher"][0] if one.cases == 1 else f"paired over {one.cases:,} rows"
+
+
+def regression_text(one: TestChange) -> str:
+    """`refund-policy: 5/5, now 2/5 (Fisher's exact test: p = 0.17)`."""
+    words = f"{one.label}: {was_and_now(one)}"
+    return words if one.p_value is None else f"{words} ({method_text(one)}: {p_value_text(one.p_value)})"
+
+
+def was_and_now(one: TestChange) -> str:
+    """`5/5, now 2/5`."""
+    return f"{fraction(one.was)}, now {fraction(one.now)}"
+
+
+def rows_text(one: TestChange) -> str:
+    """`20 rows: 6 worse, 13 unchanged, 1 added; 2 moved; content changed in 1`; "" without a dataset."""
+    if not one.rows:
+        return ""
+    counts = [(sum(row.state == state for row in one.rows), words) for state, words in _ROWS]
+    states = ", ".join(f"{number:,} {words}" for number, words in counts if number)
+    moved, edited = sum(row.moved for row in one.rows), sum(bool(row.content) for row in one.rows)
+    more = [f"{moved:,} moved"] if moved else []
+    more += [f"content changed in {edited:,}"] if edited else []
+    return "; ".join((f"{numbers.count(len(one.rows), 'row')}: {states}", *more))
+
+
+def row_text(row: RowChange) -> str:
+    """`1/1 → 0/1, moved from 3 to 5, content changed: question`; of a row that came or went: `added at 5`."""
+    if row.state == "added":
+        return f"added at {row.place_now}"
+    if row.state == "removed":
+        return f"removed, was at {row.place_was}"
+    parts = [change_text(row)]
+    parts += [f"moved from {row.place_was} to {row.place_now}"] if row.moved else []
+    parts += [f"content changed: {', '.join(row.content)}"] if row.content else []
+    return ", ".join(parts)
+
+
+def changed_rows(one: TestChange) -> list[RowChange]:
+    """The rows that changed: what broke first, then as in `SECTIONS`."""
+    order = list(SECTIONS)
+    return sorted((row for row in one.rows if row.changed), key=lambda row: order.index(row.state))
+
+
+def who_text(who: str) -> str:
+    """`agent`, `judge noise`, `not known`."""
+    return WHO.get(who, who)
+
+
+# In lines
+
+
+def side_text(side: Side) -> Text:
+    """The name of a side, and when it was run."""
+    when = numbers.moment(side.started_ms) if side.started_ms else ""
+    return text((one_line(side.name, 60), "bold"), (f" {when}" if when else "", "dim"))
+
+
+def comparison_lines(found: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False) -> View:
+    """Both sides, all tests together, then what changed; what got worse first. `everything`: unchanged tests too."""
+    states = found.counts()
+    # Of a single section its head says the same.
+    counts = counts_text(found) if len(states) != 1 or ("same" in states and not everything) else ""
+    head: View = (
+        Paragraph(text(*side_text(found.a), ("  →  ", "bold"), *side_text(found.b))),
+        *overall_lines(found.overall),
+        *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(found)),
+        *paragraphs([text(counts)]),
+    )
+    return head + tuple(chain.from_iterable(_sections(found, attributed or {}, everything=everything)))
+
+
+def _sections(found: Comparison, attributed: AttributedTests, *, everything: bool) -> Iterator[View]:
+    for state in ORDER:
+        tests = found.in_state(state)
+        if tests and (state != "same" or everything):
+            nodes = tuple(_test_node(one, attributed.get(one.key), everything) for one in tests[:MOST_LINES])
+            left = len(tests) - MOST_LINES
+            more = f"and {left} more: --json has all of them" if left > 0 else ""
+            yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
+
+
+def _test_node(one: TestChange, found: Attributed | None, everything: bool) -> Node:
+    more = [f"{numbers.points(one.difference)} points"] if one.difference else []
+    more += ["in quarantine"] if one.quarantine else []
+    words = text(one_line(one.label, 60), f"  {change_text(one)}", (f"  {', '.join(more)}" if more else "", "dim"))
+    below = list(_attribution_nodes(found))
+    if one.rows:
+        below.append(_rows_node(one, everything))
+    if one.state not in ("added", "removed"):
+        below += [_criterion_node(each, found) for each in one.criteria if _says_something(each)]
+    if one.state in SHARP:
+        below += [Node(command) for command in _command(one.pair)]
+    return Node(words, tuple(below), SIGNS[one.state])
+
+
+def _says_something(one: CriterionChange) -> bool:
+    return one.state not in ("same", "undecided") or one.edited or bool(one.was_name)
+
+
+def _attribution_nodes(found: Attributed | None) -> Iterator[Node]:
+    if found is not None:
+        who = (who_text(found.who), "bold")
+        yield Node(text(("who changed it: ", "dim"), who, (f"  {one_line(found.reason, 300)}", "dim")))
+        if found.divergence:
+            yield Node(text((f"first divergence: {one_line(found.divergence, 300)}", "dim")))
+
+
+def _rows_node(one: TestChange, everything: bool) -> Node:
+    """What became of the rows of its dataset: how many of each, then those that changed (or all of them)."""
+    shown = list(one.rows) if everything else changed_rows(one)[:MOST_ROWS]
+    left = 0 if everything else sum(row.changed for row in one.rows) - MOST_ROWS
+    nodes = []
+    for row in shown:
+        command = _command(row.pair) if row.state in ("worse", "better") else []
+        words = text(one_line(f"#{row.label}", 40), (f"  {row_text(row)}", "dim"))
+        nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
+    if left > 0:
+        nodes.append(Node(text((f"and {left} more rows: --all and --json have all of them", "dim"))))
+    return Node(text((rows_text(one), "dim")), tuple(nodes))
+
+
+def _command(pair: tuple[str, str] | None) -> list[Text]:
+    """The command that shows two runs side by side; none where it is one run."""
+    if pair is None or pair[0] == pair[1]:
+        return []
+    return [text((f"agenteval show {pair[0]} --diff {pair[1]}", "dim"))]
+
+
+def _criterion_node(one: CriterionChange, found: Attributed | None) -> Node:
+    parts = [f"criterion {one.state}" if one.state in ("added", "removed") else change_text(one)]
+    parts += [f"renamed, it was {one_line(one.was_name, 40)}"] if one.was_name else []
+    parts += [f"not comparable: {config_change(one)}"] if one.edited else []
+    if found is not None and len(found.by_criterion) > 1 and one.name in found.by_criterion:
+        parts.append(who_text(found.by_criterion[one.name].who))
+    return Node(text(one_line(one.name, 60), (f"  {', '.join(parts)}", "dim")), sign=SIGNS[one.state])
+
+
+# As a page
+
+
+def comparison_page(found: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False) -> View:
+    """The figures as a table, the conclusion, and a table of each kind of change; what got worse first."""
+    one = found.overall
+    conclusion = (
+        counts_text(found),
+        *notes(found),
+        f"pass rate {rate_text(one)}",
+        significance_text(one),
+        power_text(one),
+    )
+    view: list[View] = [
+        (
+            Heading(text(f"Comparison: {found.a.name} → {found.b.name}"), 1),
+            overall_table(one),
+            Paragraph(text(" ".join(sentence(part) for part in conclusion if part))),
+        )
+    ]
+    for state in ORDER:
+        tests = found.in_state(state)
+        if tests and (state != "same" or everything):
+            view.append((Heading(text(section_text(state, len(tests)))), changes_table(tests, attributed or {})))
+    return tuple(chain(*view, *(_rows_page(one) for one in found.tests)))
+
+
+def changes_table(tests: Sequence[TestChange], attributed: AttributedTests, *, most: int = MOST_TABLE) -> Table:
+    """A row each test: its name, was, now, who changed it (or that it does not gate), and the first divergence."""
+    rows = []
+    for one in tests[:most]:
+        found = attributed.get(one.key)
+        who = "in quarantine" if one.quarantine else who_text(found.who) if found is not None else ""
+        cells = (one.label, *figures(one), who, found.divergence if found is not None else "")
+        rows.append(Row(tuple(map(text, cells)), "\x1f".join(one.key)))
+    columns = tuple(Column(head) for head in ("Test", "Was", "Now", "Who changed it", "First divergence"))
+    return Table(columns, tuple(rows), _not_listed(len(tests), most))
+
+
+def _rows_page(one: TestChange) -> View:
+    """A table of the dataset rows that changed: which broke, healed, came, went, moved, or were edited."""
+    rows = changed_rows(one)
+    if not rows:
+        return ()
+    cells = ((row.label, row.state, row_text(row)) for row in rows[:MOST_TABLE])
+    columns = tuple(Column(head) for head in ("Row", "State", "Change"))
+    return (
+        Heading(text(f"Rows of {one.label}")),
+        Paragraph(text(sentence(rows_text(one)))),
+        Table(columns, tuple(Row(tuple(map(text, each)), each[0]) for each in cells), _not_listed(len(rows))),
+    )
+
+
+def _not_listed(number: int, most: int = MOST_TABLE) -> str:
+    return f"{number - most} more are not listed here" if number > most else ""
+
+
+# One change
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCells:
+    """A change as the cells of a list: the sign, the test (and criterion), was, now, who changed it, and what differs
+    first."""
+
+    sign: Span
+    name: str
+    was: str
+    now: str
+    who: Span
+    divergence: str
+
+
+def change_cells(
+    one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, *, versions: bool = False
+) -> ChangeCells:
+    """A test, or one of its criteria, in a list. `versions`: two versions of a criterion judge the same outputs."""
+    name = one_line(one.label) + (f" / {one_line(criterion.name)}" if criterion is not None else "")
+    shown = criterion or one
+    score = shown.state == "score" or (shown.state == "same" and one.state == "score")
+    as_text = score_text if score else fraction
+    divergence = ""
+    if criterion is not None and criterion.edited:
+        divergence = config_change(criterion)
+    elif criterion is not None and criterion.state in ("added", "removed"):
+        divergence = f"criterion {criterion.state}"
+    elif (found := attributed.get(one.key)) is not None:
+        divergence = one_line(found.divergence, 200)
+    who = ("quarantine", "warn") if one.quarantine else _who(one, criterion, attributed, versions)
+    return ChangeCells(SIGNS[one.state], name, as_text(shown.was), as_text(shown.now), who, divergence)
+
+
+def _who(one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool) -> Span:
+    if one.state not in SHARP:
+        return "", ""
+    if versions:
+        return "criterion", "accent"
+    if one.key not in attributed:
+        return "…" if one.pairs else "", "dim"
+    found = attributed[one.key]
+    mine = found.by_criterion.get(criterion.name) if found is not None and criterion is not None else None
+    who = mine.who if mine is not None else found.who if found is not None else "unknown"
+    return who_text(who), "dim" if who == "unknown" else "accent"
+
+
+def change_in_full(
+    one: TestChange,
+    criterion: CriterionChange | None,
+    found: Attributed | None,
+    *,
+    waiting: bool = False,
+    versions: bool = False,
+) -> View:
+    """A test: its names, who changed it, its figures on both sides, its dataset rows. `waiting`: who changed it is
+    still being found out; `versions`: two versions of a criterion judge the same outputs."""
+    about = [text((one_line(one.name, 300), "dim"))] if one.name != one.test else []
+    if one.quarantine:
+        about.append(text((f"in quarantine, does not gate: {one.quarantine}", "warn")))
+    if not one.comparable and not versions:
+        about.append(text((f"not comparable: judged by other criteria than before; {_COUNTED}", "warn")))
+    facts = list(_who_facts(one, criterion, found, waiting=waiting, versions=versions))
+    facts += [Fact("was", _tally(one.was)), Fact("now", _tally(one.now))]
+    if one.difference is not None:
+        change = f"{numbers.points(one.difference)} points"
+        change += f" over {one.cases:,} rows" if one.cases > 1 else ""
+        change += f"   {method_text(one)}: {p_value_text(one.p_value)}" if one.p_value is not None else ""
+        facts.append(Fact("change", text(change)))
+    view: View = (
+        Heading(text(one_line(one.label), (f"  {one_line(one.suite)}", "dim"))),
+        *paragraphs(about),
+        Facts(tuple(facts)),
+    )
+    if not one.rows:
+        return view
+    rows = changed_rows(one)
+    nodes = tuple(
+        Node(text(f"#{one_line(row.label, 30)}", (f"  {one_line(row_text(row), 200)}", "dim")), sign=SIGNS[row.state])
+        for row in rows[:MOST_ROWS_IN_FULL]
+    )
+    left = len(rows) - MOST_ROWS_IN_FULL
+    more = f"and {left:,} more: agenteval compare --all" if left > 0 else ""
+    return (*view, Facts((Fact("rows", text(rows_text(one))),)), Tree(nodes, more))
+
+
+def _tally(tally: Tally | None) -> Text:
+    if tally is None:
+        return text(("no run", "dim"))
+    more = [share(tally.rate)] if tally.rate is not None else []
+    more += [f"score {score_text(tally)}"] if tally.score is not None else []
+    more += [f"{tally.errors} in error"] if tally.errors else []
+    more += [numbers.duration(tally.latency_ms)] if tally.latency_ms is not None else []
+    more += [f"{tally.tokens:,.0f} tokens"] if tally.tokens is not None else []
+    more += [numbers.dollars(tally.cost)] if tally.cost else []
+    return text(f"{fraction(tally):<7}", ("   ".join(more), "dim"))
+
+
+def _who_facts(
+    one: TestChange, criterion: CriterionChange | None, found: Attributed | None, *, waiting: bool, versions: bool
+) -> Iterator[Fact]:
+    """Who changed it and why, what both criteria say of both outputs, and the first divergence."""
+    if one.state not in ("worse", "better"):
+        return
+    if versions:
+        yield Fact("who", text(("criterion: both versions judge the same outputs", "bold accent")))
+        return
+    if found is None:
+        yield Fact("who", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
+        return
+    mine = found.by_criterion.get(criterion.name) if criterion is not None else None
+    who, reason = (mine.who, mine.reason) if mine is not None else (found.who, found.reason)
+    yield Fact("who", text((who_text(who), "bold accent"), (f"  {reason}" if reason else "", "dim")))
+    if mine is not None and (mine.old_under_new or mine.new_under_old):
+        yield Fact("crosswise", text(f"old output, new criterion: {mine.old_under_new}"))
+        yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))
+    yield Fact("divergence", text(found.divergence or "both runs did the same, step by step"))
+
+
+def criteria_table(
+    one: TestChange, chosen: CriterionChange | None, metrics: Mapping[str, tuple[MetricChange, ...]] | None
+) -> Table:
+    """The criteria of a test on both sides; of the chosen one (or the only one) the metrics."""
+    rows: list[Row] = []
+    for each in one.criteria:
+        is_chosen = chosen is not None and each.name == chosen.name
+        sign, token = SIGNS[each.state]
+        was, now = figures(each)
+        name = text((f"{sign} ", token), (one_line(each.name), "bold" if is_chosen else ""))
+        now_token = token if each.state in ("worse", "better", "added", "removed") else ""
+        rows.append(Row((name, text((was, "dim")), text((now, now_token))), each.name))
+        below = [(f"renamed, it was {one_line(each.was_name, 40)}" if each.was_name else "", "dim")]
+        below.append((config_change(each), "accent"))
+        rows += [Row((text("  ", span), (), ())) for span in below if span[0]]
+        for metric in (metrics or {}).get(each.name, ()) if is_chosen or len(one.criteria) == 1 else ():
+            name_of = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
+            token = "" if metric.changed else "dim"
+            values = tuple(text((score_text(tally), token)) for tally in (metric.was, metric.now))
+            rows.append(Row((text("    ", (one_line(name_of), "dim")), *values)))
+    return Table((Column("criteria"), Column("was", "right", 7), Column("now", "right", 7)), tuple(rows))
