@@ -15,7 +15,6 @@ KNOWN = [
     {"history.baselines", "history.observed_facts", "history.queries", "history.search", "history.store",
      "history.write_operations"},
     {"grading.codes", "grading.results", "grading.sentences"},
-    {"tui.screens.editor.form_view", "tui.screens.editor.preview", "tui.screens.editor.validation"},
     {"formats.stream.json_reader", "formats.unread_texts"},
     {"runs.executors.base", "runs.executors.dask"},
     {"cli.commands.serve", "cli.web_server"},

@@ -59,8 +59,8 @@ tests:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.validation.QUIET_S", 0.0)
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.undo.KEEP_S", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.controller.QUIET_S", 0.0)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.screen.KEEP_S", 0.01)
     monkeypatch.setattr("agenteval_tui.tui.screens.inspect.config.KEEP_SECONDS", 0.01)
 
 
@@ -92,7 +92,7 @@ async def opened(pilot: Pilot[int], test: str = "one") -> EditorScreen:
 
 def open_test(screen: EditorScreen) -> str:
     """The id of the test in the form."""
-    return screen._doc.test_id if screen._doc is not None else ""
+    return screen.controller.doc.test_id if screen.controller.doc is not None else ""
 
 
 def shown_by(pilot: Pilot[int]) -> str:
@@ -116,8 +116,8 @@ async def test_a_form_is_filled_checked_undone_and_saved_in_its_places(shop: Pat
         await every_kind_of_field_says_what_is_wrong_with_it(pilot, screen)
         await pilot.press("f6")
         await settle(pilot)
-        assert screen._doc is not None
-        assert not screen._doc.edited
+        assert screen.controller.doc is not None
+        assert not screen.controller.doc.edited
         await the_agent_is_chosen_from_all_known_ones_and_undone(pilot, screen)
         assert file.read_text() == SUITE
         await a_field_is_checked_while_typing_and_saved_in_its_place(pilot, screen, file)
@@ -159,8 +159,8 @@ async def every_kind_of_field_says_what_is_wrong_with_it(pilot: Pilot[int], scre
     shown = shown_by(pilot)
     assert "sample_toolz" in shown
     assert 'there is another test with the id "two"' in shown
-    assert screen._doc is not None
-    assert "variables" in screen._doc.bad_yaml
+    assert screen.controller.doc is not None
+    assert "variables" in screen.controller.doc.bad_yaml
     await pilot.press("f8")
     await settle(pilot)
     assert screen.focused is not None
@@ -176,11 +176,11 @@ async def the_agent_is_chosen_from_all_known_ones_and_undone(pilot: Pilot[int], 
     assert isinstance(pilot.app.screen, ChooseScreen)
     await pilot.press(*"shop/b", "enter")
     await settle(pilot)
-    assert screen._doc is not None
-    assert screen._doc.form.values["agent"] == "shop/b"
+    assert screen.controller.doc is not None
+    assert screen.controller.doc.form.values["agent"] == "shop/b"
     await pilot.press("ctrl+z")
     await settle(pilot)
-    assert screen._doc.form.values["agent"] == ""
+    assert screen.controller.doc.form.values["agent"] == ""
     assert choice.value == ""
 
 
@@ -202,8 +202,8 @@ async def a_field_is_checked_while_typing_and_saved_in_its_place(
     assert "whole number" not in shown_by(pilot).partition("Saved")[0].splitlines()[-2]
     await pilot.press("ctrl+s")
     await settle(pilot)
-    assert screen._doc is not None
-    assert not screen._doc.edited
+    assert screen.controller.doc is not None
+    assert not screen.controller.doc.edited
     wanted = SUITE.replace("Say hello.", "Say goodbye.").replace("politely\n", "politely\n    repeat: 3\n", 1)
     assert file.read_text() == wanted
 
@@ -238,8 +238,8 @@ async def criteria_are_added_copied_moved_and_deleted(pilot: Pilot[int], screen:
     screen.query_one("#criteria", VirtualList).focus()
     await pilot.press("K", "d", "j", "j", "x")
     await settle(pilot)
-    assert screen._doc is not None
-    names = [one.values["name"] for one in screen._doc.form.criteria]
+    assert screen.controller.doc is not None
+    names = [one.values["name"] for one in screen.controller.doc.form.criteria]
     assert names == ["Fast enough", "Fast enough (copy)", "Greets"]
     await pilot.press("ctrl+s")
     await settle(pilot)
@@ -415,8 +415,8 @@ async def a_tool_call_becomes_a_criterion(pilot: Pilot[int], app: AgentevalApp) 
     await settle(pilot)
     screen = app.screen
     assert isinstance(screen, EditorScreen)
-    assert screen._doc is not None
-    made = screen._doc.form.criteria[-1]
+    assert screen.controller.doc is not None
+    made = screen.controller.doc.form.criteria[-1]
     assert made.source is None
     call = view.transcript.tool_calls[0]
     wanted = {"type": "ToolCheck", "tools": [{"name": call.name, "arguments": call.arguments}]}
@@ -446,8 +446,8 @@ async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop:
     app = app_for(shop)
     async with app.run_test(size=(140, 45)) as pilot:
         screen = await opened(pilot)
-        assert screen._doc is not None
-        assert not screen._doc.edited
+        assert screen.controller.doc is not None
+        assert not screen.controller.doc.edited
         for key in ("ctrl+n", "ctrl+n", "f8", "f8", "escape"):
             await pilot.press(key)
             await settle(pilot)
@@ -537,8 +537,8 @@ async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_
         await pilot.press("ctrl+z")
         await settle(pilot)
         assert file.read_bytes() == before
-        assert screen._doc is not None
-        assert screen._doc.test_id == "one"
+        assert screen.controller.doc is not None
+        assert screen.controller.doc.test_id == "one"
         # Another program gives the test another id while it is edited here.
         field(screen, "name").value = "Mine"
         await settle(pilot)
@@ -549,5 +549,5 @@ async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_
         await pilot.press("y")
         await settle(pilot)
         assert file.read_text() == theirs.replace("name: First", "name: Mine")
-        assert screen._doc.test_id == "uno"
-        assert not screen._doc.edited
+        assert screen.controller.doc.test_id == "uno"
+        assert not screen.controller.doc.edited

@@ -61,7 +61,7 @@ async def opened(pilot: Pilot[int], file: Path, criterion: str = "") -> EditorSc
     assert isinstance(app, AgentevalApp)
     await settle(pilot)
     app.edit_test(str(file.resolve()), "hello", criterion=criterion)
-    await until(pilot, lambda: isinstance(app.screen, EditorScreen) and bool(app.screen._doc))
+    await until(pilot, lambda: isinstance(app.screen, EditorScreen) and bool(app.screen.controller.doc))
     await settle(pilot)
     assert isinstance(app.screen, EditorScreen)
     return app.screen
@@ -73,7 +73,7 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
     app = app_on(shop, db)
     async with app.run_test(size=(140, 45)) as pilot:
         screen = await opened(pilot, file, "Never")
-        await until(pilot, lambda: screen._live.impact is not None)
+        await until(pilot, lambda: screen.controller.preview.impact is not None)
         shown = text_of(app)
         assert "on a run" in shown
         assert "run 1 of 2" in shown
@@ -113,10 +113,16 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         await until(pilot, lambda: app.screen is not screen)
         await settle(pilot)
         await pilot.press(*"latency", "enter")
-        await until(pilot, lambda: "Fast enough" in text_of(app) and screen._live.spec is not None)
-        await until(pilot, lambda: screen._live.impact is not None and sum(screen._live.impact.then.values()) == 2)
-        assert screen._live.impact is not None
-        assert screen._live.impact.now == {}
+        await until(pilot, lambda: "Fast enough" in text_of(app) and screen.controller.preview.spec is not None)
+        await until(
+            pilot,
+            lambda: (
+                screen.controller.preview.impact is not None
+                and sum(screen.controller.preview.impact.then.values()) == 2
+            ),
+        )
+        assert screen.controller.preview.impact is not None
+        assert screen.controller.preview.impact.now == {}
         # Inspect tries it, too, beside the others; what is edited there is in the form afterwards.
         await pilot.press("f10")
         awaited = ("✓ Fast enough", "new ○", "if saved: 2 runs of 1 test   ✓")
@@ -142,8 +148,8 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         await settle(pilot)
         screen.query_one("#criterion #field-negate", ChoiceField).choose("true", tell=True)
         await settle(pilot)
-        assert screen._live.result is not None
-        assert screen._live.result.negate
+        assert screen.controller.preview.result is not None
+        assert screen.controller.preview.result.negate
 
 
 async def test_the_mouse_does_what_keys_do_and_a_cut_text_is_put_in_quotes(shop: Path) -> None:
@@ -151,23 +157,23 @@ async def test_the_mouse_does_what_keys_do_and_a_cut_text_is_put_in_quotes(shop:
     app = app_on(shop, shop.parent / "history.db")
     async with app.run_test(size=(140, 45)) as pilot:
         screen = await opened(pilot, file)
-        assert screen._doc is not None
+        assert screen.controller.doc is not None
         choice = screen.query_one("#fields #field-category", ChoiceField)
         before = choice.value
         await pilot.click(choice, offset=(3, 0))
         await settle(pilot)
-        assert screen._doc.form.values["category"] == choice.value != before
+        assert screen.controller.doc.form.values["category"] == choice.value != before
         # One click on a key of the last line is one step.
         choice.focus()
         for value in ("edge_case", "negative"):
             choice.choose(value, tell=True)
-            screen._doc.step("")
+            screen.controller.doc.step("")
             await settle(pilot)
         keys = screen._key_lines(140)[0]
         column = sum(len(text) for text, _ in keys[: next(i for i, one in enumerate(keys) if "undo" in one[0])])
         await pilot.click("#keys", offset=(column + 2, 0))
         await settle(pilot)
-        assert screen._doc.form.values["category"] == "edge_case"
+        assert screen.controller.doc.form.values["category"] == "edge_case"
         await pilot.click("#criteria", offset=(5, 1))
         await settle(pilot)
         assert screen.query_one("#criterion #field-name", Input).value == "Never"

@@ -18,6 +18,8 @@ from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.editor.controller import EditorController
+from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import TagsScreen
 from agenteval_tui.tui.screens.notification_log import NoticesScreen
@@ -178,6 +180,21 @@ async def test_a_form_that_is_taken_away_while_it_comes_shows_no_notes(fresh: tu
         assert not form.is_attached
 
 
+@pytest.mark.parametrize("count", TURNS)
+async def test_a_pane_that_is_taken_away_while_it_comes_breaks_nothing(fresh: tuple[Path, Path], count: int) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane):
+            pane = kind(EditorController())
+            app.screen.mount(pane)
+            await turns(count)
+            pane.remove()
+            await settle(pilot)
+            assert broken(app) == []
+            assert not pane.is_attached
+
+
 def parts(kinds: Iterable[type[Widget]]) -> list[str]:
     """Those of our own widgets that have parts, and what they are made of looks at none of them too late."""
     return sorted(
@@ -197,4 +214,4 @@ def test_every_widget_with_parts_is_known_here() -> None:
         kinds = pending.pop().__subclasses__()
         pending += kinds
         found |= set(kinds)
-    assert parts(found) == ["Form"]
+    assert parts(found) == ["EditorPane", "Form"]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.xdist_group("snapshots")
 @pytest.fixture(autouse=True)
 def noon_in_the_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of day at which a run is so and so old."""
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.preview.now_ms", lambda: NOON + 120_000)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.panes.now_ms", lambda: NOON + 120_000)
 
 
 async def opened(pilot: Pilot[int]) -> EditorScreen:
@@ -35,7 +35,9 @@ async def opened(pilot: Pilot[int]) -> EditorScreen:
     cursor_to(pilot, "customers-austria")
     await settle(pilot)
     await pilot.press("E")
-    await until(pilot, lambda: isinstance(pilot.app.screen, EditorScreen) and pilot.app.screen._doc is not None)
+    await until(
+        pilot, lambda: isinstance(pilot.app.screen, EditorScreen) and pilot.app.screen.controller.doc is not None
+    )
     await settle(pilot)
     screen = pilot.app.screen
     assert isinstance(screen, EditorScreen)
@@ -87,7 +89,7 @@ async def test_editor_beside_a_run(pictures: Pictures, recorded: tuple[Path, Pat
 
 def kept_draft(screen: EditorScreen) -> QuestionScreen:
     """The question about an edit that was kept."""
-    doc = screen._doc
+    doc = screen.controller.doc
     assert doc is not None
     doc.form.values.update(name="Another name", repeat="7")
     doc.form.criteria[0].values["weight"] = "3"

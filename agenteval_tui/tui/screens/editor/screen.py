@@ -2,125 +2,805 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Resize
-from textual.widgets import Input
+from textual.containers import Horizontal
+from textual.events import DescendantFocus, Resize, ScreenResume
+from textual.timer import Timer
+from textual.widget import Widget
 
-from agenteval_tui.analysis.criterion_preview import spec_from
+from agenteval_tui.analysis.run_navigation import known_runs
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.test_form import CriterionForm
-from agenteval_tui.tui.screens.editor.dialogs import delete_question
-from agenteval_tui.tui.screens.editor.save import EditorSaving
-from agenteval_tui.tui.screens.editor.validation import LOW
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter, starters
+from agenteval_tui.suites.editing import TestEdit, Written
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.tui.actions import BY_ID, bindings, key_of, key_word
+from agenteval_tui.tui.draft_store import Kept
+from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_rows
+from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
+from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.completion_controller import Assist
+from agenteval_tui.tui.screens.editor.controller import (
+    Contents,
+    DatasetFile,
+    EditorController,
+    FieldPlace,
+    OpenRequest,
+    Shown,
+)
+from agenteval_tui.tui.screens.editor.dialogs import delete_question, draft_question
+from agenteval_tui.tui.screens.editor.document import SuiteDocument
+from agenteval_tui.tui.screens.editor.panes import CriteriaPane, EditorPane, PreviewPane, TestFormPane, TestListPane
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
+from agenteval_tui.tui.screens.relax import RelaxScreen
+from agenteval_tui.tui.screens.rerun import again_key, run_again
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
+from agenteval_tui.tui.state import text
+from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.form import ChoiceField, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
+KEEP_S = 0.5
+"""So long after a change its draft is written."""
 WIDE = 190
 """From so many columns on a test's fields and what its criteria say of a run stand side by side."""
+LOW = 30
+"""On a screen of fewer rows one problem is named, else three."""
+FLIPS_LISTED = 500
+PANES = ("tests", "test", "criteria", "live")
+"""In the order in which a key goes through them."""
 
 
-class EditorScreen(EditorSaving):
-    """Each subject is a class of its own, one upon the other: frame, filling, checking, changing, criteria, tests,
-    saving.
+class EditorScreen(FrameScreen):
+    """The tests; the chosen one as a form; its criteria; what they say of a run. Where it is narrow one at a time.
 
-    What is here are the keys that mean another thing in each list, and the way to other screens.
+    The controller has the state. The screen tells it what is asked for, and shows in the panes what it has then.
     """
 
     CSS_PATH = "screen.tcss"
+    SCOPE = "edit"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("edit"))
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = EditorController()
+        self._panes: dict[str, EditorPane] = {}
+        self._pane = "tests"  # which of them has the keys
+        self._assist = Assist()
+        self._keep_timer: Timer | None = None
+        self._dataset: DatasetFile | None = None  # the one that is shown
+
+    def compose(self) -> ComposeResult:
+        self.set_class(self.app.size.width < self.NARROW, "narrow", update=False)  # before the parts get their styles
+        self.tests_pane = TestListPane(self.controller)
+        # They wait for the test that is opened.
+        self.form_pane = TestFormPane(self.controller, disabled=True)
+        self.preview_pane = PreviewPane(self.controller, disabled=True)
+        self.criteria_pane = CriteriaPane(self.controller, disabled=True)
+        panes = (self.tests_pane, self.form_pane, self.preview_pane, self.criteria_pane)
+        self._panes = {pane.NAME: pane for pane in panes}
+        yield self.title_bar()
+        yield LineBlock(self._tab_lines, id="tabs")
+        yield Horizontal(*panes, id="body")
+        yield LineBlock(id="problems")
+        yield self.key_bar()
+
     def on_mount(self) -> None:
-        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
-        self.query_one("#filter", Input).display = False
-        tests = self.query_one("#tests", VirtualList)
-        tests.set_empty([(("  Reading the suites …", "dim"),)])
-        # Nothing is in them yet.
-        for part in ("fields", "criterion", "config"):
-            self.query_one(f"#{part}").display = False
         self._set_pane("tests")
-        tests.focus()
+        self.tests_pane.focus_first()
         self.reload()
 
     def on_resize(self, event: Resize) -> None:
-        before = self.classes
-        self.set_class(event.size.width < self.NARROW, "narrow", update=False)
-        self.set_class(event.size.width >= WIDE, "wide", update=False)
-        self.set_class(event.size.height < LOW, "low", update=False)
-        if self.classes != before:
-            self.update_node_styles()  # once: a form has a lot of parts
-        self._draw_problems()
+        narrow = event.size.width < self.NARROW
+        if narrow != self.has_class("narrow"):
+            self.set_class(narrow, "narrow", update=False)
+            # Only what looks different then: a form has a lot of parts.
+            self.app.stylesheet.update_nodes(self.query("#tabs, .pane, .pane-title, #criteria, #config-title"))
+        self._show_panes()
+        self._show_problems()
 
     def on_unmount(self) -> None:
-        for doc in self._docs.values():
-            self._keep(doc)
+        self.controller.write_drafts()
 
-    # What is chosen in the list that has the keys
+    # Which test is open
+
+    def open_test(
+        self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, run: str = ""
+    ) -> None:
+        """Open a test; `criterion` names the one to choose; `starter`: add this one, as an edit to be saved; `run`: the
+        recorded run to judge (else the newest)."""
+        self.controller.request(OpenRequest(suite, test, criterion, starter, run))
+        if self.controller.overview is not None:
+            self.reload()
+
+    def kept(self) -> dict[str, Any] | None:
+        doc = self.controller.doc
+        return None if doc is None else {"test": doc.key}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self.controller.restore(text(kept, "test"))
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self.controller.take_back(self.agenteval.tried_criterion):
+            self._fill()
+            self._changed()
+        if self.controller.overview is not None:
+            self._assist.forget()
+            self.controller.preview.read_again()
+            self.reload()
+
+    def reload(self) -> None:
+        """Read the suites again. Edits stay."""
+        read = partial(self.controller.read, self.agenteval.session)
+        self.ask(read, self._show_contents, group="overview", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The suites or the history can't be read: say so where the list would be."""
+        if self.controller.overview is not None:
+            self.agenteval.say_error(error)
+            return
+        view = self.tests_pane.tests
+        lines = error_lines(error, max(view.size.width - 2, 20))
+        view.set_empty([(), *(((" ", ""), *line) for line in lines)])
+
+    def _show_contents(self, contents: Contents) -> None:
+        # The fields are about to be filled anew: an edit whose word is still on its way would be lost.
+        if self.controller.take_pending(self._shown()):
+            self._changed()
+        request = self.controller.take(contents)
+        self.tests_pane.show_tests()
+        if request is not None:
+            self._open(request)
+        self.retitle()
+
+    def _open(self, request: OpenRequest) -> None:
+        try:
+            doc = self.controller.open(request)
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+            return
+        for pane in self._panes.values():
+            pane.disabled = False
+        self.form_pane.offer_agents(doc.loaded, self.controller.agents)
+        self._fill()
+        if request.starter is not None:
+            self._show_state()
+        self.retitle()
+        self.tests_pane.tests.move_to_key(doc.key)
+        self._check()
+        if request.focus:
+            self._focus_pane("criteria" if request.criterion or request.starter is not None else "test")
+        draft = self.controller.draft_to_offer()
+        if draft is not None:
+            self._offer_draft(doc, draft)
+
+    def _offer_draft(self, doc: SuiteDocument, draft: Kept) -> None:
+        def answered(answer: str | None) -> None:
+            self.controller.decide_draft(doc, draft, answer)
+            if answer == "restore":
+                if self.controller.doc is doc:
+                    self._fill()
+                    self._check()
+                self._show_state()
+            elif answer == "discard":
+                self.tests_pane.show_tests()
+
+        self.app.push_screen(draft_question(doc, draft), answered)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another test, or another criterion."""
+        doc = self.controller.doc
+        if event.list.id == "criteria" and doc is not None and event.index != doc.criterion:
+            self.soon(self._follow_criterion)
+        elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
+            self.soon(self._follow_test)
+
+    def _follow_criterion(self) -> None:
+        if self.controller.choose_criterion(self.criteria_pane.criteria.cursor):
+            self._fill_criterion()
+            self._check()
+
+    def _follow_test(self) -> None:
+        key, doc = self.tests_pane.tests.cursor_key or "", self.controller.doc
+        if "\x1f" in key and (doc is None or doc.key != key):
+            self._open(OpenRequest.of(key, focus=False))
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter: to the fields of what is chosen."""
+        if event.list.id == "criteria":
+            self.criteria_pane.form.focus_first()
+        elif "\x1f" in event.key:
+            self._open(OpenRequest.of(event.key))
+
+    # What the panes show
+
+    def _fill(self) -> None:
+        """Show the open test anew."""
+        self.form_pane.fill()
+        self.criteria_pane.show_criteria()
+        self._fill_criterion()
+        self._show_dataset()
+
+    def _fill_criterion(self) -> None:
+        self.criteria_pane.fill()
+        self._retitle_panes()
+
+    def _changed(self) -> None:
+        """The open test was edited."""
+        self._check()
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Edited or not: the lists, the titles, and the draft a moment later."""
+        self.criteria_pane.show_criteria()
+        self._retitle_panes()
+        self.retitle()
+        self.tests_pane.show_tests()
+        if self._keep_timer is not None:
+            self._keep_timer.stop()
+        if self.controller.doc is not None:
+            self._keep_timer = self.set_timer(KEEP_S, partial(self._keep_soon, self.controller.doc))
+
+    def _keep_soon(self, doc: SuiteDocument) -> None:
+        write = partial(self.controller.write_draft, doc, self.controller.draft_of(doc))
+        self.run_worker(write, thread=True, group="draft", exit_on_error=False)
+
+    def _show_dataset(self) -> None:
+        wanted = self.controller.dataset()
+        if wanted is None or wanted == self._dataset:
+            return
+        self._dataset = wanted
+        if wanted.file:
+            self.ask(wanted.first_rows, lambda found: self.form_pane.show_dataset(*found), group="dataset")
+        else:
+            self.form_pane.show_dataset([], "")
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        doc = self.controller.doc
+        if doc is None:
+            return (), ()
+        state: Cell = (f"not saved {EDITED}", "accent") if doc.edited else ("saved", "dim")
+        where = f"{one_line(doc.loaded.path.name, 50)}:{doc.loaded.line_of(doc.test_id)}"
+        return ((one_line(doc.test_id, 60), "bold"), ("   ", ""), state), ((where, "dim"),)
+
+    def _retitle_panes(self) -> None:
+        for pane in self._panes.values():
+            pane.retitle()
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+
+    # Panes and keys
+
+    def focus_next(self, selector: Any = "*") -> Widget | None:
+        """Tab goes to the next field; where one pane is shown and has no other, to the next pane."""
+        focused = self.focused
+        if self.has_class("narrow") and focused is not None and focused.id in ("tests", "live"):
+            self.action_next_pane()
+            return self.focused
+        return super().focus_next(selector)
+
+    def action_next_pane(self) -> None:
+        self._focus_pane(PANES[(PANES.index(self._pane) + 1) % len(PANES)])
+
+    def _focus_pane(self, pane: str) -> None:
+        self._set_pane(pane)
+        self.call_after_refresh(self._panes[pane].focus_first)
+
+    def _set_pane(self, pane: str) -> None:
+        self._pane = pane
+        self._show_panes()
+        self._retitle_panes()
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def _show_panes(self) -> None:
+        """Show those there is room for. Without a class on the screen, which would style each widget of it anew."""
+        narrow, wide = self.has_class("narrow"), self.app.size.width >= WIDE
+        # Beside the criteria stands what they say of a run; beside the fields there is no room for it.
+        hidden = "test" if self._pane in ("criteria", "live") else "live"
+        for name, pane in self._panes.items():
+            pane.active = name == self._pane
+            pane.display = pane.active if narrow else wide or name != hidden
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say which pane has the keys now."""
+        focused = self.focused
+        if focused is None:
+            return
+        pane = next((name for name, one in self._panes.items() if one in focused.ancestors), self._pane)
+        if pane != self._pane:
+            self._set_pane(pane)
+        else:
+            self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def step_back(self) -> bool:
+        if self._pane == "tests":
+            return self.tests_pane.close_filter()
+        focused = self.focused
+        if self._pane == "criteria" and focused is not None and focused.id != "criteria":
+            self.criteria_pane.focus_first()
+        else:
+            self._focus_pane("tests")
+        return True
+
+    def action_filter(self) -> None:
+        self._set_pane("tests")
+        self.tests_pane.open_filter()
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        key = self._key_of
+        focused = self.focused.id if self.focused is not None else ""
+        save = (key("save"), "save", "save")
+        pane = (key("pane"), "pane", "next_pane")
+        if focused == "live":
+            middle = [(key("next_run"), "older run", "step_run(1)"), (key("previous_run"), "newer", "step_run(-1)")]
+            middle += [(key("flips"), "flips", "flips"), (key("relax"), "smallest edits", "relax")]
+            middle += [(key("run"), "in Inspect", "on_a_run")]
+        elif focused in ("tests", "criteria"):
+            middle = [(key("new"), "new" if focused == "tests" else "add", "new")]
+            middle += [(key("duplicate"), "copy", "duplicate"), (key("delete"), "delete", "delete")]
+            moves = f"{key('down')} {key('up')}"
+            middle += [(moves, "move", "move(1)|move(-1)"), ("enter", "fields", "focused.select")]
+        elif focused == "config":
+            middle = [
+                ("^space", "complete", "focused.complete"),
+                (key("fix"), "fix", "apply_fix"),
+                (key("explain"), "what is this", "explain"),
+            ]
+            middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
+        else:
+            middle = [(key("undo"), "undo", "undo"), (key("next_problem"), "next problem", "next_problem")]
+            middle += [("tab", "field", "app.focus_next"), ("esc", "list", "app.back")]
+        return [save, *middle, pane, ("F1", "help", "app.help")]
+
+    def _key_of(self, name: str) -> str:
+        return key_word(self.agenteval.keymap.get(f"edit.{name}", BY_ID[f"edit.{name}"].keys))
+
+    def _tab_lines(self, width: int) -> list[Line]:
+        """Narrow screens show one pane at a time; this line says which."""
+        cells: list[Cell] = [(" ", "")]
+        for name in PANES:
+            active, word = name == self._pane, self._panes[name].WORDS
+            cells.append((f"[{word}]" if active else f" {word} ", "bold accent" if active else "dim"))
+            cells.append(("  ", ""))
+        return [fit(cells, width)]
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on a problem goes to its field."""
+        if event.block.id == "problems":
+            places = self.controller.problem_places()
+            if event.y < len(places):
+                self._go_to(places[event.y])
+        elif event.block.id == "verdict":
+            self._focus_pane("live")
+        elif event.block.id == "tabs":
+            column = 1
+            for name in PANES:
+                wide = len(self._panes[name].WORDS) + 2
+                if column <= event.x < column + wide:
+                    self._focus_pane(name)
+                column += wide + 2
+
+    # Edits
+
+    def _shown(self) -> Shown:
+        pane = self.criteria_pane
+        return Shown(self.form_pane.form.values(), pane.form.values(), pane.config.text)
+
+    def on_editor_pane_edited(self, event: EditorPane.Edited) -> None:
+        """A field or the config was edited."""
+        self._show_dataset()
+        self._changed()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter: choose from a list, or the next field."""
+        field = event.form.query_one(f"#field-{event.name}") if event.name else None
+        if not isinstance(field, ChoiceField):
+            self.focus_next()
+            return
+
+        def chosen(value: str | None) -> None:
+            if value is not None:
+                field.choose(value, tell=True)
+
+        choices = [(value, words, "") for value, words in field.choices]
+        self.app.push_screen(ChooseScreen(event.name.replace("_", " "), choices, field.value), chosen)
+
+    def action_undo(self) -> None:
+        """The last step in the form; in the list of tests, or where there is none, the last change of the file."""
+        if self.controller.undoes_file(in_tests=self._pane == "tests"):
+            self._undo_file()
+        elif self.controller.undo():
+            self._fill()
+            self._changed()
+        else:
+            self.agenteval.say("There is nothing to undo.")
+
+    def _undo_file(self) -> None:
+        if self.still_writes("change"):
+            return
+        change, session = self.controller.take_file_change(), self.agenteval.session
+
+        def done(_: list[LoadedSuite]) -> None:
+            self.agenteval.say(f"Undone: {change.words}.")
+            self.controller.request(change.test)
+            self.reload()
+
+        def failed(error: AgentevalError) -> None:
+            self.agenteval.say_error(error)
+            self.reload()
+
+        self.ask(lambda: session.take_back(change.written), done, group="change", failed=failed)
+
+    def action_revert(self) -> None:
+        if self.controller.revert():
+            self._fill()
+            self._changed()
+            self.agenteval.say("Back to what the file says; ^z brings your edits again.")
+
+    # Tests and criteria: made, copied, moved, deleted, whichever list is at hand
 
     def action_new(self) -> None:
         """Add a criterion, or make a new test: whichever list is at hand."""
-        if self._pane == "tests":
-            self._new_test()
-        elif self._doc is not None:
+        if self._pane != "tests":
             self._choose_starter()
+        elif (suite := self.controller.suite_for_new_test()) is not None:
+            self.agenteval.new_test(suite)
+        elif self.controller.overview is not None:
+            self.agenteval.new_suite()
+
+    def _choose_starter(self) -> None:
+        if self.controller.doc is None:
+            return
+
+        def offer(found: list[Starter]) -> None:
+            by_name = {one.metric: one for one in found}
+            choices = [(one.metric, f"{one.metric} · {one.prototype_class}", one.about) for one in found]
+
+            def chosen(name: str | None) -> None:
+                if name is not None and self.controller.doc is not None:
+                    self.controller.add_criterion(by_name[name])
+                    self._fill()
+                    self._changed()
+                    self.criteria_pane.form.focus_first()
+
+            self.app.push_screen(ChooseScreen("A new criterion", choices), chosen)
+
+        self.ask(starters, offer, group="starters")
 
     def action_duplicate(self) -> None:
+        session = self.agenteval.session
         if self._pane == "tests":
-            self._change_tests(lambda session, loaded, test: session.duplicate_tests(loaded, [test]), "copied")
-            return
-        doc = self._with_criterion("copy")
-        if doc is None or doc.chosen is None:
-            return
-        doc.step("")
-        copy: CriterionForm = doc.chosen.copy()
-        copy.values["name"] += " (copy)"
-        doc.form.criteria.insert(doc.criterion + 1, copy)
-        doc.criterion += 1
-        self._fill()
-        self._changed()
+            self._change_test("copy", "copied", session.duplicate_tests)
+        elif self._has_criterion("copy"):
+            self.controller.copy_criterion()
+            self._fill()
+            self._changed()
 
     def action_delete(self) -> None:
-        if self._pane == "tests":
-            doc = self._doc
-            if doc is None:
-                return
-            question = delete_question([doc.test_id], doc.loaded.path.name)
+        doc, session = self.controller.doc, self.agenteval.session
+        if self._pane == "tests" and doc is not None:
 
             def answered(answer: str | None) -> None:
                 if answer:
-                    self._change_tests(lambda session, loaded, test: session.delete_tests(loaded, [test]), "deleted")
+                    self._change_test("delete", "deleted", session.delete_tests)
 
-            self.app.push_screen(question, answered)
-            return
-        found = self._with_criterion("delete")
-        if found is None:
-            return
-        found.step("")
-        name = found.form.criteria.pop(found.criterion).values["name"]
-        found.criterion = min(found.criterion, max(len(found.form.criteria) - 1, 0))
-        self._fill()
-        self._changed()
-        self.agenteval.say(f"{one_line(name, 60)} is taken out when you save; ^z brings it back.")
+            self.app.push_screen(delete_question([doc.test_id], doc.loaded.path.name), answered)
+        elif self._pane != "tests" and self._has_criterion("delete"):
+            name = self.controller.delete_criterion()
+            self._fill()
+            self._changed()
+            self.agenteval.say(f"{one_line(name, 60)} is taken out when you save; ^z brings it back.")
 
     def action_move(self, by: int) -> None:
+        session = self.agenteval.session
         if self._pane == "tests":
-            self._change_tests(lambda session, loaded, test: session.move_test(loaded, test, by), "moved")
+            self._change_test("move", "moved", lambda loaded, tests: session.move_test(loaded, tests[0], by))
+        elif self._has_criterion("move") and self.controller.move_criterion(by):
+            self._fill()
+            self._changed()
+
+    def _has_criterion(self, what: str) -> bool:
+        """Has the list of criteria the keys, and a criterion is chosen? Else say where they work."""
+        doc = self.controller.doc
+        there = doc is not None and doc.chosen is not None and self._pane == "criteria"
+        if not there:
+            self.agenteval.say(f"Choose a test or a criterion in its list to {what} it.")
+        return there
+
+    def _change_test(self, verb: str, what: str, change: Change) -> None:
+        """Copy, move or delete the open test in its file. `verb` and `what` say which: "copy", "copied"."""
+        doc = self.controller.doc
+        if doc is None:
             return
-        doc = self._with_criterion("move")
-        if doc is None or not 0 <= doc.criterion + by < len(doc.form.criteria):
+        if doc.edited:
+            self.agenteval.say("This test has edits that are not saved: ^s saves them, F6 drops them.")
             return
-        doc.step("")
-        criteria = doc.form.criteria
-        criteria.insert(doc.criterion + by, criteria.pop(doc.criterion))
-        doc.criterion += by
-        self._fill()
-        self._changed()
+        taken: list[Written] = []
+
+        def done(written: list[LoadedSuite]) -> None:
+            words = self.controller.files_changed(doc, what, written, taken)
+            if words:
+                self.agenteval.say(f"{words}, {key_of('edit.undo', self.agenteval.keymap)} undoes.")
+            self.reload()
+
+        change_files(self, [(doc.loaded, [doc.test_id])], change, f"{verb} {doc.test_id}", done, taken=taken)
+
+    # Saving
+
+    def action_save(self) -> None:
+        doc = self.controller.doc
+        if doc is None:
+            return
+        self.controller.take_in(self._shown())
+        try:
+            edit = self.controller.edit_to_save()
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+            return
+        if edit is None:
+            self.agenteval.say("Nothing is changed.")
+        else:
+            self._save(doc, doc.loaded, edit)
+
+    def _save(self, doc: SuiteDocument, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
+        """`renamed`: the id that the test has in the file now, where somebody gave it another one."""
+        if self.still_writes("save"):
+            return
+        session = self.agenteval.session
+
+        def failed(error: AgentevalError) -> None:
+            if isinstance(error, FileChanged):
+                self._offer_merge(doc, error.diff)
+            else:
+                self.agenteval.say_error(error)
+
+        self.ask(
+            lambda: session.save_test(loaded, renamed or doc.test_id, edit),
+            partial(self._saved, doc, doc.form.copy(), renamed),
+            group="save",
+            failed=failed,
+        )
+
+    def _saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> None:
+        again = self.controller.saved(doc, form, renamed, written)
+        if renamed and self.controller.doc is again:
+            self._fill()  # its id stands in the form, too
+        where = f"{written.path.name}:{written.line_of(again.test_id)}"
+        self.agenteval.say(f"Saved {where}. {again_key(self)} runs the test.")
+        if again.test_id != doc.test_id:
+            self.agenteval.say("The history knows the test's earlier runs by its old id.", severity="warning")
+        self.reload()
+
+    def _offer_merge(self, doc: SuiteDocument, diff: str) -> None:
+        def answered(put_in: bool | None) -> None:
+            if put_in:
+                rebased = partial(self.controller.rebased, doc)
+                self.ask(rebased, lambda found: self._save(doc, *found), group="reload")
+
+        self.app.push_screen(ChangedFileScreen(doc.loaded.path.name, diff), answered)
+
+    # What is wrong
+
+    def _check(self) -> None:
+        """Another test or criterion is chosen, or its text is another one: judge and check it."""
+        self._judge()
+        if self.controller.want_check():
+            check = partial(self.controller.check, self._show_checked)
+            start_worker(self, check, group="check", exclusive=False, name="checking")
+
+    def _show_checked(self, config: str) -> None:
+        self.criteria_pane.show_diagnostics(config)
+        self._show_problems()
+        self.criteria_pane.show_criteria()
+
+    def _show_problems(self) -> None:
+        block, most = self.query_one("#problems", LineBlock), 1 if self.size.height < LOW else 3
+        block.styles.height = most
+        doc = self.controller.doc
+        if doc is None:
+            return
+        of_test, of_criterion = self.controller.complaints()
+        self.form_pane.form.complain(of_test)
+        self.criteria_pane.form.complain(of_criterion)
+        names = [one.values["name"] for one in doc.form.criteria]
+        problems, error = doc.problems, doc.error
+        block.show(lambda width: problem_rows(problems, error, names, width, most))
+        self._retitle_panes()
+
+    def action_next_problem(self) -> None:
+        """Go to the field of the next problem."""
+        place = self.controller.next_problem(self._place_of_focus())
+        if place is None:
+            self.agenteval.say("There are no problems here.")
+        else:
+            self._go_to(place)
+
+    def _place_of_focus(self) -> FieldPlace:
+        focused, doc = self.focused, self.controller.doc
+        name = (focused.id or "").removeprefix("field-") if focused is not None else ""
+        number = doc.criterion if doc is not None else None
+        if name == "config":
+            return number, "config_uxon"
+        inside = focused is not None and self.criteria_pane.form in focused.ancestors
+        return number if inside else None, "dataset" if name in DATASET else name
+
+    def _go_to(self, place: FieldPlace) -> None:
+        doc, (criterion, field) = self.controller.doc, place
+        if doc is None:
+            return
+        if criterion is not None and criterion < len(doc.form.criteria):
+            if self.controller.choose_criterion(criterion):
+                self.criteria_pane.show_criteria()
+                self._fill_criterion()
+                self._check()
+            self._set_pane("criteria")
+            target = "#config" if field == "config_uxon" else f"#criterion #field-{field}" if field else "#criteria"
+        else:
+            field = "dataset_file" if field == "dataset" else field
+            self._set_pane("criteria" if field == "criteria" else "test")
+            target = "#criteria" if field == "criteria" else f"#fields #field-{field or 'name'}"
+        found = self.query(target)
+        if found:
+            self.call_after_refresh(found.first().focus)
+
+    # The config
+
+    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
+        """What can be written at the cursor?"""
+        doc = self.controller.doc
+        if doc is None or doc.chosen is None:
+            return
+        kind, store = doc.chosen.values["prototype_class"], self.agenteval.session.store
+        answer = partial(self._assist.answer, event, kind, store, doc.loaded.key, doc.test_id)
+        start_worker(self, answer, group="assist", name="completing")
+
+    async def action_explain(self) -> None:
+        doc, editor = self.controller.doc, self.criteria_pane.config
+        if doc is None or doc.chosen is None:
+            return
+        if not await self._assist.explain(editor, doc.chosen.values["prototype_class"]):
+            self.agenteval.say("Nothing is known of what stands at the cursor.")
+
+    def action_apply_fix(self) -> None:
+        place = self._place_of_focus()
+        if self.controller.is_cut(place):
+            self._quote_cut_text(place)
+            return
+        editor = self.criteria_pane.config
+        here = editor.diagnostic_at_cursor()
+        chosen = here if here is not None and here.fix is not None else None
+        chosen = chosen or next((one for one in self.controller.diagnostics if one.fix is not None), None)
+        if chosen is None or chosen.fix is None:
+            self.agenteval.say("There is no problem in this config that can be mended by itself.")
+        else:
+            editor.apply_fix(chosen.fix)
+
+    def _quote_cut_text(self, place: FieldPlace) -> None:
+        """Put a text that a `#` cuts short into quotes, in the file."""
+        doc, session = self.controller.doc, self.agenteval.session
+        if doc is None:
+            return
+        if doc.edited:
+            self.agenteval.say("This mends the file itself: ^s saves your edits first, then F4.")
+            return
+        loaded, start = doc.loaded, self.controller.cut_start(place)
+        if start is not None:
+            self.ask(lambda: session.quote_cut_text(loaded, start), lambda _: self.reload(), group="save")
+
+    # On a run
+
+    def _judge(self) -> None:
+        """Judge the chosen criterion on the run that is wanted; this ends the judging before."""
+        # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
+        start_worker(self, self._judge_criterion, group="live", name="judging")
+
+    async def _judge_criterion(self) -> None:
+        controller, store = self.controller, self.agenteval.session.store
+        try:
+            await controller.preview.judge(store, controller.doc, self._show_trial, self._show_impact)
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+
+    def _show_trial(self, keep_place: bool) -> None:
+        self.preview_pane.show_trial(keep_place=keep_place)
+        self._show_impact()
+
+    def _show_impact(self) -> None:
+        key = self._key_of("flips")
+        self.preview_pane.show_impact(key)
+        self.criteria_pane.show_verdict(key)
+
+    def action_step_run(self, by: int) -> None:
+        why_not = self.controller.preview.step(by)
+        if why_not:
+            self.agenteval.say(why_not)
+        else:
+            self._judge()
+
+    def action_flips(self) -> None:
+        impact = self.controller.preview.impact
+        if impact is None or not impact.flips:
+            self.agenteval.say("No run flips with this edit.")
+            return
+        flips, store = list(impact.flips), self.agenteval.session.store
+
+        def work() -> list[tuple[str, str, int, str, str, str]]:
+            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
+            return [
+                (row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in known_runs(store, then_of)
+            ]
+
+        def chosen(run: str | None) -> None:
+            if run:
+                self.controller.preview.run_wanted = run
+                self._judge()
+
+        def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
+            if self.is_current:
+                self.app.push_screen(FlipsScreen(lines, len(flips)), chosen)
+
+        self.ask(work, show, group="flips")
+
+    def _to_relax(self) -> tuple[Workbench, int] | None:
+        """The workbench and the criterion's number in it, where the criterion fails on this run; else say why not."""
+        found = self.controller.preview.to_relax()
+        if isinstance(found, str):
+            self.agenteval.say(found)
+            return None
+        return found
+
+    def action_relax(self) -> None:
+        found = self._to_relax()
+        if found is None:
+            return
+        editor = self.criteria_pane.config
+
+        def chosen(text: str | None) -> None:
+            if text:
+                editor.replace_all(text)
+
+        self.app.push_screen(RelaxScreen(*found, editor.text, self.controller.preview.alone), chosen)
+
+    def action_relax_now(self) -> None:
+        """The first of them, at once."""
+        found = self._to_relax()
+        if found is None:
+            return
+        (bench, number), editor = found, self.criteria_pane.config
+        before = editor.text
+
+        async def relax() -> None:
+            suggestions = await self.controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
+            if not suggestions:
+                self.agenteval.say("No small edit makes it pass: the answer is far from what is asked.")
+            elif editor.text == before:
+                editor.replace_all(suggestions[0].relaxation.new_text)
+                self.agenteval.say(f"{suggestions[0].relaxation.title}. ^z takes it back.")
+
+        start_worker(self, relax, group="relax", name="relaxing")
+
+    def action_run_test(self) -> None:
+        """The test that is open, as it is saved."""
+        doc = self.controller.doc
+        if doc is not None:
+            run_again(self, doc.loaded, doc.test_id, edited=bool(doc.edited))
 
     # Elsewhere
 
     def action_open_editor(self) -> None:
-        doc = self._doc
+        doc = self.controller.doc
         if doc is None:
             return
         place = doc.chosen.source if doc.chosen is not None and self._pane == "criteria" else None
@@ -129,23 +809,12 @@ class EditorScreen(EditorSaving):
 
     def action_on_a_run(self) -> None:
         """The run that is looked at, in Inspect; what is edited of the config goes along, unsaved as it is."""
-        doc, trial = self._doc, self._live.trial
+        doc, trial = self.controller.doc, self.controller.preview.trial
         if doc is None:
             return
         if trial is None:
             self.agenteval.say(f"{doc.test_id} was not run yet: ^t runs it.")
             return
-        name, config, new = "", None, None
-        chosen = doc.chosen
-        if chosen is not None and chosen.source is not None and chosen.source < len(doc.base.criteria):
-            self._take_in(doc)
-            saved = doc.base.criteria[chosen.source].values
-            name = saved["name"]  # as the file names it: Inspect reads the file
-            config = chosen.values["config_uxon"]
-            config = None if config == saved["config_uxon"] else config
-        elif chosen is not None:
-            self._take_in(doc)
-            new = self._lent = spec_from(chosen.values)
-        runs = [run.id for run in trial.runs]
-        edit = config is not None or new is not None
-        self.agenteval.inspect(trial.bench.run.id, criterion=name, runs=runs, edit=edit, config=config, new=new)
+        if doc.chosen is not None:
+            self.controller.take_in(self._shown())
+        self.agenteval.inspect(trial.bench.run.id, **self.controller.inspect_target())

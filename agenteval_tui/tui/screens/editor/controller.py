@@ -1,0 +1,601 @@
+"""What the Editor edits: the open test, its steps and drafts, what is wrong with it, and what is written into its file.
+
+Nothing here knows a widget. Methods that read or write files say so: call them in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agenteval_tui.analysis.criterion_preview import spec_from
+from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit
+from agenteval_tui.analysis.lint import CUT, user_agents
+from agenteval_tui.analysis.overview import Overview
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.criterion_templates import Starter
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.suites.datasets import read_rows
+from agenteval_tui.suites.editing import TestEdit, Written, id_now, rebase
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.model import AgentConfig, Dataset
+from agenteval_tui.suites.unquoted_hash import cut_texts
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.draft_store import Drafts, Kept
+from agenteval_tui.tui.inspect_target import InspectTarget
+from agenteval_tui.tui.presenters.editor_rows import in_order
+from agenteval_tui.tui.presenters.test_form import (
+    CriterionForm,
+    TestForm,
+    edit_of,
+    new_criterion,
+    read_form,
+    yaml_problems,
+)
+from agenteval_tui.tui.screens.editor.document import SuiteDocument
+from agenteval_tui.tui.screens.editor.preview import CriterionPreview
+from agenteval_tui.uxon.diagnostics import Diagnostic
+
+QUIET_S = 0.12
+"""So long nothing is typed before the test is checked."""
+MOST_UNDONE = 20
+"""So many changes of files can be undone, one after the other."""
+DATASET_ROWS = 4
+"""So many rows of a dataset are shown."""
+
+FieldPlace = tuple[int | None, str]
+"""A field: the number of its criterion (None: it is the test's own), and its key in the file ("": all of it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A test to open: its suite's key and its id. `criterion` names the one to choose, `starter` is added as an edit
+    that is not saved yet, `run` is the id of the recorded run to judge (else the newest). `focus`: go to the form."""
+
+    suite: str
+    test: str
+    criterion: str = ""
+    starter: Starter | None = None
+    run: str = ""
+    focus: bool = True
+
+    @property
+    def key(self) -> str:
+        """Suite and test, as documents and rows are named."""
+        return f"{self.suite}\x1f{self.test}"
+
+    @classmethod
+    def of(cls, key: str, *, focus: bool = True) -> OpenRequest:
+        """The test with this key."""
+        suite, _, test = key.partition("\x1f")
+        return cls(suite, test, focus=focus)
+
+
+class Contents(NamedTuple):
+    """The suites as they are now, the agents of the user by name, and the drafts, the newest first."""
+
+    overview: Overview
+    agents: Mapping[str, AgentConfig]
+    drafts: Sequence[Kept]
+
+
+class Shown(NamedTuple):
+    """What stands in the fields of the test, in those of the chosen criterion, and in its config."""
+
+    fields: Mapping[str, str]
+    criterion: Mapping[str, str]
+    config: str
+
+
+class DatasetFile(NamedTuple):
+    """A dataset as the form names it: the suite's folder, the file ("": none), and how many rows of it ("": all)."""
+
+    folder: Path
+    file: str
+    limit: str
+
+    def first_rows(self) -> tuple[list[Mapping[str, Any]], str]:
+        """Read its first rows, and say what is wrong with it ("": nothing)."""
+        number = int(self.limit) if self.limit.isdecimal() and int(self.limit[:9]) > 0 else None
+        rows: list[Mapping[str, Any]] = []
+        try:
+            for row in islice(read_rows(Dataset(file=self.file, limit=number), self.folder), DATASET_ROWS):
+                rows.append(row.variables)
+        except AgentevalError as error:
+            return rows, f"{error.where}: {error.what}" if error.where and rows else error.what
+        return rows, ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What is wrong: by field; at all (it could not be saved); in fields of YAML; in the chosen config."""
+
+    problems: list[FieldProblem] = field(default_factory=list)
+    error: str = ""
+    bad_yaml: Mapping[str, str] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A change of a suite's file that can be undone: in words, of which test, and what undoing it needs."""
+
+    words: str
+    test: OpenRequest
+    written: list[Written]
+
+
+class EditorController:
+    """The state of the Editor. `doc` is the open test; None before the first one is read, and where there is none."""
+
+    def __init__(self) -> None:
+        self.overview: Overview | None = None
+        self.agents: Mapping[str, AgentConfig] = {}
+        self.doc: SuiteDocument | None = None
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self.preview = CriterionPreview()
+        self._drafts = Drafts()
+        self._docs: dict[str, SuiteDocument] = {}
+        self._kept: dict[str, Kept] = {}  # drafts that nobody has decided about
+        self._request: OpenRequest | None = None
+        self._last_open = ""  # the key of the test that the last start left open
+        self._lent: CriterionSpec | None = None  # the new criterion that is tried in Inspect, as it was given away
+        self._changes: list[FileChange] = []
+        self._check_again = False
+        self._checking = False
+
+    # Which test is open
+
+    def request(self, test: OpenRequest) -> None:
+        """Open this test when the suites are read the next time."""
+        self._request = test
+
+    def restore(self, key: str) -> None:
+        """The test that the last start left open: opened first, where nothing else is asked for."""
+        self._last_open = key
+
+    def read(self, session: Session) -> Contents:
+        """Read the suites, the user's agents and the drafts. Raises `AgentevalError` where that is not possible."""
+        return Contents(session.overview(), user_agents(), self._drafts.listed("test"))
+
+    def take(self, contents: Contents) -> OpenRequest | None:
+        """Take what was read: edits stay, all else is as the files say now. The test to open, if there is one."""
+        self.overview, self.agents = contents.overview, contents.agents
+        keys = [f"{suite.loaded.key}\x1f{test}" for suite in self.overview.suites for test in _test_ids(suite.loaded)]
+        known = set(keys)
+        self._kept = {}
+        for kept in contents.drafts:  # the newest first
+            key = f"{kept.suite}\x1f{kept.test}"
+            if key in known and key not in self._docs:
+                self._kept.setdefault(key, kept)
+        # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
+        self._docs = {key: doc for key, doc in self._docs.items() if doc.edited and not self._is_saved(doc)}
+        request, self._request = self._request, None
+        if request is not None:
+            self.preview.run_wanted = request.run
+            return request
+        if self.doc is not None:
+            return OpenRequest.of(self.doc.key, focus=False)
+        first = next(iter(self._kept), self._last_open if self._last_open in known else next(iter(keys), ""))
+        return OpenRequest.of(first, focus=False) if first else None
+
+    def _is_saved(self, doc: SuiteDocument) -> bool:
+        """Does the file say by now what the form says? (It was saved by Inspect, or by somebody else.)"""
+        for suite in self.overview.suites if self.overview is not None else ():
+            if suite.loaded.key == doc.loaded.key and suite.loaded.digest != doc.loaded.digest:
+                try:
+                    now = read_form(suite.loaded, doc.test_id)
+                except AgentevalError:
+                    return False
+                alike = [one.values for one in now.criteria] == [one.values for one in doc.form.criteria]
+                if alike and now.values == doc.form.values:
+                    self._drafts.drop("test", doc.loaded.key, doc.test_id)
+                    return True
+        return False
+
+    def open(self, request: OpenRequest) -> SuiteDocument:
+        """Open a test, with its edits where it has some. Raises `AgentevalError` when there is no such test."""
+        doc = self._docs.get(request.key)
+        if doc is None:
+            suites = self.overview.suites if self.overview is not None else ()
+            loaded = next((one.loaded for one in suites if one.loaded.key == request.suite), None)
+            if loaded is None:
+                raise AgentevalError("this suite is not among those that were opened", where=request.suite)
+            base = read_form(loaded, request.test)
+            doc = SuiteDocument(loaded, request.test, base, base.copy())
+            if self.doc is not None and self.doc.key == request.key:
+                doc.criterion = min(self.doc.criterion, max(len(base.criteria) - 1, 0))
+            self._docs[request.key] = doc
+        self.doc = doc
+        names = criterion_names(one.values["name"] for one in doc.form.criteria)
+        if request.criterion in names:
+            doc.criterion = names.index(request.criterion)
+        if request.starter is not None:
+            self.add_criterion(request.starter)
+        return doc
+
+    def edited_keys(self) -> set[str]:
+        """The tests with an edit that is not saved, or with a draft that nobody has decided about."""
+        return {key for key, doc in self._docs.items() if doc.edited} | set(self._kept)
+
+    def suite_for_new_test(self) -> LoadedSuite | None:
+        """The suite that a new test goes into: the open test's, else the first."""
+        if self.doc is not None:
+            return self.doc.loaded
+        return next((one.loaded for one in self.overview.suites), None) if self.overview is not None else None
+
+    # Edits
+
+    def edit(self, name: str, value: str, *, of_criterion: bool) -> bool:
+        """Field `name` of the test, or of the chosen criterion, says `value`. False: it did before."""
+        doc, one = self.doc, self.doc.chosen if self.doc is not None else None
+        if doc is None or (of_criterion and one is None):
+            return False
+        values, step = (one.values, f"{doc.criterion}.{name}") if of_criterion and one else (doc.form.values, name)
+        before = values.get(name, "")
+        # The widgets take white space away; a text for which only that differs is not edited.
+        if before == value or (name != "config_uxon" and before.strip() == value):
+            return False
+        doc.step(step)
+        values[name] = value
+        return True
+
+    def take_in(self, shown: Shown) -> None:
+        """Take what stands in the fields: a key that saves may be faster than the word of the last letter."""
+        doc = self.doc
+        if doc is None:
+            return
+        one = doc.chosen
+        for values, target in ((shown.fields, doc.form.values), (shown.criterion, one.values if one else {})):
+            for name, value in values.items():
+                if name in target and target[name].strip() != value and target[name] != value:
+                    target[name] = value
+        if one is not None and shown.config != one.values["config_uxon"].replace("\r\n", "\n"):
+            one.values["config_uxon"] = shown.config
+
+    def take_pending(self, shown: Shown) -> bool:
+        """Take an edit whose word is still on its way, as a step of its own. False: there is none."""
+        doc = self.doc
+        if doc is None:
+            return False
+        before = doc.form.copy()
+        self.take_in(shown)
+        if doc.form == before:
+            return False
+        doc.form, now = before, doc.form
+        doc.step("")
+        doc.form = now
+        return True
+
+    def undo(self) -> bool:
+        """Back by a step in the form. False: there is none."""
+        return self.doc is not None and self.doc.undo()
+
+    def revert(self) -> bool:
+        """Back to what the file says, as a step that can be undone. False: nothing is edited."""
+        doc = self.doc
+        if doc is None or not doc.edited:
+            return False
+        doc.step("")
+        doc.form = doc.base.copy()
+        doc.criterion = min(doc.criterion, max(len(doc.form.criteria) - 1, 0))
+        return True
+
+    # Criteria: nothing of it is in the file before it is saved
+
+    def choose_criterion(self, index: int) -> bool:
+        """Choose a criterion. False: there is no such one, or it is chosen already."""
+        doc = self.doc
+        if doc is None or index == doc.criterion or not 0 <= index < len(doc.form.criteria):
+            return False
+        doc.criterion = index
+        return True
+
+    def add_criterion(self, starter: Starter) -> None:
+        """Add a new criterion behind the chosen one (one that is made of a run: as the last), and choose it."""
+        doc = self.doc
+        if doc is None:
+            return
+        made = new_criterion(starter.name, starter.prototype_class, starter.config, starter.expected_value)
+        last = not doc.form.criteria or starter.about.startswith("made of")
+        self._insert(doc, len(doc.form.criteria) if last else doc.criterion + 1, made)
+
+    def copy_criterion(self) -> None:
+        """Add a copy of the chosen criterion behind it, and choose it."""
+        doc = self.doc
+        if doc is not None and doc.chosen is not None:
+            copy = doc.chosen.copy()
+            copy.values["name"] += " (copy)"
+            self._insert(doc, doc.criterion + 1, copy)
+
+    @staticmethod
+    def _insert(doc: SuiteDocument, place: int, criterion: CriterionForm) -> None:
+        doc.step("")
+        doc.form.criteria.insert(place, criterion)
+        doc.criterion = place
+
+    def delete_criterion(self) -> str:
+        """Take the chosen criterion out of the form; its name."""
+        doc = self.doc
+        if doc is None or doc.chosen is None:
+            return ""
+        doc.step("")
+        name = doc.form.criteria.pop(doc.criterion).values["name"]
+        doc.criterion = min(doc.criterion, max(len(doc.form.criteria) - 1, 0))
+        return name
+
+    def move_criterion(self, by: int) -> bool:
+        """Move the chosen criterion `by` places down. False: there is no room."""
+        doc = self.doc
+        if doc is None or not 0 <= doc.criterion + by < len(doc.form.criteria):
+            return False
+        doc.step("")
+        moved = doc.form.criteria.pop(doc.criterion)
+        doc.criterion += by
+        doc.form.criteria.insert(doc.criterion, moved)
+        return True
+
+    # Drafts
+
+    def draft_of(self, doc: SuiteDocument) -> Mapping[str, Any] | None:
+        """What a draft of this test keeps now; a copy, for the form goes on changing. None: it is not edited."""
+        return json.loads(json.dumps(doc.as_data())) if doc.edited else None
+
+    def write_draft(self, doc: SuiteDocument, data: Mapping[str, Any] | None) -> None:
+        """Write a draft of this test, or forget it (None). Writes a file."""
+        # Beside an older draft that nobody has decided about, not over it.
+        part = "newer" if doc.key in self._kept else ""
+        if data is None:
+            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
+        else:
+            self._drafts.keep("test", doc.loaded.key, doc.test_id, part, data)
+
+    def write_drafts(self) -> None:
+        """Write a draft of each test that is edited. Writes files."""
+        for doc in self._docs.values():
+            if doc.edited:
+                self.write_draft(doc, doc.as_data())
+
+    def draft_to_offer(self) -> Kept | None:
+        """The open test's draft, if it has one that was not offered since the test was opened."""
+        doc = self.doc
+        kept = self._kept.get(doc.key) if doc is not None else None
+        if doc is None or kept is None or doc.draft_checked:
+            return None
+        doc.draft_checked = True
+        return kept
+
+    def decide_draft(self, doc: SuiteDocument, kept: Kept, answer: str | None) -> None:
+        """Put a draft into the form ("restore"), or forget it ("discard"); else it is offered again when the test is
+        opened again. Writes a file."""
+        if answer == "restore":
+            doc.restore(kept.data)
+            self._kept.pop(doc.key, None)
+            self._drafts.drop("test", kept.suite, kept.test, "newer")  # it is in the form, with the older one
+        elif answer == "discard":
+            self._kept.pop(doc.key, None)
+            self._drafts.drop("test", kept.suite, kept.test, kept.part)
+        elif self._kept.get(doc.key) is kept:
+            doc.draft_checked = False
+
+    # What is wrong
+
+    def want_check(self) -> bool:
+        """The open test, or its text, is another one. True: no check goes on, so call `check`."""
+        self._check_again = True
+        begin, self._checking = not self._checking, True
+        return begin
+
+    async def check(self, show: Callable[[str], None]) -> None:
+        """Check the newest text until there is none newer; `show` is called with the config that was checked."""
+        try:
+            while self._check_again:
+                await asyncio.sleep(QUIET_S)
+                self._check_again = False
+                doc = self.doc
+                if doc is None:
+                    return
+                await self._check_once(doc, show)
+        finally:
+            self._checking = False
+
+    async def _check_once(self, doc: SuiteDocument, show: Callable[[str], None]) -> None:
+        one = doc.chosen
+        config, kind = (one.values["config_uxon"], one.values["prototype_class"]) if one is not None else ("", "")
+        found = await asyncio.to_thread(
+            validate_form, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self.agents, config, kind
+        )
+        if self._check_again or doc is not self.doc:
+            return
+        doc.problems, doc.error, doc.bad_yaml = found.problems, found.error, found.bad_yaml
+        self.diagnostics = found.diagnostics
+        show(config)
+
+    def complaints(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What is wrong with the fields of the test, and with those of the chosen criterion, by the fields' names."""
+        of_test: dict[str, str] = {}
+        of_criterion: dict[str, str] = {}
+        doc = self.doc
+        if doc is None:
+            return of_test, of_criterion
+        for one in reversed(in_order(doc.problems)):  # of several the worst is said
+            if one.problem.severity == "info":
+                continue
+            if one.criterion is None:
+                of_test["dataset_file" if one.field == "dataset" else one.field] = one.problem.message
+            elif one.criterion == doc.criterion:
+                of_criterion[one.field] = one.problem.message
+        of_test.update(doc.bad_yaml)
+        return of_test, of_criterion
+
+    def problem_places(self) -> list[FieldPlace]:
+        """The fields that something is wrong with, in the order in which the problems are listed."""
+        return [(one.criterion, one.field) for one in in_order(self.doc.problems)] if self.doc is not None else []
+
+    def next_problem(self, here: FieldPlace) -> FieldPlace | None:
+        """The field of the next problem behind the field `here`, the first one behind the last."""
+        places = self.problem_places()
+        at = places.index(here) + 1 if here in places else 0
+        while at < len(places) and places[at] == here:
+            at += 1
+        return places[at % len(places)] if places else None
+
+    def is_cut(self, place: FieldPlace) -> bool:
+        """Is this a field whose text a `#` cuts short?"""
+        problems = self.doc.problems if self.doc is not None else ()
+        return any(one.problem.code == CUT and (one.criterion, one.field) == place for one in problems)
+
+    def cut_start(self, place: FieldPlace) -> int | None:
+        """Where in the file the text of this field begins, which a `#` cuts short."""
+        doc, (number, name) = self.doc, place
+        if doc is None:
+            return None
+        values = doc.base.values if number is None else doc.base.criteria[number].values
+        cuts = cut_texts(doc.loaded, doc.loaded.node(doc.test_id))
+        return next((one.start for one in cuts if (one.key, one.read) == (name, values[name])), None)
+
+    def dataset(self) -> DatasetFile | None:
+        """The dataset that the form names."""
+        doc = self.doc
+        if doc is None:
+            return None
+        values = doc.form.values
+        return DatasetFile(doc.loaded.path.parent, values["dataset_file"].strip(), values["dataset_limit"].strip())
+
+    # The file
+
+    def edit_to_save(self) -> TestEdit | None:
+        """What saving writes; None: nothing is changed. Raises `AgentevalError` where a field can't be read."""
+        doc = self.doc
+        edit = doc.edit if doc is not None else None
+        if doc is None or not edit:
+            return None
+        for name, why in doc.bad_yaml.items():
+            raise AgentevalError(f"{name} can't be read: {why}", mend="mend it, then save again")
+        return edit
+
+    @staticmethod
+    def rebased(doc: SuiteDocument) -> tuple[LoadedSuite, TestEdit, str]:
+        """The file as it is now, the edit for it, and the test's id in it, if that is another one. Reads the file."""
+        fresh = load_suite(doc.loaded.path)
+        now = id_now(doc.loaded, fresh, doc.test_id)
+        renamed = now if now.casefold() != doc.test_id.casefold() else ""
+        return fresh, rebase(doc.edit, doc.loaded, fresh, doc.test_id), renamed
+
+    def saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> SuiteDocument:
+        """`form` was saved, and its file is `written` now. The test as it is open from now on: who went on typing
+        meanwhile has an edit of what was saved. `renamed`: the id that somebody else gave the test."""
+        new_id = form.values["id"] or doc.test_id
+        if renamed and form.values["id"] == doc.base.values["id"]:
+            new_id = renamed
+            doc.form.values["id"] = form.values["id"] = renamed
+        for part in ("", "newer"):
+            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
+        self._docs.pop(doc.key, None)
+        base = read_form(written, new_id)
+        now = base.copy() if doc.form == form else doc.form
+        again = SuiteDocument(written, new_id, base, now, doc.criterion, draft_checked=True)
+        self._docs[again.key] = again
+        if self.doc is doc:
+            self.doc = again
+        return again
+
+    def files_changed(self, doc: SuiteDocument, what: str, written: Sequence[LoadedSuite], undo: list[Written]) -> str:
+        """The open test was copied, moved or deleted (`what`) in its file; `undo` is what undoing needs. In words what
+        was done; "": nothing was."""
+        self._docs.pop(doc.key, None)
+        if not written:
+            return ""
+        self.doc = None if what == "deleted" else doc
+        words = f"{doc.test_id} {what} in {written[0].path.name}"
+        if undo:
+            change = FileChange(words, OpenRequest.of(doc.key), undo)
+            self._changes = [*self._changes[1 - MOST_UNDONE :], change]
+        return words
+
+    def undoes_file(self, *, in_tests: bool) -> bool:
+        """Is the last change of a file what undo takes back? It is in the list of tests, and where the form has no
+        step."""
+        return bool(self._changes) and (in_tests or self.doc is None or not self.doc.can_undo)
+
+    def take_file_change(self) -> FileChange:
+        """The last change of a file, which is about to be undone."""
+        return self._changes.pop()
+
+    # On a run, in Inspect
+
+    def inspect_target(self) -> InspectTarget:
+        """What Inspect shows: the chosen criterion, unsaved as it is. One that is in no file yet is lent to it."""
+        doc, trial = self.doc, self.preview.trial
+        runs = [run.id for run in trial.runs] if trial is not None else []
+        name, config, new = "", None, None
+        chosen = doc.chosen if doc is not None else None
+        if (
+            doc is not None
+            and chosen is not None
+            and chosen.source is not None
+            and chosen.source < len(doc.base.criteria)
+        ):
+            saved = doc.base.criteria[chosen.source].values
+            name = saved["name"]  # as the file names it: Inspect reads the file
+            config = chosen.values["config_uxon"]
+            config = None if config == saved["config_uxon"] else config
+        elif chosen is not None:
+            new = self._lent = spec_from(chosen.values)
+        edit = config is not None or new is not None
+        return InspectTarget(criterion=name, runs=runs, edit=edit, config=config, new=new)
+
+    def take_back(self, tried: Callable[[], CriterionSpec | None]) -> bool:
+        """A new criterion was lent to Inspect: what was edited of its config there is an edit here. False: nothing."""
+        lent, self._lent = self._lent, None
+        found = tried() if lent is not None else None
+        doc = self.doc
+        if lent is None or found is None or doc is None or doc.chosen is None:
+            return False
+        values = doc.chosen.values
+        same = doc.chosen.source is None and values["name"] == lent.name == found.name
+        if not same or found.config == lent.config or values["config_uxon"] != lent.config_text:
+            return False
+        doc.step("")
+        values["config_uxon"] = found.config_text
+        return True
+
+
+def _test_ids(loaded: LoadedSuite) -> list[str]:
+    """The ids of all tests of a file, also of those that are not right."""
+    right = {test.id.casefold(): test.id for test in loaded.suite.tests} if loaded.suite is not None else {}
+    return [right.get(folded, folded) for folded in loaded.test_nodes]
+
+
+def validate_form(
+    loaded: LoadedSuite,
+    test_id: str,
+    base: TestForm,
+    form: TestForm,
+    agents: Mapping[str, AgentConfig],
+    config: str,
+    prototype_class: str,
+) -> Validation:
+    """Check a form as `validate` checks what would be saved; what can't be read as YAML stays as it was in the file.
+
+    `config` and `prototype_class` are the chosen criterion's, "" where none is chosen. Changes `form`.
+    """
+    bad = yaml_problems(form)
+    for key in bad:
+        form.values[key] = base.values[key]
+    diagnostics = tuple(diagnose(config, prototype_class)) if prototype_class else ()
+    try:
+        problems = check_edit(loaded, test_id, edit_of(base, form), agents)
+    except AgentevalError as error:
+        said = f"{error.what} ({error.mend})" if error.mend else error.what
+        return Validation([], said, bad, diagnostics)
+    path = str(loaded.path)
+    problems += [FieldProblem(Problem(path, 1, 1, 1, 1, "error", "syntax", said), key) for key, said in bad.items()]
+    return Validation(problems, "", bad, diagnostics)

@@ -1,0 +1,398 @@
+"""The Editor's panes: the list of tests, the form of a test, its criteria with their configs, and a recorded run.
+
+Each shows what the controller has. The two with fields put what is typed into the controller, and say `Edited`; what
+their lists and editors say else (a row is chosen, a completion is asked for) goes on to the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Input
+
+from agenteval_tui.analysis.overview import Overview
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.registry import prototype_names
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
+from agenteval_tui.tui.presenters.run_header import pane_title
+from agenteval_tui.tui.presenters.test_form import YAMLS
+from agenteval_tui.tui.presenters.text_layout import indented
+from agenteval_tui.tui.screens.editor.controller import EditorController
+from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.terminal.mounting import comes_too_late
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+MOST_ROWS = 8
+PROMPT_ROWS = 5
+CATEGORIES = (("", "none"), ("happy_path", "happy path"), ("edge_case", "edge case"), ("negative", "negative"))
+SEVERITIES = (("error", "error: fails the test"), ("warning", "warning"), ("info", "info"))
+NEGATE = (("", "passes when it holds"), ("true", "passes when it does NOT hold"))
+
+TEST_FIELDS = (
+    Field("name", "name"),
+    Field("id", "id", placeholder="made from the name"),
+    Field("prompt", "prompt", rows=PROMPT_ROWS),
+    Field("agent", "agent", choices=(("", "the suite's"),)),
+    Field("category", "category", choices=CATEGORIES),
+    Field("tags", "tags", placeholder="smoke, sql"),
+    Field("repeat", "repeat", placeholder="the suite's"),
+    Field("description", "about", rows=2),
+    Field("timeout", "timeout", placeholder="seconds; the suite's"),
+    Field("pass_threshold", "passes from", placeholder="a score 0 to 1, else all its criteria"),
+    Field("variables", "variables", rows=1, placeholder="country: Germany"),
+    Field("dataset_file", "dataset", placeholder="rows.csv: a run for each row"),
+    Field("dataset_limit", "rows", placeholder="all"),
+    Field("variations", "variations", rows=1, placeholder="- {name: mini, agent: shop/mini}"),
+    Field("context", "context", rows=1, placeholder="sample_tools: {lookup: {sample_response: found}}"),
+    Field("turns", "turns", rows=1, placeholder="- a message, and another when it is answered"),
+    Field("messages", "messages", rows=1, placeholder="- {role: user, content: Hello}"),
+    Field("stop", "stop early", rows=1, placeholder="{when: decided}"),
+)
+"""Those of a test, in the order in which people think of them."""
+
+
+def criterion_fields() -> list[Field]:
+    """Those of a criterion, but for its config. The prototype classes are those that are installed now."""
+    return [
+        Field("name", "name"),
+        Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
+        Field("expected_value", "expected", rows=1, placeholder="{{expected_value}} in the config"),
+        Field("severity", "severity", choices=SEVERITIES),
+        Field("weight", "weight", placeholder="1"),
+        Field("negate", "negate", choices=NEGATE),
+        Field("pass_threshold", "passes from", placeholder="a score, else all its metrics"),
+        Field("description", "about"),
+    ]
+
+
+class EditorPane(Vertical):
+    """A pane with a title line, which says whether the pane has the keys. `NAME` is what ids and the screen call it,
+    `WORDS` what stands for it where the screen is narrow and shows one pane at a time."""
+
+    NAME: ClassVar[str]
+    WORDS: ClassVar[str]
+
+    @dataclass
+    class Edited(Message):
+        """The open test was edited in a field; the controller has it."""
+
+    def __init__(self, controller: EditorController, *, disabled: bool = False) -> None:
+        super().__init__(id=f"{self.NAME}-pane", classes="pane", disabled=disabled)
+        self.active = False
+        self._controller = controller
+
+    def compose(self) -> ComposeResult:
+        yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
+        yield from self.parts()
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not comes_too_late(self, message):
+            await super()._dispatch_message(message)
+
+    def parts(self) -> ComposeResult:
+        """What is below the title."""
+        raise NotImplementedError
+
+    def heading(self) -> tuple[str, str]:
+        """The title: what stands left and right in it."""
+        raise NotImplementedError
+
+    def focus_first(self) -> None:
+        """Give the keys to what they go to first."""
+        self.query_one(f"#{self.NAME}").focus()
+
+    def retitle(self) -> None:
+        """Show the title anew, if it changed."""
+        self.query_one(f"#{self.NAME}-title", LineBlock).show(self._title_lines)
+
+    def _title_lines(self, width: int) -> list[Line]:
+        return pane_title(*self.heading(), width, self.active)
+
+
+class TestListPane(EditorPane):
+    """The tests of all suites, with a filter over them."""
+
+    __test__ = False  # not a test of this project
+    NAME, WORDS = "tests", "tests"
+
+    def __init__(self, controller: EditorController) -> None:
+        super().__init__(controller)
+        self._words = ""
+        self._shown: tuple[Overview, set[str], str] | None = None
+
+    def parts(self) -> ComposeResult:
+        yield Input(placeholder="filter the tests", id="filter", classes="filter")
+        yield VirtualList(id="tests", empty=[(("  Reading the suites …", "dim"),)])
+
+    def on_mount(self) -> None:
+        self.query_one("#filter").display = False
+
+    @property
+    def tests(self) -> VirtualList:
+        """The list of tests."""
+        return self.query_one("#tests", VirtualList)
+
+    def heading(self) -> tuple[str, str]:
+        overview, edited = self._controller.overview, len(self._controller.edited_keys())
+        return "tests", f"{edited} not saved" if edited else count(overview.tests, "test") if overview else ""
+
+    def show_tests(self) -> None:
+        """Show the tests that have the words of the filter."""
+        overview = self._controller.overview
+        if overview is None:
+            return
+        self.tests.set_empty([(), (("  No tests here.", ""),), (("  n makes one.", "dim"),)])
+        shown = (overview, self._controller.edited_keys(), self._words)
+        if shown != self._shown:  # each list that is shown anew is sent anew, also in answer to a letter
+            self._shown = shown
+            self.tests.set_source(TestRows(*shown), keep_key=self.tests.cursor_key)
+        self.retitle()
+
+    def open_filter(self) -> None:
+        """Show the filter, and give it the keys."""
+        box = self.query_one("#filter", Input)
+        box.display = True
+        box.focus()
+
+    def close_filter(self) -> bool:
+        """Leave the filter. False: it was not there."""
+        box = self.query_one("#filter", Input)
+        if not box.display:
+            return False
+        box.value = ""
+        box.display = False
+        self.tests.focus()
+        return True
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        event.stop()
+        self._words = event.value
+        self.show_tests()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the filter goes to the list."""
+        event.stop()
+        self.tests.focus()
+
+
+class TestFormPane(EditorPane):
+    """The fields of the open test, and the first rows of its dataset."""
+
+    __test__ = False  # not a test of this project
+    NAME, WORDS = "test", "test"
+
+    def parts(self) -> ComposeResult:
+        with VerticalScroll(id="scroll", can_focus=False):
+            yield Form(TEST_FIELDS, below=True, id="fields")
+            yield LineBlock(id="dataset")
+
+    def on_mount(self) -> None:
+        self.form.display = False  # nothing is in it yet
+
+    @property
+    def form(self) -> Form:
+        """The fields."""
+        return self.query_one("#fields", Form)
+
+    def heading(self) -> tuple[str, str]:
+        doc = self._controller.doc
+        if doc is None:
+            return "test", ""
+        return one_line(doc.test_id, 40), f"not saved {EDITED}" if doc.edited else "saved"
+
+    def focus_first(self) -> None:
+        self.form.focus_first()
+
+    def fill(self) -> None:
+        """Show the open test."""
+        doc = self._controller.doc
+        if doc is not None:
+            self.form.display = True
+            self.form.fill(doc.form.values)
+            self._grow(doc.form.values)
+
+    def offer_agents(self, loaded: LoadedSuite, agents: Mapping[str, AgentConfig]) -> None:
+        """Offer all known agents: the suite's own, then the user's."""
+        suite = loaded.suite
+        own = suite.agent if suite is not None else None
+        names = list(dict.fromkeys([*(suite.agents if suite is not None else ()), *agents]))
+        default = f"the suite's: {own}" if own else "none named"
+        self.form.offer("agent", [("", default), *((name, name) for name in names)])
+        self.form.hold("repeat", f"{suite.defaults.repeat}, as the suite says" if suite is not None else "")
+
+    def show_dataset(self, rows: Sequence[Mapping[str, Any]], error: str) -> None:
+        """Show the first rows of the dataset, or what is wrong with it."""
+        self.query_one("#dataset", LineBlock).show(lambda width: dataset_lines(rows, error, width))
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """A field was edited."""
+        event.stop()
+        doc = self._controller.doc
+        value = event.form.values().get(event.name, "")
+        if doc is not None and self._controller.edit(event.name, value, of_criterion=False):
+            if event.name in YAMLS:
+                self._grow(doc.form.values)
+            self.post_message(self.Edited())
+
+    def _grow(self, values: Mapping[str, str]) -> None:
+        """Make texts over several lines as high as they need, within reason."""
+        for key in YAMLS:
+            self.form.grow(key, min(max(values.get(key, "").count("\n") + 1, 1), MOST_ROWS))
+
+
+class CriteriaPane(EditorPane):
+    """The criteria of the open test, the fields and the config of the chosen one, and its verdict in a line."""
+
+    NAME, WORDS = "criteria", "criteria"
+
+    def parts(self) -> ComposeResult:
+        yield VirtualList(id="criteria")
+        yield Form(criterion_fields(), below=True, id="criterion")
+        yield LineBlock(self._config_title, id="config-title")
+        yield ConfigEditor(id="config")
+        yield LineBlock(id="verdict")
+
+    def on_mount(self) -> None:
+        self.form.display = self.config.display = False  # nothing is in them yet
+
+    @property
+    def criteria(self) -> VirtualList:
+        """The list of criteria."""
+        return self.query_one("#criteria", VirtualList)
+
+    @property
+    def form(self) -> Form:
+        """The fields of the chosen criterion."""
+        return self.query_one("#criterion", Form)
+
+    @property
+    def config(self) -> ConfigEditor:
+        """The config of the chosen criterion."""
+        return self.query_one("#config", ConfigEditor)
+
+    def heading(self) -> tuple[str, str]:
+        doc = self._controller.doc
+        return "criteria", count(len(doc.form.criteria), "criterion") if doc is not None else ""
+
+    def retitle(self) -> None:
+        super().retitle()
+        self.query_one("#config-title", LineBlock).show(self._config_title)
+
+    def _config_title(self, width: int) -> list[Line]:
+        doc, diagnostics = self._controller.doc, self._controller.diagnostics
+        if doc is None or doc.chosen is None:
+            return []
+        problems = count(len(diagnostics), "problem") if diagnostics else ""
+        return pane_title("config_uxon", problems, width, self.screen.focused is self.config)
+
+    def show_criteria(self) -> None:
+        """Show the list of criteria: their names, and what is wrong with them."""
+        doc = self._controller.doc
+        if doc is None:
+            return
+        bad: dict[int, str] = {}
+        for one in doc.problems:
+            if one.criterion is not None and one.problem.severity == "error":
+                bad[one.criterion] = "error"
+        view = self.criteria
+        rows = CriterionRows([one.copy() for one in doc.form.criteria], bad, doc.changed_criteria())
+        if rows == view.source and view.cursor == doc.criterion:
+            return
+        view.set_empty([(("  No criteria: a adds one.", "dim"),)])
+        view.styles.height = max(len(doc.form.criteria), 1)
+        view.set_source(rows, keep_key=str(doc.criterion))
+
+    def fill(self) -> None:
+        """Show the chosen criterion."""
+        doc = self._controller.doc
+        one = doc.chosen if doc is not None else None
+        self.form.display = self.config.display = one is not None
+        if one is None:
+            return
+        self.form.fill({key: value for key, value in one.values.items() if key != "config_uxon"})
+        self._grow(one.values)
+        if self.config.text != one.values["config_uxon"]:
+            self.config.load(one.values["config_uxon"])
+
+    def show_diagnostics(self, config: str) -> None:
+        """Show in the config what is wrong with it, if its text is still `config`, which was checked."""
+        if self.config.text == config:
+            self.config.set_diagnostics(self._controller.diagnostics)
+
+    def show_verdict(self, key: str) -> None:
+        """Show the verdict on the run, and how many runs would flip: `key` lists them."""
+        doc, preview = self._controller.doc, self._controller.preview
+        result = preview.result if doc is not None and doc.chosen is not None else None
+        trial, edited, impact = preview.trial, preview.edited, preview.impact if result is not None else None
+        self.query_one("#verdict", LineBlock).show(
+            lambda width: verdict_line(trial, result, impact, edited, key, width)
+        )
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """A field was edited."""
+        event.stop()
+        values = event.form.values()
+        if self._controller.edit(event.name, values.get(event.name, ""), of_criterion=True):
+            if event.name == "expected_value":
+                self._grow(values)
+            self.post_message(self.Edited())
+
+    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
+        """The config was edited."""
+        event.stop()
+        if event.text == self.config.text and self._controller.edit("config_uxon", event.text, of_criterion=True):
+            self.post_message(self.Edited())
+
+    def _grow(self, values: Mapping[str, str]) -> None:
+        """Make the expected value as high as it needs: it shares its pane with a list and an editor."""
+        self.form.grow("expected_value", min(values.get("expected_value", "").count("\n") + 1, 3))
+
+
+class PreviewPane(EditorPane):
+    """What the chosen criterion, as it is edited, says of a recorded run, and which stored runs would flip."""
+
+    NAME, WORDS = "live", "on a run"
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id="live")
+        yield LineBlock(id="impact")
+
+    def heading(self) -> tuple[str, str]:
+        return "on a run", trial_title(self._controller.preview.trial)
+
+    def show_trial(self, *, keep_place: bool) -> None:
+        """Show the verdict on the run, where it was read up to if `keep_place`."""
+        doc, preview = self._controller.doc, self._controller.preview
+        trial, result = preview.trial, preview.result
+        view = self.query_one("#live", LinesView)
+        if doc is None or doc.chosen is None:
+            view.show(lambda width: [], keep_place=False)
+        elif trial is None:
+            test = doc.test_id
+            view.show(lambda width: indented(nothing_yet(test, width - 1)), keep_place=False)
+        elif result is not None:
+            number, at = trial.number(preview.source), now_ms()
+            view.show(lambda width: indented(trial_lines(trial, number, result, at, width - 1)), keep_place=keep_place)
+        self.retitle()
+
+    def show_impact(self, key: str) -> None:
+        """Show how many stored runs would flip: `key` lists them."""
+        doc, preview = self._controller.doc, self._controller.preview
+        judged = doc is not None and doc.chosen is not None and preview.result is not None
+        impact, edited = preview.impact if judged else None, preview.edited
+        self.query_one("#impact", LineBlock).show(lambda width: impact_below(impact, edited, key, width))
