@@ -7,28 +7,41 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.events import DescendantFocus
+from textual.events import DescendantFocus, Event
 from textual.filter import LineFilter
+from textual.notifications import Notification, Notify
+from textual.screen import Screen
 from textual.widgets import Input
+from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core import directories
 from agenteval_tui.history.lock_wait import told
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+from agenteval_tui.tui.external_programs import ExternalPrograms
+from agenteval_tui.tui.help_controller import HelpController
+from agenteval_tui.tui.key_queue import KeyQueue
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
+from agenteval_tui.tui.live_executions import LiveExecutions
+from agenteval_tui.tui.navigation import Navigation, first_screen
+from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.state import State, flag, name_of_start
+from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.theme_controller import ThemeController
+from agenteval_tui.tui.themes import variable_defaults
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -47,8 +60,12 @@ def _places() -> type[Provider]:
     return PlacesProvider
 
 
-class AgentevalApp(ThemeController):
-    """The terminal program. `start` says what to open; everything else is found by the session."""
+class AgentevalApp(MinimalRedraw):
+    """The terminal program. `start` says what to open; everything else is found by the session.
+
+    It has the objects that do the work, offers screens what they need of them (`Services`), and hands Textual's events
+    and actions over.
+    """
 
     TITLE = "agenteval"
     CSS_PATH = "app.tcss"
@@ -67,16 +84,73 @@ class AgentevalApp(ThemeController):
         kept = self.state.of("projects")
         if "all" in kept:
             self.session.everything = flag(kept, "all")
-        self.begin_themes()
+        self._keys_file = directories.config_dir() / KEYS_FILE
+        self.keymap, self._keymap_problems = read_keymap(self._keys_file)
+        self.key_queue = KeyQueue(self)
+        self.notifier = Notifier(self._show_note, self.keymap)
+        self.programs = ExternalPrograms(self, self.notifier)
+        self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
+        self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation)
+        self.launcher = ExecutionLauncher(self, self.session, self.notifier, self.navigation)
+        self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
+        self.theme_controller = ThemeController(self, self.state, self.notifier)
+        self._offer_services()
+        self.theme_controller.begin()
+
+    def _offer_services(self) -> None:
+        notifier, navigation, launcher = self.notifier, self.navigation, self.launcher
+        self.notices = notifier.notices
+        self.say = notifier.say
+        self.say_error = notifier.say_error
+        self.say_bug = notifier.say_bug
+        self.say_changed = notifier.say_changed
+        self.go = navigation.go
+        self.choose_screen = navigation.choose_screen
+        self.visit = navigation.visit
+        self.keep_places = navigation.keep_places
+        self.inspect = navigation.inspect
+        self.tried_criterion = navigation.tried_criterion
+        self.show_difference = navigation.show_difference
+        self.compare = navigation.compare
+        self.compare_versions = navigation.compare_versions
+        self.show_causes = navigation.show_causes
+        self.show_divergence = navigation.show_divergence
+        self.show_execution = navigation.show_execution
+        self.show_test = navigation.show_test
+        self.edit_test = navigation.edit_test
+        self.new_test = navigation.new_test
+        self.new_suite = navigation.new_suite
+        self.watch_live = navigation.watch_live
+        self.start_run = launcher.start_run
+        self.resume_execution = launcher.resume_execution
+        self.choose_live = launcher.choose_live
+        self.ask_trust = launcher.ask_trust
+        self.live_note = self.live_executions.live_note
+        self.open_editor = self.programs.open_editor
+
+    # What Textual asks and tells
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The last defence: whatever slipped past `displayable` is made visible here.
         filters: list[LineFilter] = [*super().get_line_filters(), DisplaySafe()]
         if not UNICODE:
             filters.append(AsciiOnly())
-        if self.colourless:
+        if self.theme_controller.colourless:
             filters.append(Colourless())
         return filters
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action that applies here, for the palette."""
+        return self.help_controller.commands(screen) if isinstance(screen, FrameScreen) else ()
+
+    async def on_event(self, event: Event) -> None:
+        """Letters of jump mode take a key first; any other key waits for the one before it."""
+        if not self.help_controller.takes(event):
+            self.navigation.follow(event)
+            await self.key_queue.take(event, super().on_event)
 
     def on_load(self) -> None:
         loop = asyncio.get_running_loop()
@@ -92,19 +166,21 @@ class AgentevalApp(ThemeController):
             self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
         self.set_interval(HISTORY_SECONDS, self._look_at_history)
         self._say_waits()
-        self._take_keys()
+        self.set_keymap(self.keymap)
+        if self._keymap_problems:
+            self.say(f"{self._keys_file}: " + "\n".join(self._keymap_problems), severity="warning")
         if self.state.problem is not None:
             self.say_error(self.state.problem)
         # The other themes are read here; nobody can choose one before the first frame.
-        self.call_after_refresh(self.say_theme_problems)
-        self.theme_changed_signal.subscribe(self, self.keep_theme)
+        self.call_after_refresh(self.theme_controller.say_problems)
+        self.theme_changed_signal.subscribe(self, self.theme_controller.keep)
         if self.start.screen == "inspect" and self.start.target:
             self.go("inspect")
             self.inspect(self.start.target, criterion=self.start.criterion)
         elif self.start.screen == "history" and self.start.target:
             self.show_execution(self.start.target, back=False)
         else:
-            self.go_on(self.start.screen)
+            self.go(first_screen(self.state.screen, self.start.screen))
 
     def _end_with(self, server: int) -> None:
         """In a browser: the server was killed, and nobody can see this app any more."""
@@ -118,7 +194,7 @@ class AgentevalApp(ThemeController):
             moved = await asyncio.to_thread(self.session.moved)
             if moved:
                 self.say(moved, severity="warning")
-                self.tell_new_runs()
+                self.navigation.tell_new_runs()
 
         start_worker(self, look, group="history")
 
@@ -131,14 +207,6 @@ class AgentevalApp(ThemeController):
                 loop.call_soon_threadsafe(partial(self.say, said, severity="warning"))
 
         self._waits.enter_context(told(say))
-
-    def _take_keys(self) -> None:
-        """The person's own keys; what is wrong with them in one notification."""
-        path = directories.config_dir() / KEYS_FILE
-        self.keymap, problems = read_keymap(path)
-        self.set_keymap(self.keymap)
-        if problems:
-            self.say(f"{path}: " + "\n".join(problems), severity="warning")
 
     def on_unmount(self) -> None:
         self.session.close()
@@ -156,6 +224,25 @@ class AgentevalApp(ThemeController):
         if isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker of the app's own that broke: say it once, go on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.say_bug(event.worker.error, event.worker.name)
+
+    def _show_note(self, note: Notification) -> None:
+        self.post_message(Notify(note))
+
+    def clear_notifications(self) -> None:
+        """Take all notes from the screen."""
+        self.notifier.forget_standing()
+        super().clear_notifications()
+
+    def count_running(self) -> None:
+        """Look how many executions run now, for the title; while there are some, look again."""
+        start_worker(self, self.live_executions.watch, group="running")
+
+    # Actions, each with its key in the table of actions
+
     async def action_quit(self) -> None:
         """Leave. Executions live in their own process and go on."""
         self._leave()
@@ -170,6 +257,40 @@ class AgentevalApp(ThemeController):
     def action_go(self, name: str) -> None:
         """The key of a screen."""
         self.go(name)
+
+    async def action_back(self) -> None:
+        """Leave what is open inside the screen, else go to the screen before."""
+        self.navigation.back()
+
+    def action_jump(self) -> None:
+        """Letters on what can be seen; typing one goes there."""
+        self.help_controller.jump()
+
+    def action_visit_notice(self) -> None:
+        """Go to what the last notification was about."""
+        self.help_controller.visit_notice()
+
+    def action_list_notices(self) -> None:
+        """The last notifications."""
+        self.help_controller.list_notices()
+
+    def action_command_palette(self) -> None:
+        """Find a command or a place by its name."""
+        self.help_controller.show_palette()
+
+    def action_help(self) -> None:
+        """The keys of where you are."""
+        self.help_controller.show_help()
+
+    def action_change_theme(self) -> None:
+        """Choose a theme; each is shown while the cursor is on it."""
+        self.theme_controller.choose()
+
+    def action_save_screen(self) -> None:
+        """A picture of the screen, as SVG."""
+        screen = self.navigation.top
+        svg = self.export_screenshot(title="agenteval", simplify=True)
+        self.programs.save_picture(svg, screen.SCOPE if screen is not None else "sheet")
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: object) -> None:
         """Said already, for all screens at once, when the file was read."""

@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.app import App
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.live_executions import LiveExecutions
-from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.navigation import Navigation
+from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.workers import is_busy
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.tui.analysis_context import Session
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 T = TypeVar("T")
 
 
-class ExecutionLauncher(LiveExecutions):
-    """An app that starts executions and watches them."""
+class ExecutionLauncher:
+    """Starts and resumes executions for the screen that is shown, and has them watched."""
+
+    def __init__(self, app: App[Any], session: Session, notifier: Notifier, navigation: Navigation) -> None:
+        self._app = app
+        self._session = session
+        self._notifier = notifier
+        self._navigation = navigation
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
@@ -29,8 +38,8 @@ class ExecutionLauncher(LiveExecutions):
 
         self._launch(
             "Running this",
-            lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
-            lambda started: self.watch_live(started[0], expected_of(started[1])),
+            lambda trust: self._session.start(paths, replace(options, trust=options.trust or trust)),
+            lambda started: self._navigation.watch_live(started[0], expected_of(started[1])),
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
@@ -38,8 +47,8 @@ class ExecutionLauncher(LiveExecutions):
         from agenteval_tui.tui.screens.resume import ResumeScreen
 
         if limits is None:
-            screen = self.screen
-            if not isinstance(screen, FrameScreen):
+            screen = self._navigation.top
+            if screen is None:
                 return
 
             def resume(chosen: PlanOptions | None) -> None:
@@ -50,14 +59,14 @@ class ExecutionLauncher(LiveExecutions):
                 if options.max_cost is None and options.max_tokens is None and options.max_seconds is None:
                     resume(options)
                 else:
-                    self.push_screen(ResumeScreen(options), resume)
+                    self._app.push_screen(ResumeScreen(options), resume)
 
-            screen.ask(lambda: self.session.limits_of(execution), then, group="limits")
+            screen.ask(lambda: self._session.limits_of(execution), then, group="limits")
             return
         self._launch(
             "Resuming this",
-            lambda trust: self.session.resume(execution, replace(limits, trust=trust)),
-            self.watch_live,
+            lambda trust: self._session.resume(execution, replace(limits, trust=trust)),
+            self._navigation.watch_live,
         )
 
     def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
@@ -65,19 +74,19 @@ class ExecutionLauncher(LiveExecutions):
         from agenteval_tui.agents.permission import NotTrustedError
         from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
-        screen = self.screen
-        if not isinstance(screen, FrameScreen):
+        screen = self._navigation.top
+        if screen is None:
             return
         if is_busy(screen, "start"):
-            self.say("A run is being started already.")
+            self._notifier.say("A run is being started already.")
             return
 
         def refused(error: AgentevalError) -> None:
             if not isinstance(error, NotTrustedError):
-                self.say_error(error)
+                self._notifier.say_error(error)
                 return
             asked = [
-                TrustQuestion(need.folder, self.session.why_not(need), need.what, need.files) for need in error.needs
+                TrustQuestion(need.folder, self._session.why_not(need), need.what, need.files) for need in error.needs
             ]
             self.ask_trust(asked, doing, lambda once: screen.ask(lambda: start(once), then, group="start"))
 
@@ -89,41 +98,41 @@ class ExecutionLauncher(LiveExecutions):
         from agenteval_tui.tui.screens.trust import TrustScreen
 
         def answered(answer: str | None) -> None:
-            screen = self.screen
+            screen = self._navigation.top
             if answer == "once":
                 then(True)
-            elif answer == "trust" and isinstance(screen, FrameScreen):
+            elif answer == "trust" and screen is not None:
                 needs = [one.need for one in asked]
-                screen.ask(lambda: self.session.trust(needs), lambda _: then(False), group="trust")
+                screen.ask(lambda: self._session.trust(needs), lambda _: then(False), group="trust")
             elif not answer:
-                self.say("Nothing was run.")
+                self._notifier.say("Nothing was run.")
 
-        self.push_screen(TrustScreen(asked, doing), answered)
+        self._app.push_screen(TrustScreen(asked, doing), answered)
 
     def choose_live(self, watched: str = "") -> None:
         """Choose which of the running executions to watch; the only one at once."""
         from agenteval_tui.runs.client import live_executions
         from agenteval_tui.tui.screens.executions import ExecutionsScreen
 
-        screen = self.screen
-        if not isinstance(screen, FrameScreen):
+        screen = self._navigation.top
+        if screen is None:
             return
 
         def show(live: list[Live]) -> None:
             if not live:
-                self.say("No execution is running.")
+                self._notifier.say("No execution is running.")
             elif len(live) == 1:
                 if live[0].execution == watched:
-                    self.say("This is the only execution that runs now.")
+                    self._notifier.say("This is the only execution that runs now.")
                 else:
-                    self.watch_live(live[0])
+                    self._navigation.watch_live(live[0])
             else:
                 by_id = {one.execution: one for one in live}
 
                 def watch(chosen: str | None) -> None:
                     if chosen:
-                        self.watch_live(by_id[chosen])
+                        self._navigation.watch_live(by_id[chosen])
 
-                self.push_screen(ExecutionsScreen(live, watched), watch)
+                self._app.push_screen(ExecutionsScreen(live, watched), watch)
 
         screen.ask(live_executions, show, group="live")

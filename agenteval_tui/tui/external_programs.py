@@ -13,41 +13,47 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.tui.notifications import Notifier
-from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
 
 
-class ExternalPrograms(Notifier):
-    """An app that hands files to other programs."""
+class ExternalPrograms:
+    """Hands files to other programs."""
+
+    def __init__(self, app: MinimalRedraw, notifier: Notifier) -> None:
+        self._app = app
+        self._notifier = notifier
 
     def open_editor(self, path: Path, line: int) -> None:
         """The person's own editor on a file at a line; the app waits for it."""
-        if self.awaits_terminal:
+        if self._app.awaits_terminal:
             # What the terminal answers now would be typed into the editor.
-            self.set_timer(0.1, lambda: self.open_editor(path, line))
+            self._app.set_timer(0.1, lambda: self.open_editor(path, line))
             return
         try:
             editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         except ValueError as error:
-            self.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
+            self._notifier.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
             return
         if not editor:
             where = f"{path}:{line}"
-            self.say_error(AgentevalError("no editor is set", where=where, mend="set $EDITOR, for example to vim"))
+            self._notifier.say_error(
+                AgentevalError("no editor is set", where=where, mend="set $EDITOR, for example to vim")
+            )
             return
         command = [*editor, f"+{line}", str(path)]
         try:
-            with self.suspend():
+            with self._app.suspend():
                 subprocess.run(command, check=False)  # noqa: S603  the person's own editor
         except OSError as error:
-            self.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
+            self._notifier.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
         except SuspendNotSupported:
-            self.say_error(AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}"))
-        self.refresh()
+            self._notifier.say_error(
+                AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}")
+            )
+        self._app.refresh()
 
-    def action_save_screen(self) -> None:
-        """A picture of the screen, as SVG, in the data folder: a project holds what its people put there."""
-        name = self.screen.SCOPE if isinstance(self.screen, FrameScreen) else "sheet"
-        svg = self.export_screenshot(title="agenteval", simplify=True)
+    def save_picture(self, svg: str, name: str) -> None:
+        """Write a picture of the screen `name` into the data folder: a project holds what its people put there."""
         folder = directories.data_dir()
         try:
             make_private(folder)
@@ -55,9 +61,9 @@ class ExternalPrograms(Notifier):
             path.write_text(svg, encoding="utf-8")
         except OSError as error:
             why = error.strerror or str(error)
-            self.say_error(AgentevalError("the picture can't be written", where=str(folder), mend=why))
+            self._notifier.say_error(AgentevalError("the picture can't be written", where=str(folder), mend=why))
             return
-        self.say(f"Saved a picture of this screen: {path}")
+        self._notifier.say(f"Saved a picture of this screen: {path}")
 
 
 def _free_name(path: Path) -> Path:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from textual import events
+from textual.app import App
 from textual.screen import ModalScreen
 
 from agenteval_tui.tui.actions import ACTIONS, keys_of
-from agenteval_tui.tui.external_programs import ExternalPrograms
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.terminal.mounting import is_there
@@ -20,6 +20,8 @@ MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", 
 
 # They show something only when another screen says what: nobody is led to their emptiness.
 NEED_A_RUN = ("run", "difference", "branches")
+
+MOST_BACK = 20  # screens that one can go back to
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.criterion_templates import Starter
@@ -42,51 +44,107 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.state import State
 
 
-class Navigation(ExternalPrograms):
-    """An app with work screens, one of which is shown; `escape` goes back the way one came."""
+class Trail:
+    """The names of the screens that were shown, one after the other."""
 
-    state: State
-    session: Session
+    def __init__(self) -> None:
+        self.shown = ""
+        """The screen that is shown now; "" before the first."""
+        self._before: list[str] = []
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._trail: list[str] = []
-        self._shown = ""
+    def go(self, name: str) -> None:
+        """Another screen is shown."""
+        if self.shown:
+            self._before.append(self.shown)
+            del self._before[:-MOST_BACK]
+        self.shown = name
 
-    async def on_event(self, event: events.Event) -> None:
+    def back(self) -> str:
+        """Go back to the screen before, which is returned; "" where there is none."""
+        if not self._before:
+            return ""
+        self.shown = self._before.pop()
+        return self.shown
+
+
+def first_screen(last: str, wanted: str) -> str:
+    """Where to begin: at the `last` screen of the start before; the first time, or where that shows nothing by itself
+    or is not there any more, at the `wanted` one."""
+    return last if last in FACTORIES and last not in NEED_A_RUN else wanted or "suites"
+
+
+class Navigation:
+    """The work screens of an app, one of which is shown; `back` goes the way one came."""
+
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        state: State,
+        keymap: Mapping[str, str],
+        open_editor: Callable[[Path, int], None],
+    ) -> None:
+        self._app = app
+        self._session = session
+        self._state = state
+        self._keymap = keymap
+        self._open_editor = open_editor
+        self._trail = Trail()
+
+    @property
+    def top(self) -> FrameScreen | None:
+        """The work screen that is shown, when nothing lies over it."""
+        screen = self._app.screen_stack[-1] if self._app.screen_stack else None
+        return screen if isinstance(screen, FrameScreen) else None
+
+    def follow(self, event: events.Event) -> None:
         """What is done to the thing under the cursor is done to what is shown of it."""
         if isinstance(event, events.MouseDown) or (isinstance(event, events.Key) and event.key not in MOVES):
-            screen = self.screen_stack[-1] if self.screen_stack else None
-            if isinstance(screen, FrameScreen):
+            screen = self.top
+            if screen is not None:
                 screen.follow_now()
-        await super().on_event(event)
+
+    def tell_new_runs(self) -> None:
+        """What the history says may be different now: the screen that is shown reads it again."""
+        screen = self.top
+        # One that is still to be mounted reads the history anyway.
+        if screen is not None and is_there(screen):
+            screen.new_runs()
+
+    def retitle(self) -> None:
+        """What the title says has changed."""
+        screen = self.top
+        if screen is not None:
+            screen.retitle()
 
     def go(self, name: str) -> None:
         """Show a screen, making it if it was never shown."""
         if name not in FACTORIES:
             return
         # An answer that comes while a sheet (help, a question) lies over the screen: the sheet would be replaced.
-        while isinstance(self.screen, ModalScreen):
-            self.pop_screen()
-        if name == self._shown:
+        while isinstance(self._app.screen, ModalScreen):
+            self._app.pop_screen()
+        if name == self._trail.shown:
             return
-        if not self.is_screen_installed(name):
+        if not self._app.is_screen_installed(name):
             screen = FACTORIES[name]()
-            screen.restore(self.state.of(name))
-            self.install_screen(screen, name)
-        if self._shown:
-            self._trail.append(self._shown)
-            del self._trail[:-20]
-            self.switch_screen(name)
+            screen.restore(self._state.of(name))
+            self._app.install_screen(screen, name)
+        if self._trail.shown:
+            self._app.switch_screen(name)
         else:
-            self.push_screen(name)
-        self._shown = name
-        self.call_later(self.keep_places)
+            self._app.push_screen(name)
+        self._trail.go(name)
+        self._app.call_later(self.keep_places)
 
-    def go_on(self, name: str) -> None:
-        """Begin where the last start ended; the first time, or where that is not there any more, at screen `name`."""
-        last = self.state.screen
-        self.go(last if last in FACTORIES and last not in NEED_A_RUN else name or "suites")
+    def _open(self, name: str) -> Any:
+        """Show a screen and return it."""
+        self.go(name)
+        return self._app.get_screen(name)
+
+    def _made(self, name: str) -> FrameScreen | None:
+        """A screen, if it was ever shown."""
+        return cast("FrameScreen", self._app.get_screen(name)) if self._app.is_screen_installed(name) else None
 
     def choose_screen(self) -> None:
         """List the screens, with their keys; for the mouse, which has no numbers."""
@@ -94,7 +152,7 @@ class Navigation(ExternalPrograms):
 
         there = {f"go.{name}": name for name in FACTORIES}
         choices = [
-            (there[one.id], f"{keys_of(one, self.keymap)}  {one.label}", one.description)
+            (there[one.id], f"{keys_of(one, self._keymap)}  {one.label}", one.description)
             for one in ACTIONS
             if one.id in there
         ]
@@ -103,49 +161,38 @@ class Navigation(ExternalPrograms):
             if name:
                 self.go(name)
 
-        self.push_screen(ChooseScreen("screens", choices, self._shown), chosen)
+        self._app.push_screen(ChooseScreen("screens", choices, self._trail.shown), chosen)
 
     def keep_places(self) -> None:
         """Keep where the person is and what the screens show, for the next start."""
-        if not self._shown:
+        if not self._trail.shown:
             return
-        made = [name for name in FACTORIES if self.is_screen_installed(name)]
-        kept = {name: self.get_screen(name).kept() for name in made}  # type: ignore[attr-defined]
-        kept["projects"] = {"all": self.session.everything}
-        self.state.keep_place(self._shown, {name: data for name, data in kept.items() if data is not None})
+        kept = {name: screen.kept() for name in FACTORIES if (screen := self._made(name)) is not None}
+        kept["projects"] = {"all": self._session.everything}
+        self._state.keep_place(self._trail.shown, {name: data for name, data in kept.items() if data is not None})
 
-    def action_go(self, name: str) -> None:
-        """The key of a screen."""
-        self.go(name)
-
-    async def action_back(self) -> None:
+    def back(self) -> None:
         """Leave what is open inside the screen, else go to the screen before."""
-        screen = self.screen
-        if isinstance(screen, FrameScreen):
-            if is_there(screen) and screen.step_back():
-                return
-            if self._trail:
-                name = self._trail.pop()
-                self.switch_screen(name)
-                self._shown = name
+        screen = self.top
+        if screen is None or (is_there(screen) and screen.step_back()):
+            return
+        name = self._trail.back()
+        if name:
+            self._app.switch_screen(name)
 
     def inspect(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Open a run in the workbench."""
-        self.go("inspect")
-        screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
+        screen: InspectScreen = self._open("inspect")
         screen.open_run(run_id, **how)
 
     def tried_criterion(self) -> CriterionSpec | None:
         """The criterion in no file yet that is tried in Inspect, as it is edited there."""
-        if not self.is_screen_installed("inspect"):
-            return None
-        screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
-        return screen.tried
+        screen = cast("InspectScreen | None", self._made("inspect"))
+        return None if screen is None else screen.tried
 
     def show_difference(self, left: str, right: str) -> None:
         """Compare two runs step by step."""
-        self.go("difference")
-        screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
+        screen: DifferenceScreen = self._open("difference")
         screen.open(left, right)
 
     def compare(
@@ -161,8 +208,7 @@ class Navigation(ExternalPrograms):
         `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
         from agenteval_tui.analysis.comparison_sides import Sides
 
-        self.go("compare")
-        screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
+        screen: CompareScreen = self._open("compare")
         screen.open(Sides(a, b, tuple(agents), tuple(variations)), test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
@@ -170,20 +216,17 @@ class Navigation(ExternalPrograms):
         with nothing given, of the last execution."""
         from agenteval_tui.tui.screens.causes_scope_picker import looking_at
 
-        self.go("causes")
-        screen: CausesScreen = self.get_screen("causes")  # type: ignore[assignment]
+        screen: CausesScreen = self._open("causes")
         screen.open(looking_at(execution, suites, tests))
 
     def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion over the stored runs of its test."""
-        self.go("compare")
-        screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
+        screen: CompareScreen = self._open("compare")
         screen.open_versions(suite_key, test, criterion, old, new)
 
     def show_divergence(self, run_id: str) -> None:
         """Show where the repetitions of a run's test part."""
-        self.go("branches")
-        screen: DivergenceScreen = self.get_screen("branches")  # type: ignore[assignment]
+        screen: DivergenceScreen = self._open("branches")
         screen.open(run_id)
 
     def edit_test(
@@ -191,8 +234,7 @@ class Navigation(ExternalPrograms):
     ) -> None:
         """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet; `run`: the
         recorded run that it is judged on first."""
-        self.go("editor")
-        screen: EditorScreen = self.get_screen("editor")  # type: ignore[assignment]
+        screen: EditorScreen = self._open("editor")
         screen.open_test(suite, test, criterion=criterion, starter=starter, run=run)
 
     def new_test(self, loaded: LoadedSuite) -> None:
@@ -203,7 +245,7 @@ class Navigation(ExternalPrograms):
             if test:
                 self.edit_test(loaded.key, test)
 
-        self.push_screen(NewTestScreen(loaded), made)
+        self._app.push_screen(NewTestScreen(loaded), made)
 
     def new_suite(self) -> None:
         """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
@@ -213,28 +255,34 @@ class Navigation(ExternalPrograms):
             if written:
                 self.edit_test(*written)
 
-        self.push_screen(NewSuiteScreen(), made)
+        self._app.push_screen(NewSuiteScreen(), made)
 
     def watch_live(self, live: Live, expected: Expected | None = None) -> None:
         """Show an execution that runs now. `expected`: what its plan said that it takes."""
-        self.go("run")
-        screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
+        screen: RunScreen = self._open("run")
         screen.attach(live, expected)
+
+    def watches(self, execution: str) -> bool:
+        """Does the Run screen watch it, shown or not? Then it says itself how it ended."""
+        screen = cast("RunScreen | None", self._made("run"))
+        return screen is not None and screen.watches(execution)
+
+    def looks_at(self, execution: str) -> bool:
+        """Is the person looking at it?"""
+        return self._trail.shown == "run" and self.watches(execution)
 
     def show_execution(self, execution: str, *, back: bool = True) -> None:
         """Show the runs of an execution that is in the history; esc leads back to the screen where this was asked.
 
         Not `back`: to the list of executions, for want of such a screen.
         """
-        visiting = back and self._shown != "history"
-        self.go("history")
-        screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
+        visiting = back and self._trail.shown != "history"
+        screen: HistoryScreen = self._open("history")
         screen.open_execution(execution, visiting=visiting)
 
     def show_test(self, file: str, test: str) -> None:
         """Show a test on the Suites screen; the suites are read again."""
-        self.go("suites")
-        screen: SuitesScreen = self.get_screen("suites")  # type: ignore[assignment]
+        screen: SuitesScreen = self._open("suites")
         screen.show_test(file, test)
 
     def visit(self, place: NotificationSource) -> None:
@@ -244,7 +292,7 @@ class Navigation(ExternalPrograms):
         elif place.kind == "execution":
             self.show_execution(place.ref)
         elif place.kind == "file":
-            self.open_editor(Path(place.ref), 1)
+            self._open_editor(Path(place.ref), 1)
         elif place.kind == "screen":
             self.go(place.ref)
         else:

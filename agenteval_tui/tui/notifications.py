@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
 
-from textual.notifications import Notification, Notify
-from textual.worker import Worker, WorkerState
+from textual.notifications import Notification
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, path_error
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.key_queue import KeyQueue
 from agenteval_tui.tui.notification_log import Notices, NotificationSource
 from agenteval_tui.tui.terminal.output_filters import print_note
 
 MOST_STANDING = 3  # notes that stand on the screen at once: the oldest goes
+NAME = 60  # cells of a name in a note
 
 
-class Notifier(KeyQueue):
-    """An app that says things, and remembers the last of them."""
+class Notifier:
+    """Says things, and remembers the last of them (`notices`). `show` puts a note on the screen."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, show: Callable[[Notification], object], keymap: dict[str, str]) -> None:
         self.notices = Notices()
-        self.keymap: dict[str, str] = {}
+        self._show = show
+        self._keymap = keymap
         self._standing: list[tuple[str, int, Notification]] = []  # what stands: as it was said, how often, the note
 
     def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
         """A short note: what happened and where it is. With a `place`, one key goes there."""
         self.notices.add(message, severity, place)
         if place is not None:
-            message = f"{message}  {key_of('notice.go', self.keymap)} goes there."
+            message = f"{message}  {key_of('notice.go', self._keymap)} goes there."
         self._stand(message, severity)
 
     def say_error(self, error: AgentevalError) -> None:
-        """What is wrong, where, and how to mend it."""
+        """What is wrong, where, and how to correct it."""
         self.notices.add(str(error), "error", None)
         self._stand(str(error), "error")
 
@@ -55,12 +55,11 @@ class Notifier(KeyQueue):
             shown.timeout = 0.0
         one = print_note(message, times=times, severity=severity)
         self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
-        self.post_message(Notify(one))
+        self._show(one)
 
-    def clear_notifications(self) -> None:
-        """Take all notes from the screen."""
+    def forget_standing(self) -> None:
+        """All notes were taken from the screen."""
         self._standing = []
-        super().clear_notifications()
 
     def say_bug(self, error: BaseException, doing: str) -> None:
         """Something broke that should not: one sentence here, the traceback in a file. What the system says of a path
@@ -74,7 +73,13 @@ class Notifier(KeyQueue):
         kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
         self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {kept}", severity="error")
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A worker of the app's own that broke: say it once, go on."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.say_bug(event.worker.error, event.worker.name)
+    def say_changed(self, files: Iterable[tuple[str, str, int]]) -> None:
+        """Say which suites changed on disk: (their keys, their names, how many errors they have now)."""
+        changed = list(files)
+        if not changed:
+            return
+        key, name, errors = changed[0]
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        wrong = f"; {errors} problem{'s' if errors > 1 else ''} in it" if errors else ""
+        said = f"{one_line(name, NAME)}{more} changed on disk and was read again{wrong}."
+        self.say(said, severity="warning" if errors else "information", place=NotificationSource("suite", key))

@@ -234,7 +234,7 @@ async def test_one_of_several_executions_is_chosen(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(client, "live_executions", lambda: list(live))
     app = app_on(suite_at(tmp_path / "suites").parent, tmp_path / "history.db")
     watched: list[str] = []
-    monkeypatch.setattr(app, "watch_live", lambda one, expected=None: watched.append(one.execution))
+    monkeypatch.setattr(app.navigation, "watch_live", lambda one, expected=None: watched.append(one.execution))
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await pilot.press("5")

@@ -16,9 +16,8 @@ from terminal import ROOT, Terminal
 from textual import constants, events
 from textual.geometry import Size
 
-from agenteval_tui.tui.key_queue import KeyQueue
 from agenteval_tui.tui.terminal import input
-from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, _key_like
+from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, MinimalRedraw, _key_like
 from agenteval_tui.tui.terminal.output_flow import (
     MISSES,
     MOST_PATIENCE_S,
@@ -144,7 +143,7 @@ def test_f3_with_modifiers_is_a_key(column: int, key: str | None) -> None:
 async def test_a_key_of_that_shape_reaches_whoever_has_the_focus() -> None:
     pressed: list[str] = []
 
-    class Listening(KeyQueue):
+    class Listening(MinimalRedraw):
         def on_key(self, event: events.Key) -> None:
             pressed.append(event.key)
 
@@ -204,7 +203,7 @@ async def test_esc_is_at_once_on_a_quick_line_unless_somebody_said_how_long(
     monkeypatch.delenv("ESCDELAY", raising=False)
     if own is not None:
         monkeypatch.setenv("ESCDELAY", own)
-    app = KeyQueue()
+    app = MinimalRedraw()
     async with app.run_test():
 
         async def answer(after: float) -> float:

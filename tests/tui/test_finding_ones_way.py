@@ -163,19 +163,21 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         # An execution that was running and is not any more, and one of another history.
         from agenteval_tui.runs.live_registry import Live
 
-        app._live = {one: Live(one, 1, "", "samples", 0) for one in (execution, "01JZZZZZZZZZZZZZZZZZZZZZZZ")}
-        await app._tell({})
+        app.live_executions._live = {
+            one: Live(one, 1, "", "samples", 0) for one in (execution, "01JZZZZZZZZZZZZZZZZZZZZZZZ")
+        }
+        await app.live_executions.take({})
         said = app.notices.all()[0]
         assert (said.place, f"{row.passed} of {row.runs} passed" in said.text) == (
             NotificationSource("execution", execution),
             True,
         )
-        assert app._live == {}
+        assert app.live_executions._live == {}
         # What still runs and has met a failure: said once.
         live = {execution: Live(execution, 1, "", "samples", 0)}
-        await app._tell(live)
-        await app._tell(live)
-        app._live.clear()
+        await app.live_executions.take(live)
+        await app.live_executions.take(live)
+        app.live_executions._live.clear()
         about = [one for one in app.notices.all() if one.place is not None and one.place.kind == "run"]
         assert len(about) == 1
         assert about[0].text.startswith("kunden-deutschland run")

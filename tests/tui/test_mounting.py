@@ -103,8 +103,8 @@ async def test_an_app_may_end_while_a_sheet_comes(fresh: tuple[Path, Path], name
 async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh: tuple[Path, Path], name: str) -> None:
     app = app_on(*fresh)
     told: tuple[Callable[[FrameScreen], object], ...] = (
-        lambda screen: app._set_running(app._executions + 1),
-        lambda screen: app.tell_new_runs(),
+        lambda screen: app.navigation.retitle(),
+        lambda screen: app.navigation.tell_new_runs(),
         lambda screen: app.keep_places(),
         lambda screen: screen.follow_now(),
         lambda screen: screen.ask(lambda: 1, lambda _: screen.query_one("#title"), group="mine"),

@@ -11,7 +11,7 @@ from rich.style import Style
 from sampled import fresh, samples
 from shop import app_on, settle
 from textual import events
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.command import CommandList, CommandPalette
 from textual.containers import Vertical
 from textual.pilot import Pilot
@@ -219,7 +219,14 @@ async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
 async def test_the_mouse_on_what_has_just_gone_does_nothing(kind: type[events.MouseEvent]) -> None:
     """What was removed is in the toolkit's picture until the next one."""
 
-    class Small(KeyQueue):
+    class Small(App[None]):
+        def __init__(self) -> None:
+            super().__init__()
+            self.keys = KeyQueue(self)
+
+        async def on_event(self, event: events.Event) -> None:
+            await self.keys.take(event, super().on_event)
+
         def compose(self) -> ComposeResult:
             with Vertical():
                 yield Static("text\n" * 5, id="text")

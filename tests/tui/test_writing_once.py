@@ -119,7 +119,7 @@ async def test_a_run_that_is_being_started_is_not_started_again(
     held = Held(app.session.start)
     monkeypatch.setattr(app.session, "start", held)
     shown: list[object] = []
-    monkeypatch.setattr(app, "watch_live", lambda live, expected=None: shown.append(live))
+    monkeypatch.setattr(app.navigation, "watch_live", lambda live, expected=None: shown.append(live))
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         path = sorted(suites.glob("*.suite.yaml"))[0]
