@@ -22,11 +22,12 @@ from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.lock_wait import told
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
-from agenteval_tui.tui.external_programs import ExternalPrograms
+from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.key_queue import KeyQueue
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
@@ -290,7 +291,12 @@ class AgentevalApp(MinimalRedraw):
         """A picture of the screen, as SVG."""
         screen = self.navigation.top
         svg = self.export_screenshot(title="agenteval", simplify=True)
-        self.programs.save_picture(svg, screen.SCOPE if screen is not None else "sheet")
+        try:
+            path = save_picture(svg, screen.SCOPE if screen is not None else "sheet")
+        except AgentevalError as error:
+            self.say_error(error)
+        else:
+            self.say(f"Saved a picture of this screen: {path}")
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: object) -> None:
         """Said already, for all screens at once, when the file was read."""

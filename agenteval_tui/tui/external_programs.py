@@ -52,18 +52,21 @@ class ExternalPrograms:
             )
         self._app.refresh()
 
-    def save_picture(self, svg: str, name: str) -> None:
-        """Write a picture of the screen `name` into the data folder: a project holds what its people put there."""
-        folder = directories.data_dir()
-        try:
-            make_private(folder)
-            path = _free_name(folder / f"agenteval-{name}.svg")
-            path.write_text(svg, encoding="utf-8")
-        except OSError as error:
-            why = error.strerror or str(error)
-            self._notifier.say_error(AgentevalError("the picture can't be written", where=str(folder), mend=why))
-            return
-        self._notifier.say(f"Saved a picture of this screen: {path}")
+
+def save_picture(svg: str, name: str) -> Path:
+    """Write a picture of the screen `name` into the data folder: a project holds what its people put there.
+
+    Raises `AgentevalError` where nothing can be written.
+    """
+    folder = directories.data_dir()
+    try:
+        make_private(folder)
+        path = _free_name(folder / f"agenteval-{name}.svg")
+        path.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise AgentevalError("the picture can't be written", where=str(folder), mend=why) from error
+    return path
 
 
 def _free_name(path: Path) -> Path:

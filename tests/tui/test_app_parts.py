@@ -1,0 +1,171 @@
+"""What the app has, without an app: notifications, running executions, the trail of screens, pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.notifications import Notification
+
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.external_programs import save_picture
+from agenteval_tui.tui.live_executions import LiveExecutions
+from agenteval_tui.tui.navigation import MOST_BACK, Trail, first_screen
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import Notifier
+
+SUITE = "/suites/orders.suite.yaml"
+
+
+class Notes(list[Notification]):
+    """A notifier that shows its notes here."""
+
+    def __init__(self, keymap: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.notifier = Notifier(self.append, keymap or {})
+
+    def said(self) -> list[str]:
+        return [one.text for one in self.notifier.notices.all()][::-1]
+
+
+def test_a_note_with_a_place_names_the_persons_own_key() -> None:
+    notes = Notes({"notice.go": "f9"})
+    notes.notifier.say("Run 3 failed.", place=NotificationSource("run", "3"))
+    assert "F9 goes there" in notes[0].message
+    assert notes.said() == ["Run 3 failed."]
+    assert notes.notifier.notices.last_place() == NotificationSource("run", "3")
+
+
+def test_the_same_note_is_counted_and_few_stand_at_once() -> None:
+    notes = Notes()
+    for message in ("a", "a", "b", "c", "d"):
+        notes.notifier.say(message)
+    assert "×2" in notes[1].message
+    assert [one.timeout == 0.0 for one in notes] == [True, True, False, False, False]
+    notes.notifier.forget_standing()
+    notes.notifier.say("d")
+    assert "×" not in notes[-1].message, "it does not stand any more"
+
+
+def test_a_bug_is_one_sentence_and_a_path_that_cannot_be_read_is_none() -> None:
+    notes = Notes()
+    notes.notifier.say_bug(IndexError("list index out of range"), "counting")
+    notes.notifier.say_bug(PermissionError(13, "Permission denied", "/etc/shadow"), "reading")
+    bug, path = notes.said()
+    assert bug.startswith("A bug in agenteval (counting: IndexError: list index out of range). The traceback is in ")
+    assert "bug" not in path
+    assert "/etc/shadow" in path
+
+
+def test_files_that_changed_are_one_note_that_leads_to_the_first() -> None:
+    notes = Notes()
+    notes.notifier.say_changed([])
+    notes.notifier.say_changed([("k1", "Orders", 2), ("k2", "Refunds", 0)])
+    assert notes.said() == ["Orders and 1 more changed on disk and was read again; 2 problems in it."]
+    assert notes.notifier.notices.last_place() == NotificationSource("suite", "k1")
+
+
+class Screens:
+    """What running executions know of the screens."""
+
+    def __init__(self) -> None:
+        self.watched = ""
+        self.retitled = 0
+
+    def watches(self, execution: str) -> bool:
+        return execution == self.watched
+
+    looks_at = watches
+
+    def retitle(self) -> None:
+        self.retitled += 1
+
+    def tell_new_runs(self) -> None:
+        """Nothing counts runs here."""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    """A history in which the execution E ended, with a run that passed and one that failed."""
+    with Store.open(tmp_path / "history.db") as store:
+        runs = []
+        for number, status in ((1, "passed"), (2, "failed")):
+            planned = PlannedRun(f"R{number}", "E", number, SUITE, "Orders", "t", "T", prompt="?", repetition=number)
+            done = Transcript((Message("user", "?"), Message("assistant", "!")), final_output="!")
+            why = "" if status == "passed" else "the word is missing"
+            runs.append((planned, RunEnded(planned.id, status, 1.0, 5, 5.0, 1, done, (), 0, why)))
+        store.import_runs(ExecutionRecord("E", "nightly", "run", "orders", (SUITE,), 5), runs)
+    return Session([], tmp_path / "history.db")
+
+
+def live(*executions: str) -> dict[str, Live]:
+    return {one: Live(one, 1, "", one, 0) for one in executions}
+
+
+async def test_an_execution_is_counted_its_first_failure_is_said_once_and_so_is_its_end(session: Session) -> None:
+    notes, screens = Notes(), Screens()
+    running = LiveExecutions(session, notes.notifier, screens)
+    for now in (live("E", "of another history"), live("E", "of another history"), live("E")):
+        await running.take(now)
+    assert notes.said() == ["t run 2 failed: the word is missing"]
+    assert running.live_note()[-1][0].endswith("1 execution running")
+    assert running.live_note(shown=1) == ()
+    await running.take({})
+    assert notes.said()[1:] == ["nightly finished: 1 of 2 passed, 1 failed."]
+    assert notes.notifier.notices.last_place() == NotificationSource("execution", "E")
+    assert screens.retitled == 3
+    session.close()
+
+
+async def test_nothing_is_said_of_an_execution_that_a_screen_watches(session: Session) -> None:
+    notes, screens = Notes(), Screens()
+    screens.watched = "E"
+    running = LiveExecutions(session, notes.notifier, screens)
+    await running.take(live("E"))
+    await running.take({})
+    assert notes.said() == []
+    session.close()
+
+
+def test_the_trail_leads_back_the_way_one_came_and_ends() -> None:
+    trail = Trail()
+    for name in ("suites", "history", "run"):
+        trail.go(name)
+    assert (trail.back(), trail.back(), trail.back(), trail.shown) == ("history", "suites", "", "suites")
+    for _ in range(MOST_BACK * 2):
+        trail.go("run")
+    assert [bool(trail.back()) for _ in range(MOST_BACK + 1)] == [True] * MOST_BACK + [False]
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted", "first"),
+    [
+        ("", "", "suites"),
+        ("", "history", "history"),
+        ("trends", "suites", "trends"),
+        ("run", "suites", "suites"),  # it shows nothing without an execution
+        ("of a later version", "history", "history"),
+    ],
+)
+def test_a_start_begins_where_the_one_before_ended(last: str, wanted: str, first: str) -> None:
+    assert first_screen(last, wanted) == first
+
+
+def test_pictures_do_not_overwrite_each_other() -> None:
+    first, second = save_picture("<svg>1</svg>", "history"), save_picture("<svg>2</svg>", "history")
+    assert first == directories.data_dir() / "agenteval-history.svg"
+    assert second.name == "agenteval-history-2.svg"
+    assert (first.read_text(), second.read_text()) == ("<svg>1</svg>", "<svg>2</svg>")
+
+
+def test_an_error_is_said_with_its_remedy() -> None:
+    notes = Notes()
+    notes.notifier.say_error(AgentevalError("no editor is set", where="a:1", mend="set $EDITOR"))
+    assert notes[0].severity == "error"
+    assert "set $EDITOR" in notes.said()[0]
