@@ -62,14 +62,14 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
     async with app.run_test(size=(140, 45)) as pilot:
         await pilot.pause()
         app.go("history")
-        await _until(lambda: isinstance(app.screen, HistoryScreen) and app.screen._rows is not None)
+        await _until(lambda: isinstance(app.screen, HistoryScreen) and app.screen.controller.rows is not None)
         screen = app.screen
         assert isinstance(screen, HistoryScreen)
         view = screen.query_one("#list", VirtualList)
 
         def complete() -> bool:
             """Is every row that is seen here?"""
-            source, top = screen._rows, view.scroll_offset.y
+            source, top = screen.controller.rows, view.scroll_offset.y
             seen = range(top, min(top + view.size.height, view.count))
             return source is not None and view.source is source and all(source.has(one // PAGE) for one in seen)
 
@@ -83,10 +83,10 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
             return (max(painted[0], there) - began) * 1e3
 
         def first() -> Callable[[], bool]:
-            before = screen._rows
-            screen._runs_of_all = True
+            before = screen.controller.rows
+            screen.controller.runs_of_all = True
             screen.reload()
-            return lambda: screen._rows is not before
+            return lambda: screen.controller.rows is not before
 
         def next_page() -> Callable[[], bool]:
             view.action_page_down()
@@ -103,9 +103,9 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
         )
 
         def search() -> Callable[[], bool]:
-            before = screen._rows
+            before = screen.controller.rows
             screen.query_one("#search", Input).value = next(words)
-            return lambda: screen._rows is not before
+            return lambda: screen.controller.rows is not before
 
         for what, due, act in (
             ("first page of all runs", 100.0, first),

@@ -327,8 +327,8 @@ async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Pat
         await settle(pilot)
         history = again.screen
         assert isinstance(history, HistoryScreen)
-        assert history._failed_only
-        assert history._runs_of_all
+        assert history.controller.failed_only
+        assert history.controller.runs_of_all
         assert history.query_one("#list", VirtualList).cursor_key == row
     # A run that is named wins; a run that is gone is no error; another folder begins at its beginning.
     data = read(directories.data_dir() / "state.json")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -14,26 +16,41 @@ from textual.widgets import Input
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.baselines import Baseline, BaselineSet, clear_baselines, set_baseline_run
+from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.delete_runs import DeleteResult, remove_runs
 from agenteval_tui.history.scope import in_scope
-from agenteval_tui.history.search import HistoryQuery
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
 from agenteval_tui.tui.presenters.number_format import count
-from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, paragraph
-from agenteval_tui.tui.screens.history.pages import HistoryPages
-from agenteval_tui.tui.state import flag, text
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, set_after_asking
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.screens.history.controller import (
+    Deletion,
+    HistoryController,
+    Listed,
+    Selection,
+    execution_to_compare_with,
+    read_list,
+    read_page,
+)
+from agenteval_tui.tui.screens.import_export_dialogs import ExportScreen, ImportOutcome, ImportScreen
+from agenteval_tui.tui.screens.prune import PruneScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
 
-AROUND = 250  # runs before and behind the opened one that next and previous go through
 
-
-class HistoryScreen(HistoryPages):
-    """Two lists in one place: executions, or runs (of one execution, or all that match what was searched)."""
+class HistoryScreen(FrameScreen):
+    """Two lists in one place: executions, or runs. What is listed and chosen is the controller's."""
 
     SCOPE = "history"
     BY_PROJECT = True
@@ -42,18 +59,11 @@ class HistoryScreen(HistoryPages):
 
     def __init__(self) -> None:
         super().__init__()
-        self._execution: ExecutionRow | None = None
-        self._runs_of_all = False
-        self._failed_only = False
-        self._query = HistoryQuery()
-        self._marks: dict[str, set[str]] = {ExecutionRows.__name__: set(), RunRows.__name__: set()}
-        self._keys: dict[str, str] = {}
+        self.controller = HistoryController()
         self._composed = False
-        self._pending = ""
+        self._pending: tuple[str, bool] | None = None  # `open_execution` that came before the screen was there
         self._opening = False  # an execution is being read, and is shown next
-        self._visiting = False  # another screen led to this execution: esc leads back there
-        self._listed: tuple[object, ...] = ()  # what the list is of
-        self._restored = "", ""  # the execution that the last start left open, and what was searched
+        self._reading = False  # pages are being read
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -68,28 +78,67 @@ class HistoryScreen(HistoryPages):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self.query_one("#search", Input).display = False
-        self.query_one("#list", VirtualList).focus()
+        self._search_box.display = False
+        self._list.focus()
         self._composed = True
-        if self._pending:
-            self.open_execution(self._pending, visiting=self._visiting)
+        if self._pending is not None:
+            execution, visiting = self._pending
+            self.open_execution(execution, visiting=visiting)
         else:
             self._begin()
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self.controller.rows is not None and not self._opening:
+            self.reload()
+
+    def kept(self) -> dict[str, Any] | None:
+        return self.controller.kept(self._list.cursor_key)
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self.controller.restore(kept)
+
+    @property
+    def _list(self) -> VirtualList:
+        return self.query_one("#list", VirtualList)
+
+    @property
+    def _search_box(self) -> Input:
+        return self.query_one("#search", Input)
+
+    @property
+    def _selection(self) -> Selection:
+        return self.controller.selection(self._list.cursor)
+
+    # The list
+
+    def _begin(self) -> None:
+        """The first list: that which the last start left, as far as it is still there."""
+        execution, session = self.controller.restored_execution, self.agenteval.session
+        if self.controller.search_text:
+            self._show_search_text()
+            self._search_box.display = True
+        if not execution:
+            self.reload()
+            return
+
+        def then(row: ExecutionRow) -> None:
+            if in_scope(row.project, session.projects):
+                self.controller.open(row)
+            self.reload()
+
+        self.ask(lambda: session.store.execution(execution), then, group="list", failed=lambda _: self.reload())
 
     def open_execution(self, execution: str, *, visiting: bool = False) -> None:
         """Show the runs of this execution. `visiting`: esc leads back to the screen that led here."""
         if not self._composed:
-            self._pending, self._visiting = execution, visiting
+            self._pending = execution, visiting
             return
-        session = self.agenteval.session
-        self._opening = True
+        session, self._opening = self.agenteval.session, True
 
         def then(row: ExecutionRow) -> None:
             self._opening = False
-            self._execution, self._visiting = row, visiting
-            # What was searched or filtered before was searched in other runs.
-            self._failed_only = False
-            self._clear_search()
+            self.controller.open_for(row, visiting=visiting)
+            self._leave_search()
             self.reload()
 
         def failed(error: AgentevalError) -> None:
@@ -98,264 +147,416 @@ class HistoryScreen(HistoryPages):
 
         self.ask(lambda: session.store.execution(execution), then, group="list", failed=failed)
 
-    def go_to(self, row: ExecutionRow, *, opens: bool) -> None:
-        """Put the cursor on an execution of the list, or show its runs; what was searched is over."""
-        self._keys["ExecutionRows"] = str(row.rowid)
-        self._rows = None  # the cursor goes where it is wanted, not where it was
-        self._execution, self._visiting = row if opens else None, False
-        self._runs_of_all = self._failed_only = False
-        self._clear_search()
-        self.reload()
-
-    def _clear_search(self) -> None:
-        self._query = HistoryQuery()
-        box = self.query_one("#search", Input)
-        with box.prevent(Input.Changed):
-            box.value = ""
-        box.display = False
-        self.query_one("#list", VirtualList).focus()
-
-    def on_screen_resume(self, event: ScreenResume) -> None:
-        if self._rows is not None and not self._opening:
-            self.reload()
-
-    @property
-    def _showing_runs(self) -> bool:
-        return self._execution is not None or self._runs_of_all or bool(self._query.words.strip())
-
     def reload(self) -> None:
         """Read the list again; the cursor stays on its row."""
-        execution = self._execution.id if self._execution else ""
-        wanted = self._query.filter(now_ms(), execution=execution, failed_only=self._failed_only)
-        runs = self._showing_runs
-        at = self.query_one("#list", VirtualList).cursor // PAGE
-        self.ask(lambda: self._read(wanted, runs, max(at, 0)), self._show, group="list", failed=self._show_failure)
+        session, request = self.agenteval.session, self.controller.request(now_ms())
+        near = max(self._list.cursor // PAGE, 0)
+        self.ask(
+            lambda: read_list(session, request, near, self._want), self._show, group="list", failed=self._show_failure
+        )
 
     def action_reload(self) -> None:
         self.reload()
 
     def projects_changed(self) -> None:
-        self._execution, self._visiting = None, False
+        self.controller.change_projects()
         self.reload()
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The history can't be read: say so where the list would be."""
-        if self._rows is not None:
+        if self.controller.rows is not None:
             self.agenteval.say_error(error)
             return
         lines = error_lines(error, max(self.size.width - 4, 20))
-        self.query_one("#list", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
+        self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
 
-    def _show(self, rows: ExecutionRows | RunRows) -> None:
-        view = self.query_one("#list", VirtualList)
-        same = type(rows) is type(self._rows)
-        self._rows = rows
-        self._wanted.clear()
-        rows.marked = self._marks[type(rows).__name__]
-        view.set_empty(self._empty())
-        key = view.cursor_key if same else self._keys.pop(type(rows).__name__, None)
-        everything = self.agenteval.session.everything
-        of = type(rows), self._execution.id if self._execution else "", self._query, self._failed_only, everything
-        before, self._listed = self._listed, of
-        view.cursor_width = rows.cursor_cells(view.size.width)
-        view.set_source(rows, keep_key=key)
-        if before and of != before and (key is None or rows.index_of(key) is None):
-            view.action_first()  # another list begins at its beginning
-        self.query_one("#what", LineBlock).show(self._what)
+    def _show(self, listed: Listed) -> None:
+        view, everything = self._list, self.agenteval.session.everything
+        key, at_first = self.controller.take(listed, view.cursor_key, all_projects=everything)
+        view.set_empty(self.controller.empty())
+        view.cursor_width = listed.rows.cursor_cells(view.size.width)
+        view.set_source(listed.rows, keep_key=key)
+        if at_first:
+            view.action_first()
+        bar = view.styles.scrollbar_size_vertical
+        self.query_one("#what", LineBlock).show(lambda width: self.controller.summary(width, bar))
         self.retitle()
-
-    def _what(self, width: int) -> Sequence[Line]:
-        lines: list[Line] = []
-        if self._execution is not None:
-            lines.append(execution_summary(self._execution, width))
-        if self._query.problem:
-            lines += [((" ", ""), *line) for line in paragraph(self._query.problem, width - 2, "failed")]
-        if self._rows is not None and self._rows.count():
-            bar = self.query_one("#list", VirtualList).styles.scrollbar_size_vertical
-            lines.append(((" ", ""), *self._rows.heading(width - 1 - bar)))
-        return lines
-
-    def _empty(self) -> list[Line]:
-        if self._query:
-            return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
-        if self._failed_only:
-            return [(), (("  Everything passed.", "passed"),), (("  f shows all.", "dim"),)]
-        if self._elsewhere:
-            return nothing_here(self._elsewhere, "H")
-        if self._execution is not None:
-            return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
-        return [
-            (),
-            (("  Nothing was run yet.", ""),),
-            (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-            (("  i brings in recordings of other tools.", "dim"),),
-        ]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        if self._rows is None:
-            return (), ()
-        noun = "run" if self._showing_runs else "execution"
-        left: list[Cell] = []
-        if self._query.words.strip():
-            left.append((f"“{one_line(self._query.words.strip(), 30)}”", ""))
-        left += [(f"  {name}:{one_line(value, 20)}", "accent") for name, value in self._query.fields]
-        if self._failed_only:
-            left.append(("  not passed", "failed"))
-        right: list[Cell] = [(count(self._rows.count(), noun), "dim")]
-        if self._rows.marked:
-            right.insert(0, (f"{len(self._rows.marked)} marked  ", "accent"))
-        return tuple(left), tuple(right)
+        return self.controller.heading()
 
-    # What is chosen
+    # Pages: what is painted is there already, or a stand-in is
 
-    def chosen_ids(self) -> tuple[bool, list[int]]:
-        """Whether these are runs; the row ids of what is marked, else of the row with the cursor; [] for none."""
-        rows = self._rows
-        if rows is None:
-            return False, []
-        if rows.marked:
-            return isinstance(rows, RunRows), sorted(int(key) for key in rows.marked)
-        index = self.query_one("#list", VirtualList).cursor
-        return isinstance(rows, RunRows), [rows.ids[index]] if 0 <= index < rows.count() else []
+    def _want(self, page: int) -> None:
+        """A row of this page is being painted, and the page is not here."""
+        if self.controller.want(page):
+            self.call_later(self._read_wanted)
 
-    def at_cursor(self) -> int | None:
-        """The row id under the cursor."""
-        index = self.query_one("#list", VirtualList).cursor
-        return self._rows.ids[index] if self._rows is not None and 0 <= index < self._rows.count() else None
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Who goes through the list finds the next page read already."""
+        self._look_ahead()
 
-    def action_mark(self) -> None:
-        view, rows = self.query_one("#list", VirtualList), self._rows
-        if rows is None or view.cursor_key is None:
-            return
-        rows.marked.symmetric_difference_update({view.cursor_key})
-        view.refresh_rows([view.cursor])
-        view.action_cursor_down()
-        self.retitle()
+    def _look_ahead(self) -> None:
+        view = self._list
+        if self.controller.look_ahead(view.scroll_offset.y, view.size.height):
+            self._read_wanted()
 
-    def action_unmark(self) -> None:
-        if self._rows is not None:
-            self._rows.marked.clear()
-            self.query_one("#list", VirtualList).refresh_rows()
-            self.retitle()
+    def _read_wanted(self) -> None:
+        if not self._reading:
+            self._reading = True
+            start_worker(self, self._read_pages, group="pages", exclusive=False)
 
-    # What a person does
+    async def _read_pages(self) -> None:
+        """Read the wanted pages one after another."""
+        view, session = self._list, self.agenteval.session
+        try:
+            while (page := self.controller.next_page(view.scroll_offset.y, view.size.height)) is not None:
+                rows = self.controller.rows
+                assert rows is not None
+                try:
+                    put = await asyncio.to_thread(read_page, session, rows, page)
+                except AgentevalError as error:
+                    self.controller.cannot_read(rows, page)
+                    self.agenteval.say_error(error)
+                else:
+                    put()
+                top = view.scroll_offset.y
+                if rows is self.controller.rows and top // PAGE <= page <= (top + view.size.height) // PAGE:
+                    view.refresh_rows()
+        finally:
+            self._reading = False
+        self._look_ahead()
+
+    # Search and what is listed
+
+    def action_filter(self) -> None:
+        self._search_box.display = True
+        self._search_box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search while typing; a newer word wins."""
+        self.controller.search(event.value)
+        self.reload()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the search goes to what was found."""
+        self._list.focus()
+
+    def _show_search_text(self) -> None:
+        """The box says what the controller searches, where nobody typed it."""
+        with self._search_box.prevent(Input.Changed):
+            self._search_box.value = self.controller.search_text
+
+    def _leave_search(self) -> None:
+        """The controller's search is over: no box, and the list has the keys."""
+        self._show_search_text()
+        self._search_box.display = False
+        self._list.focus()
+
+    def step_back(self) -> bool:
+        left = "list"
+        if self._search_box.display:
+            self.controller.search("")
+            self._leave_search()
+        elif self.controller.unmark():
+            self._show_marks()
+            return True
+        else:
+            left = self.controller.leave()
+        if left:
+            self.reload()
+        return left == "list"
+
+    def action_toggle_view(self) -> None:
+        self.controller.toggle_view()
+        self.reload()
+
+    def action_only_failed(self) -> None:
+        self.controller.failed_only = not self.controller.failed_only
+        self.reload()
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter or a click on the selected row."""
         self.action_open()
 
     def action_open(self) -> None:
-        rows, number = self._rows, self.at_cursor()
-        if rows is None or number is None:
+        """The runs of an execution, or a run in Inspect."""
+        rows, index, session = self.controller.rows, self._list.cursor, self.agenteval.session
+        if rows is None or not 0 <= index < rows.count():
             return
-        store, index = self.agenteval.session.store, self.query_one("#list", VirtualList).cursor
+        number = rows.ids[index]
         if isinstance(rows, ExecutionRows):
-            self._keys["ExecutionRows"] = str(number)
 
             def enter(found: list[ExecutionRow]) -> None:
                 if found:
-                    self._execution, self._visiting = found[0], False
+                    self.controller.enter(found[0])
                     self.reload()
 
             known = rows.row(index)
             if known is not None:
                 enter([known])
             else:
-                self.ask(lambda: store.execution_rows([number]), enter, group="around")
+                self.ask(lambda: session.store.execution_rows([number]), enter, group="around")
             return
-        # Next and previous go through what stands around it in this list.
-        ids = rows.ids[max(index - AROUND, 0) : index + AROUND]
+        ids = self.controller.around(index)
 
         def inspect(around: list[RunRow]) -> None:
             opened = next((one.id for one in around if one.rowid == number), None)
             if opened is not None:
                 self.agenteval.inspect(opened, runs=[one.id for one in around])
 
-        self.ask(lambda: store.run_rows(ids), inspect, group="around")
+        self.ask(lambda: session.store.run_rows(ids), inspect, group="around")
 
-    def step_back(self) -> bool:
-        box = self.query_one("#search", Input)
-        if box.display:
-            self._clear_search()
-        elif self._rows is not None and self._rows.marked:
-            self.action_unmark()
-            return True
-        elif self._execution is not None:
-            self._execution = None
-            if self._visiting:
-                self._visiting = False
-                self.reload()
-                return False
-        elif self._runs_of_all:
-            self._runs_of_all = False
-        elif self._failed_only:
-            self._failed_only = False
+    # Marks
+
+    def action_mark(self) -> None:
+        view = self._list
+        if view.cursor_key is not None:
+            self.controller.mark(view.cursor_key)
+            view.refresh_rows([view.cursor])
+            view.action_cursor_down()
+            self.retitle()
+
+    def action_unmark(self) -> None:
+        self.controller.unmark()
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        self._list.refresh_rows()
+        self.retitle()
+
+    # What is chosen
+
+    def _with_executions(self, then: Callable[[list[ExecutionRow]], None]) -> None:
+        """`then` with the chosen executions (of runs: theirs), the oldest first; says so where there is none."""
+        chosen, session = self._selection, self.agenteval.session
+        if chosen.ids:
+            self.ask(lambda: chosen.executions(session.store), then, group="chosen")
         else:
-            return False
-        self.reload()
-        return True
+            self.agenteval.say("There is nothing to choose yet.")
 
-    def action_toggle_view(self) -> None:
-        if self._execution is not None:
-            self._execution = None
-            self._runs_of_all = False
+    def _with_runs(self, then: Callable[[list[RunRow]], None]) -> None:
+        """`then` with the chosen runs, the oldest first."""
+        chosen, session = self._selection, self.agenteval.session
+        if chosen.of_runs and chosen.ids:
+            self.ask(lambda: session.store.run_rows(chosen.ids), then, group="chosen")
+
+    def _with_run(self, then: Callable[[RunRow], None]) -> None:
+        """`then` with the first of the chosen runs that is still there."""
+        self._with_runs(lambda rows: then(rows[0]) if rows else None)
+
+    def action_watch(self) -> None:
+        """The chosen execution if it runs now, else one of those that do."""
+        chosen, session, shown = self._selection, self.agenteval.session, self.controller.execution
+
+        def read() -> tuple[list[Live], str]:
+            wanted = shown.id if shown is not None else ""
+            if not wanted and chosen.ids and not chosen.of_runs:
+                wanted = next((row.id for row in session.store.execution_rows(chosen.ids[:1])), "")
+            return live_executions(), wanted
+
+        def show(found: tuple[list[Live], str]) -> None:
+            live = next((one for one in found[0] if one.execution == found[1]), None)
+            if live is not None:
+                self.agenteval.watch_live(live)
+            else:
+                self.agenteval.choose_live()
+
+        self.ask(read, show, group="live")
+
+    def action_causes(self) -> None:
+        """The causes of the chosen execution's failures."""
+        self._with_executions(lambda rows: self.agenteval.show_causes(rows[-1].id) if rows else None)
+
+    def action_resume(self) -> None:
+        def then(rows: list[ExecutionRow]) -> None:
+            if len(rows) != 1:
+                self.agenteval.say("Choose one execution: R runs what is left of it.")
+            elif rows[0].status == "running":
+                self.agenteval.say("This execution is running: w watches it.")
+            else:
+                self.agenteval.resume_execution(rows[0].id)
+
+        self._with_executions(then)
+
+    # Comparing, baselines
+
+    def action_compare(self) -> None:
+        """Two marked ones with each other, the older on the left; one alone with its baseline, or the one before."""
+        chosen, session = self._selection, self.agenteval.session
+        if chosen.of_runs and len(chosen.ids) == 2:
+            self._with_runs(lambda rows: self.agenteval.show_difference(rows[0].id, rows[1].id))
+        elif len(chosen.ids) > 2:
+            self.agenteval.say("Mark two of them: they are compared with each other.")
+        elif chosen.of_runs and chosen.ids:
+            # One run: what its execution has changed, from its test on.
+            def from_its_test(found: list[tuple[RunRow, ExecutionRow]]) -> None:
+                for row, of in found:
+                    self._compare_one(of, (row.suite_key, row.test_id))
+
+            self.ask(lambda: chosen.runs_with_execution(session.store), from_its_test, group="chosen")
         else:
-            self._runs_of_all = not self._runs_of_all
-        self.reload()
 
-    def action_filter(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = True
-        box.focus()
+            def then(rows: list[ExecutionRow]) -> None:
+                if len(rows) == 2:
+                    self.agenteval.compare(rows[0].id, rows[1].id)
+                elif rows:
+                    self._compare_one(rows[0])
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Search while typing; a newer word wins."""
-        self._query = HistoryQuery.parse(event.value)
-        self.reload()
+            self._with_executions(then)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in the search goes to what was found."""
-        self.query_one("#list", VirtualList).focus()
-
-    def action_only_failed(self) -> None:
-        self._failed_only = not self._failed_only
-        self.reload()
-
-    def kept(self) -> dict[str, Any] | None:
-        if self._rows is None:
-            return None
-        return {
-            "execution": self._execution.id if self._execution else "",
-            "runs": self._runs_of_all,
-            "failed": self._failed_only,
-            "search": self.query_one("#search", Input).value,
-            "cursor": self.query_one("#list", VirtualList).cursor_key or "",
-        }
-
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        self._runs_of_all = flag(kept, "runs")
-        self._failed_only = flag(kept, "failed")
-        self._restored = text(kept, "execution"), text(kept, "search")
-        self._query = HistoryQuery.parse(self._restored[1])
-        shown = RunRows if self._restored[0] or self._showing_runs else ExecutionRows
-        self._keys[shown.__name__] = text(kept, "cursor")
-
-    def _begin(self) -> None:
-        """The first list: that which the last start left, as far as it is still there."""
-        execution, words = self._restored
-        if words:
-            box = self.query_one("#search", Input)
-            with box.prevent(Input.Changed):
-                box.value = words
-            box.display = True
-        if not execution:
-            self.reload()
-            return
+    def _compare_one(self, row: ExecutionRow, test: tuple[str, str] | None = None) -> None:
+        """With its baseline, or the one before. `test`: suite's key and id of the one that it begins with."""
         session = self.agenteval.session
 
-        def then(row: ExecutionRow) -> None:
-            if in_scope(row.project, session.projects):
-                self._execution = row
+        def then(other: str | None) -> None:
+            if other is None:
+                self.agenteval.say("There is nothing before it to compare with: mark two executions (m), then d.")
+            else:
+                self.agenteval.compare(other, row.id, test=test)
+
+        self.ask(lambda: execution_to_compare_with(session.store, row), then, group="chosen")
+
+    def action_baseline(self) -> None:
+        """Of an execution or a run; where the runs of an execution are shown, it is asked which."""
+        chosen, shown = self._selection, self.controller.execution
+        if len(chosen.ids) != 1:
+            self.agenteval.say("Choose one execution or one run: it becomes the baseline.")
+            return
+        if not chosen.of_runs:
+            self._with_executions(lambda rows: self._baseline_execution(rows[0]) if rows else None)
+            return
+        if shown is None:
+            self._with_run(self._baseline_run)
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "execution":
+                self._baseline_execution(shown)
+            elif answer:
+                self._with_run(self._baseline_run)
+
+        words = "What becomes the baseline: all runs of this execution, of each of its tests, or the chosen run alone?"
+        answers = [("e", "execution", "the execution"), ("r", "run", "this run")]
+        self.app.push_screen(
+            QuestionScreen("Set the baseline?", lambda width: paragraph(words, width), answers), answered
+        )
+
+    def _baseline_execution(self, row: ExecutionRow) -> None:
+        session = self.agenteval.session
+
+        def then(tests: int) -> None:
+            set_after_asking(self, row.id, row.title or row.id, tests, self.reload)
+
+        def read() -> int:
+            return len({(run.suite_key, run.test_id) for run in session.store.runs_of_execution(row.id)})
+
+        self.ask(read, then, group="chosen")
+
+    def _baseline_run(self, row: RunRow) -> None:
+        session, name = self.agenteval.session, one_line(row.test_id, 60)
+
+        def done(_: BaselineSet) -> None:
+            self.agenteval.say(f"This run is the baseline of {name} now.")
             self.reload()
 
-        self.ask(lambda: session.store.execution(execution), then, group="list", failed=lambda _: self.reload())
+        def set_it() -> None:
+            self.ask(lambda: set_baseline_run(session.store, row.id, who=current_user()), done, group="baseline")
+
+        words = f"This run becomes the baseline of {name}. One that it has now is replaced; its runs stay."
+        self._ask_yes("Set the baseline?", [words], "set it", set_it)
+
+    def action_clear_baseline(self) -> None:
+        """Of a run its test's baseline, of an execution those that rest on it."""
+        chosen, session = self._selection, self.agenteval.session
+        if chosen.of_runs:
+            self._with_run(lambda row: ask_to_clear(self, row.suite_key, row.test_id, self.reload))
+            return
+
+        def done(number: int) -> None:
+            self.agenteval.say(f"{count(number, 'test')} without a baseline now.")
+            self.reload()
+
+        def then(found: list[Baseline]) -> None:
+            tests = [(one.suite_key, one.test_id) for one in found]
+            if not tests:
+                self.agenteval.say("No baseline rests on it.")
+                return
+            self._ask_yes(
+                f"Clear the baseline of {count(len(tests), 'test')}?",
+                ["The runs stay, but pruning may take them then, and later executions are compared with nothing."],
+                "clear it",
+                lambda: self.ask(lambda: clear_baselines(session.store, tests), done, group="baseline"),
+            )
+
+        self.ask(lambda: chosen.baselines(session.store), then, group="baseline")
+
+    # Deleting, pruning
+
+    def action_delete(self) -> None:
+        chosen, session = self._selection, self.agenteval.session
+
+        def then(found: Deletion) -> None:
+            if found.all_running:
+                self.agenteval.say("It is running: c cancels it on the Run screen (w goes there).")
+            else:
+                self._ask_yes(found.question, found.warnings, "delete", lambda: self._delete(found))
+
+        if chosen.ids:
+            self.ask(lambda: chosen.deletion(session.store), then, group="chosen")
+
+    def _delete(self, what: Deletion) -> None:
+        session = self.agenteval.session
+
+        def done(gone: DeleteResult) -> None:
+            self.action_unmark()
+            self.agenteval.say(f"Deleted {count(gone.runs, 'run')} and {count(gone.executions, 'execution')}.")
+            if self.controller.execution is not None and not what.runs:
+                self.step_back()
+            self.reload()
+
+        if len(what.runs) > 1000:
+            self.agenteval.say(f"Deleting {count(len(what.runs), 'run')} …")
+        self.ask(lambda: remove_runs(session.store, what.runs, executions=what.executions), done, group="delete")
+
+    def action_prune(self) -> None:
+        self.app.push_screen(PruneScreen(), lambda changed: self.reload() if changed else None)
+
+    # Files
+
+    def action_import_file(self) -> None:
+        session = self.agenteval.session
+
+        def done(brought: ImportOutcome | str | None) -> None:
+            if isinstance(brought, ImportOutcome):
+                execution, opens = brought.execution, brought.opens
+                show = partial(self._go_to, opens=opens)
+                self.ask(lambda: session.store.execution(execution), show, group="go")
+
+        self.app.push_screen(ImportScreen(), done)
+
+    def _go_to(self, row: ExecutionRow, *, opens: bool) -> None:
+        """Put the cursor on an execution of the list, or show its runs; what was searched is over."""
+        self.controller.go_to(row, opens=opens)
+        self._leave_search()
+        self.reload()
+
+    def action_export(self) -> None:
+        chosen, session = self._selection, self.agenteval.session
+
+        def then(rows: list[RunRow]) -> None:
+            if rows:
+                self.app.push_screen(ExportScreen(rows))
+            else:
+                self.agenteval.say("Nothing of it has ended yet.")
+
+        if chosen.ids:
+            self.ask(lambda: chosen.all_runs(session.store), then, group="chosen")
+
+    def _ask_yes(self, title: str, words: Sequence[str], label: str, then: Callable[[], None]) -> None:
+        def lines(width: int) -> list[Line]:
+            return [line for said in words for line in paragraph(said, width)]
+
+        self.app.push_screen(
+            QuestionScreen(title, lines, [("y", "yes", label)]), lambda answer: then() if answer else None
+        )

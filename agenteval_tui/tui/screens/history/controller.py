@@ -1,0 +1,400 @@
+"""What the History screen lists, how its pages are read, and what its actions are meant for. It knows no widget."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.history import delete_runs, pruning
+from agenteval_tui.history.annotations import notes_of_executions, notes_of_runs
+from agenteval_tui.history.baselines import Baseline, baselines, baselines_of
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.scope import several_projects
+from agenteval_tui.history.search import HistoryQuery
+from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.text_layout import nothing_here, paragraph
+from agenteval_tui.tui.state import flag, text
+from agenteval_tui.tui.styled_text import Cell, Line
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.records import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.tui.analysis_context import Session
+
+AROUND = 250  # runs before and behind the opened one that next and previous go through
+KEPT_FOR = {
+    "baseline": "are a baseline, which is cleared with them",
+    "labelled": "are labelled by people",
+    "quarantine": "belong to tests in quarantine",
+    "triage": "are examples of triage decisions",
+}
+
+Rows = ExecutionRows | RunRows
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """What to list: runs or executions that the filter lets through. `execution`: whose runs, None for all."""
+
+    wanted: RunFilter
+    runs: bool
+    execution: ExecutionRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The rows, with the first pages read; and how many executions other projects have, where there is no row."""
+
+    rows: Rows
+    elsewhere: int
+
+
+def read_list(session: Session, request: ListRequest, near: int, want: Callable[[int], None]) -> Listed:
+    """The ids of all rows, and the rows of the first page and of page `near`. Other pages are asked of `want` when they
+    are painted. Raises `AgentevalError`."""
+    store, wanted = session.store, request.wanted
+    if not wanted.execution_id:
+        wanted = replace(wanted, projects=session.projects)
+    rows: Rows
+    if request.runs:
+        ids = store.run_ids(wanted)
+        if wanted.execution_id and not wanted.text:
+            ids = array("q", reversed(ids))  # an execution reads in the order of its plan
+        rows = RunRows(ids, want, request.execution if wanted.execution_id else None)
+    else:
+        rows = ExecutionRows(store.execution_ids(wanted), want)
+        rows.places = not wanted.projects and store.read(several_projects)
+    elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.elsewhere()
+    for page in {0, near}:
+        read_page(session, rows, page)()
+    return Listed(rows, elsewhere)
+
+
+def read_page(session: Session, rows: Rows, page: int) -> Callable[[], None]:
+    """Read a page; what it gives puts the page into the rows. Raises `AgentevalError`."""
+    ids = rows.ids_of(page)
+    if not ids:
+        return lambda: None
+    store, numbers = session.store, ids.tolist()
+    if isinstance(rows, RunRows):
+        runs, of_runs = store.run_rows(ids), store.read(lambda c: notes_of_runs(c, numbers))
+        return lambda: rows.put(page, runs, of_runs)
+    found, noted = store.execution_rows(ids), store.read(lambda c: notes_of_executions(c, numbers))
+    return lambda: rows.put(page, found, noted)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The marked rows, else the one with the cursor: row ids of runs, or of executions. Each method reads the history
+    and raises `AgentevalError`."""
+
+    of_runs: bool
+    ids: list[int]
+
+    def executions(self, store: Store) -> list[ExecutionRow]:
+        """The executions (of runs: theirs), the oldest first."""
+        if not self.of_runs:
+            return store.execution_rows(self.ids)
+        names = dict.fromkeys(row.execution_id for row in store.run_rows(self.ids))
+        return sorted((store.execution(one) for one in names), key=lambda row: row.rowid)
+
+    def runs_with_execution(self, store: Store) -> list[tuple[RunRow, ExecutionRow]]:
+        """The runs, each with its execution."""
+        return [(row, store.execution(row.execution_id)) for row in store.run_rows(self.ids)]
+
+    def all_runs(self, store: Store) -> list[RunRow]:
+        """The runs that have ended; of executions all of theirs."""
+        if self.of_runs:
+            rows = store.run_rows(self.ids)
+        else:
+            rows = [run for row in store.execution_rows(self.ids) for run in store.runs_of_execution(row.id)]
+        return [row for row in rows if row.status not in ("queued", "running", "grading")]
+
+    def baselines(self, store: Store) -> list[Baseline]:
+        """The baselines that rest on these executions."""
+        chosen = {row.id for row in store.execution_rows(self.ids)}
+        return [one for one in baselines(store) if one.execution_id in chosen]
+
+    def deletion(self, store: Store) -> Deletion:
+        """What deleting them would take."""
+        runs = self.ids if self.of_runs else store.read(lambda c: delete_runs.runs_of(c, self.ids))
+        worth = store.read(lambda c: pruning.protection(c, runs))
+        busy = set() if self.of_runs else set(store.read(delete_runs.running_executions)).intersection(self.ids)
+        return Deletion(runs, [] if self.of_runs else self.ids, worth, len(busy))
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Runs and executions (row ids) that would go, for what how many of the runs are kept (`KEPT_FOR`), and how many
+    of the executions are running: these stay."""
+
+    runs: list[int]
+    executions: list[int]
+    worth: Mapping[str, int]
+    running: int
+
+    @property
+    def all_running(self) -> bool:
+        """Would nothing go?"""
+        return 0 < self.running == len(self.executions)
+
+    @property
+    def question(self) -> str:
+        """What is asked before."""
+        runs = count(len(self.runs), "run")
+        return (
+            f"Delete {count(len(self.executions), 'execution')} with {runs}?" if self.executions else f"Delete {runs}?"
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before."""
+        words = [f"Runs that {KEPT_FOR.get(why, why)}: {number:,}." for why, number in self.worth.items()]
+        if self.running:
+            words.append(f"{count(self.running, 'execution')} of them is running, and stays.")
+        one = len(self.runs) == 1
+        words.append(
+            "It is gone for good, with its transcript and results."
+            if one
+            else "They are gone for good, with their transcripts and results."
+        )
+        return words
+
+
+def execution_to_compare_with(store: Store, row: ExecutionRow) -> str | None:
+    """Its other side: "" for its tests' baseline, else the id of the execution of these suites before it; None: there
+    is none."""
+    tests = {(run.suite_key, run.test_id) for run in store.runs_of_execution(row.id)}
+    if any(one.execution_id != row.id for one in baselines_of(store, tests).values()):
+        return ""
+    page = store.executions(200, before=row.rowid)
+    return next((one.id for one in page if set(one.suite_keys) & set(row.suite_keys)), None)
+
+
+class HistoryController:
+    """The state of the History screen: executions, or runs (of one execution, or all that match what was searched)."""
+
+    def __init__(self) -> None:
+        self.rows: Rows | None = None  # None: the first list is still being read
+        self.execution: ExecutionRow | None = None  # whose runs are shown
+        self.runs_of_all = False
+        self.failed_only = False
+        self.search_text = ""
+        self.restored_execution = ""  # the execution that the last start left open
+        self._visiting = False  # another screen led to this execution: esc leads back there
+        self._query = HistoryQuery()
+        self._elsewhere = 0
+        self._marks: dict[str, set[str]] = {ExecutionRows.__name__: set(), RunRows.__name__: set()}
+        self._cursors: dict[str, str] = {}  # the row to come back to, by the kind of rows
+        self._listed: tuple[object, ...] = ()  # what the list is of
+        self._wanted: list[int] = []  # pages to read, the most wanted last
+
+    # What is listed
+
+    @property
+    def showing_runs(self) -> bool:
+        """Are runs listed, and not executions?"""
+        return self.execution is not None or self.runs_of_all or bool(self._query.words.strip())
+
+    def request(self, now_ms: int) -> ListRequest:
+        """What to read for the list."""
+        execution = self.execution.id if self.execution else ""
+        wanted = self._query.filter(now_ms, execution=execution, failed_only=self.failed_only)
+        return ListRequest(wanted, self.showing_runs, self.execution)
+
+    def take(self, listed: Listed, cursor: str | None, *, all_projects: bool) -> tuple[str | None, bool]:
+        """Show this list. Gives the row for the cursor, and whether the list begins at its beginning: it is another one
+        than before, and does not have that row. `cursor` is the row that has it now."""
+        rows = listed.rows
+        key = cursor if type(rows) is type(self.rows) else self._cursors.pop(type(rows).__name__, None)
+        self.rows, self._elsewhere = rows, listed.elsewhere
+        self._wanted.clear()
+        rows.marked = self._marks[type(rows).__name__]
+        of = type(rows), self.execution.id if self.execution else "", self._query, self.failed_only, all_projects
+        before, self._listed = self._listed, of
+        return key, bool(before) and of != before and (key is None or rows.index_of(key) is None)
+
+    def search(self, words: str) -> None:
+        """List what has these words and fields."""
+        self.search_text, self._query = words, HistoryQuery.parse(words)
+
+    def open(self, row: ExecutionRow, *, visiting: bool = False) -> None:
+        """List the runs of an execution. `visiting`: another screen led here, and the way back leads there."""
+        self.execution, self._visiting = row, visiting
+
+    def open_for(self, row: ExecutionRow, *, visiting: bool) -> None:
+        """List the runs of an execution that another screen asks for. What was searched or filtered before is over: it
+        was searched in other runs."""
+        self.open(row, visiting=visiting)
+        self.failed_only = False
+        self.search("")
+
+    def go_to(self, row: ExecutionRow, *, opens: bool) -> None:
+        """The cursor on an execution of the list, or its runs; what was searched is over."""
+        self._cursors[ExecutionRows.__name__] = str(row.rowid)
+        self.rows = None  # the cursor goes where it is wanted, not where it was
+        self.execution, self._visiting = row if opens else None, False
+        self.runs_of_all = self.failed_only = False
+        self.search("")
+
+    def enter(self, row: ExecutionRow) -> None:
+        """List the runs of the execution under the cursor; the way back leads to it."""
+        self._cursors[ExecutionRows.__name__] = str(row.rowid)
+        self.open(row)
+
+    def leave(self) -> Literal["", "list", "screen"]:
+        """One step back. Gives what was left: nothing, this list, or this list for the screen that led to it."""
+        if self.execution is not None:
+            self.execution = None
+            if self._visiting:
+                self._visiting = False
+                return "screen"
+        elif self.runs_of_all:
+            self.runs_of_all = False
+        elif self.failed_only:
+            self.failed_only = False
+        else:
+            return ""
+        return "list"
+
+    def toggle_view(self) -> None:
+        """Executions, or the runs of all."""
+        self.runs_of_all = self.execution is None and not self.runs_of_all
+        self.execution = None
+
+    def change_projects(self) -> None:
+        """Other projects are listed: no execution is open any more."""
+        self.execution, self._visiting = None, False
+
+    # What is chosen
+
+    def selection(self, cursor: int) -> Selection:
+        """What is marked, else the row at `cursor`; no ids for nothing."""
+        rows = self.rows
+        if rows is None:
+            return Selection(False, [])
+        if rows.marked:
+            return Selection(isinstance(rows, RunRows), sorted(int(key) for key in rows.marked))
+        return Selection(isinstance(rows, RunRows), [rows.ids[cursor]] if 0 <= cursor < rows.count() else [])
+
+    def mark(self, key: str) -> None:
+        """Mark a row, or take its mark away."""
+        if self.rows is not None:
+            self.rows.marked.symmetric_difference_update({key})
+
+    def unmark(self) -> bool:
+        """Take all marks away. False: there were none."""
+        were = self.rows is not None and bool(self.rows.marked)
+        if self.rows is not None:
+            self.rows.marked.clear()
+        return were
+
+    def around(self, index: int) -> list[int]:
+        """The runs (row ids) that next and previous go through from row `index`."""
+        return self.rows.ids[max(index - AROUND, 0) : index + AROUND].tolist() if self.rows is not None else []
+
+    # Pages
+
+    def want(self, page: int) -> bool:
+        """A row of this page is painted, and the page is not here. False: it is wanted already."""
+        if page in self._wanted:
+            return False
+        self._wanted.append(page)
+        return True
+
+    def look_ahead(self, top: int, height: int) -> bool:
+        """Want what is missing of the pages that are seen (rows `top` and on), and one before and behind them. False:
+        nothing, or other pages are wanted first."""
+        if self.rows is None or self._wanted:
+            return False
+        self._wanted += [page for page in self._near(top, height) if not self.rows.has(page)]
+        return bool(self._wanted)
+
+    def next_page(self, top: int, height: int) -> int | None:
+        """The page to read now: the one that was wanted last, for who scrolls on has left the others."""
+        while self._wanted and self.rows is not None:
+            page = self._wanted.pop()
+            if page in self._near(top, height) and not self.rows.has(page):
+                return page
+        return None
+
+    def cannot_read(self, rows: Rows, page: int) -> None:
+        """The page can't be read: its rows say so, and the others are not tried now."""
+        self._wanted.clear()
+        rows.put(page, (), {})
+
+    def _near(self, top: int, height: int) -> range:
+        last = (self.rows.count() - 1) // PAGE if self.rows is not None else -1
+        return range(max(top // PAGE - 1, 0), min((top + height) // PAGE + 1, last) + 1)
+
+    # What is kept for the next start
+
+    def kept(self, cursor: str | None) -> dict[str, Any] | None:
+        """What is listed and searched, and the cursor's row; None while the first list is still being read."""
+        if self.rows is None:
+            return None
+        return {
+            "execution": self.execution.id if self.execution else "",
+            "runs": self.runs_of_all,
+            "failed": self.failed_only,
+            "search": self.search_text,
+            "cursor": cursor or "",
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept; the execution that was open must still be read (`restored_execution`)."""
+        self.runs_of_all, self.failed_only = flag(kept, "runs"), flag(kept, "failed")
+        self.restored_execution = text(kept, "execution")
+        self.search(text(kept, "search"))
+        shown = RunRows if self.restored_execution or self.showing_runs else ExecutionRows
+        self._cursors[shown.__name__] = text(kept, "cursor")
+
+    # Lines
+
+    def summary(self, width: int, bar: int) -> Sequence[Line]:
+        """What stands over the list: the open execution, what is wrong in the search, the columns. `bar`: the cells of
+        the list's scroll bar."""
+        lines: list[Line] = []
+        if self.execution is not None:
+            lines.append(execution_summary(self.execution, width))
+        if self._query.problem:
+            lines += [((" ", ""), *line) for line in paragraph(self._query.problem, width - 2, "failed")]
+        if self.rows is not None and self.rows.count():
+            lines.append(((" ", ""), *self.rows.heading(width - 1 - bar)))
+        return lines
+
+    def empty(self) -> list[Line]:
+        """What stands where the rows would be."""
+        if self._query:
+            return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
+        if self.failed_only:
+            return [(), (("  Everything passed.", "passed"),), (("  f shows all.", "dim"),)]
+        if self._elsewhere:
+            return nothing_here(self._elsewhere, "H")
+        if self.execution is not None:
+            return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
+        return [
+            (),
+            (("  Nothing was run yet.", ""),),
+            (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+            (("  i brings in recordings of other tools.", "dim"),),
+        ]
+
+    def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title."""
+        if self.rows is None:
+            return (), ()
+        left: list[Cell] = []
+        if self._query.words.strip():
+            left.append((f"“{one_line(self._query.words.strip(), 30)}”", ""))
+        left += [(f"  {name}:{one_line(value, 20)}", "accent") for name, value in self._query.fields]
+        if self.failed_only:
+            left.append(("  not passed", "failed"))
+        right: list[Cell] = [(count(self.rows.count(), "run" if self.showing_runs else "execution"), "dim")]
+        if self.rows.marked:
+            right.insert(0, (f"{len(self.rows.marked)} marked  ", "accent"))
+        return tuple(left), tuple(right)
