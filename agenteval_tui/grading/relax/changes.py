@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agenteval_tui.uxon import edit
 from agenteval_tui.uxon.parse import parse
+from agenteval_tui.uxon.tree import Document
 
 Path = tuple[str | int, ...]
 Kind = Literal["set", "append", "rename", "remove"]
@@ -124,10 +125,13 @@ def _changed(value: Any, op: Op, depth: int) -> Any:
     return {**value, step: _changed(inner, op, depth + 1)}
 
 
-def changed_text(text: str, ops: Sequence[Op]) -> str | None:
-    """The config text with the edits made; None where one has no place in it."""
+def changed_text(text: str, ops: Sequence[Op], read: Callable[[str], Document] = parse) -> str | None:
+    """The config text with the edits made; None where one has no place in it.
+
+    `read` parses a text: who tries many edits of one text hands over one that remembers what it has read.
+    """
     for op in ops:
-        document = parse(text)
+        document = read(text)
         if document.broken:
             return None
         if op.kind == "set":

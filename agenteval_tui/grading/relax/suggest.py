@@ -43,6 +43,7 @@ from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.uxon.edit import edits_between
+from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tree import Document
 
 MOST = 6
@@ -101,6 +102,7 @@ class _Search:
         self.checks_metrics = bool(self.value.get("metrics"))
         self.found: list[tuple[Change, ...]] = []
         self.tried: dict[str, bool] = {}
+        self.documents = {spec.config_text: spec.document}
 
     def run(self, result: CriterionResult) -> tuple[Relaxation, ...]:
         """The proposals; `result` is what the criterion says as it is."""
@@ -267,9 +269,16 @@ class _Search:
         self.tries -= 1 if result.outcome is not Outcome.ERROR else _ERROR
         return result
 
+    def read(self, text: str) -> Document:
+        """The document of a config; many proposals begin with the same edit of the same text."""
+        found = self.documents.get(text)
+        if found is None:
+            found = self.documents[text] = parse(text)
+        return found
+
     def _proposal(self, changes: tuple[Change, ...]) -> Relaxation | None:
         text = self.spec.config_text
-        new_text = changed_text(text, normalised(self.value, ordered(changes)))
+        new_text = changed_text(text, normalised(self.value, ordered(changes)), self.read)
         if new_text is None or new_text == text:
             return None
         spec = replace(self.spec, config=new_text)
