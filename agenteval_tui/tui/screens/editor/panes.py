@@ -1,13 +1,14 @@
 """The Editor's panes: the list of tests, the form of a test, its criteria with their configs, and a recorded run.
 
-Each shows what the controller has. The two with fields put what is typed into the controller, and say `Edited`; what
-their lists and editors say else (a row is chosen, a completion is asked for) goes on to the screen.
+Each shows what the controller has. The two with fields put what is typed into the controller, and say `Edited`; the
+one with a run judges the chosen criterion, and says `Judged`. What their lists say goes on to the screen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -16,18 +17,27 @@ from textual.message import Message
 from textual.widgets import Input
 
 from agenteval_tui.analysis.overview import Overview
+from agenteval_tui.analysis.run_navigation import known_runs
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.registry import prototype_names
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
 from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
 from agenteval_tui.tui.presenters.text_layout import indented
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.editor.controller import EditorController
+from agenteval_tui.tui.screens.relax import RelaxScreen
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.mounting import comes_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -35,9 +45,11 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 MOST_ROWS = 8
 PROMPT_ROWS = 5
+FLIPS_LISTED = 500
 CATEGORIES = (("", "none"), ("happy_path", "happy path"), ("edge_case", "edge case"), ("negative", "negative"))
 SEVERITIES = (("error", "error: fails the test"), ("warning", "warning"), ("info", "info"))
 NEGATE = (("", "passes when it holds"), ("true", "passes when it does NOT hold"))
@@ -260,6 +272,10 @@ class CriteriaPane(EditorPane):
 
     NAME, WORDS = "criteria", "criteria"
 
+    def __init__(self, controller: EditorController, *, disabled: bool = False) -> None:
+        super().__init__(controller, disabled=disabled)
+        self._assist = Assist()
+
     def parts(self) -> ComposeResult:
         yield VirtualList(id="criteria")
         yield Form(criterion_fields(), below=True, id="criterion")
@@ -334,11 +350,43 @@ class CriteriaPane(EditorPane):
         if self.config.text == config:
             self.config.set_diagnostics(self._controller.diagnostics)
 
-    def show_verdict(self, key: str) -> None:
-        """Show the verdict on the run, and how many runs would flip: `key` lists them."""
+    async def explain(self) -> None:
+        """Say what the word at the config's cursor means."""
+        doc = self._controller.doc
+        if doc is None or doc.chosen is None:
+            return
+        if not await self._assist.explain(self.config, doc.chosen.values["prototype_class"]):
+            services(self).say("Nothing is known of what stands at the cursor.")
+
+    def apply_fix(self) -> None:
+        """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
+        here = self.config.diagnostic_at_cursor()
+        for one in (here, *self._controller.diagnostics):
+            if one is not None and one.fix is not None:
+                self.config.apply_fix(one.fix)
+                return
+        services(self).say("There is no problem in this config that can be mended by itself.")
+
+    def forget_facts(self) -> None:
+        """New runs may have come: read again what completions offer of them."""
+        self._assist.forget()
+
+    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
+        """What can be written at the cursor?"""
+        event.stop()
+        doc = self._controller.doc
+        if doc is None or doc.chosen is None:
+            return
+        kind, store = doc.chosen.values["prototype_class"], services(self).session.store
+        answer = partial(self._assist.answer, event, kind, store, doc.loaded.key, doc.test_id)
+        start_worker(self.screen, answer, group="assist", name="completing")
+
+    def show_verdict(self) -> None:
+        """Show the verdict on the run, and how many runs would flip."""
         doc, preview = self._controller.doc, self._controller.preview
         result = preview.result if doc is not None and doc.chosen is not None else None
         trial, edited, impact = preview.trial, preview.edited, preview.impact if result is not None else None
+        key = _flips_key(self)
         self.query_one("#verdict", LineBlock).show(
             lambda width: verdict_line(trial, result, impact, edited, key, width)
         )
@@ -368,6 +416,10 @@ class PreviewPane(EditorPane):
 
     NAME, WORDS = "live", "on a run"
 
+    @dataclass
+    class Judged(Message):
+        """The controller's preview has another verdict, or has counted more runs."""
+
     def parts(self) -> ComposeResult:
         yield LinesView(id="live")
         yield LineBlock(id="impact")
@@ -375,7 +427,19 @@ class PreviewPane(EditorPane):
     def heading(self) -> tuple[str, str]:
         return "on a run", trial_title(self._controller.preview.trial)
 
-    def show_trial(self, *, keep_place: bool) -> None:
+    def judge(self) -> None:
+        """Judge the chosen criterion on the run that is wanted; this ends the judging before."""
+        # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
+        start_worker(self.screen, self._judge, group="live", name="judging")
+
+    async def _judge(self) -> None:
+        app, controller = services(self), self._controller
+        try:
+            await controller.preview.judge(app.session.store, controller.doc, self._show_verdict, self._show_impact)
+        except AgentevalError as error:
+            app.say_error(error)
+
+    def _show_verdict(self, keep_place: bool) -> None:
         """Show the verdict on the run, where it was read up to if `keep_place`."""
         doc, preview = self._controller.doc, self._controller.preview
         trial, result = preview.trial, preview.result
@@ -389,10 +453,83 @@ class PreviewPane(EditorPane):
             number, at = trial.number(preview.source), now_ms()
             view.show(lambda width: indented(trial_lines(trial, number, result, at, width - 1)), keep_place=keep_place)
         self.retitle()
+        self._show_impact()
 
-    def show_impact(self, key: str) -> None:
-        """Show how many stored runs would flip: `key` lists them."""
-        doc, preview = self._controller.doc, self._controller.preview
+    def _show_impact(self) -> None:
+        """Show how many stored runs would flip."""
+        doc, preview, key = self._controller.doc, self._controller.preview, _flips_key(self)
         judged = doc is not None and doc.chosen is not None and preview.result is not None
         impact, edited = preview.impact if judged else None, preview.edited
         self.query_one("#impact", LineBlock).show(lambda width: impact_below(impact, edited, key, width))
+        self.post_message(self.Judged())
+
+    def step_run(self, by: int) -> None:
+        """Judge the run that is `by` older."""
+        why_not = self._controller.preview.step(by)
+        if why_not:
+            services(self).say(why_not)
+        else:
+            self.judge()
+
+    def list_flips(self) -> None:
+        """List the stored runs that the edit would flip; the one that is chosen there is judged then."""
+        app, impact, screen = services(self), self._controller.preview.impact, self.screen
+        if impact is None or not impact.flips:
+            app.say("No run flips with this edit.")
+            return
+        assert isinstance(screen, FrameScreen)
+        flips, store = list(impact.flips), app.session.store
+
+        def work() -> list[tuple[str, str, int, str, str, str]]:
+            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
+            return [
+                (row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in known_runs(store, then_of)
+            ]
+
+        def chosen(run: str | None) -> None:
+            if run:
+                self._controller.preview.run_wanted = run
+                self.judge()
+
+        def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
+            if screen.is_current:
+                self.app.push_screen(FlipsScreen(lines, len(flips)), chosen)
+
+        screen.ask(work, show, group="flips")
+
+    def choose_relaxation(self, config: ConfigEditor) -> None:
+        """Let a person choose from the smallest edits of the config under which the run passes."""
+        found = self._to_relax()
+        if found is not None:
+            sheet = RelaxScreen(*found, config.text, self._controller.preview.alone)
+            self.app.push_screen(sheet, lambda text: config.replace_all(text) if text else None)
+
+    def relax(self, config: ConfigEditor) -> None:
+        """Put the first of them in place at once."""
+        found = self._to_relax()
+        if found is None:
+            return
+        (bench, number), before, app = found, config.text, services(self)
+
+        async def put() -> None:
+            suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
+            if not suggestions:
+                app.say("No small edit makes it pass: the answer is far from what is asked.")
+            elif config.text == before:
+                config.replace_all(suggestions[0].relaxation.new_text)
+                app.say(f"{suggestions[0].relaxation.title}. ^z takes it back.")
+
+        start_worker(self.screen, put, group="relax", name="relaxing")
+
+    def _to_relax(self) -> tuple[Workbench, int] | None:
+        """The workbench and the criterion's number in it, where the criterion fails on this run; else say why not."""
+        found = self._controller.preview.to_relax()
+        if isinstance(found, str):
+            services(self).say(found)
+            return None
+        return found
+
+
+def _flips_key(pane: EditorPane) -> str:
+    """The key that lists the runs that would flip."""
+    return key_word(services(pane).keymap.get("edit.flips", BY_ID["edit.flips"].keys))

@@ -13,8 +13,6 @@ from textual.events import DescendantFocus, Resize, ScreenResume
 from textual.timer import Timer
 from textual.widget import Widget
 
-from agenteval_tui.analysis.run_navigation import known_runs
-from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter, starters
@@ -27,7 +25,6 @@ from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.editor.controller import (
     Contents,
     DatasetFile,
@@ -40,14 +37,11 @@ from agenteval_tui.tui.screens.editor.dialogs import delete_question, draft_ques
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.panes import CriteriaPane, EditorPane, PreviewPane, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
-from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -59,7 +53,6 @@ WIDE = 190
 """From so many columns on a test's fields and what its criteria say of a run stand side by side."""
 LOW = 30
 """On a screen of fewer rows one problem is named, else three."""
-FLIPS_LISTED = 500
 PANES = ("tests", "test", "criteria", "live")
 """In the order in which a key goes through them."""
 
@@ -79,7 +72,6 @@ class EditorScreen(FrameScreen):
         self.controller = EditorController()
         self._panes: dict[str, EditorPane] = {}
         self._pane = "tests"  # which of them has the keys
-        self._assist = Assist()
         self._keep_timer: Timer | None = None
         self._dataset: DatasetFile | None = None  # the one that is shown
 
@@ -135,10 +127,9 @@ class EditorScreen(FrameScreen):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.take_back(self.agenteval.tried_criterion):
-            self._fill()
-            self._changed()
+            self._refill()
         if self.controller.overview is not None:
-            self._assist.forget()
+            self.criteria_pane.forget_facts()
             self.controller.preview.read_again()
             self.reload()
 
@@ -237,6 +228,11 @@ class EditorScreen(FrameScreen):
     def _fill_criterion(self) -> None:
         self.criteria_pane.fill()
         self._retitle_panes()
+
+    def _refill(self) -> None:
+        """The open test was edited, and not in its fields: show it anew."""
+        self._fill()
+        self._changed()
 
     def _changed(self) -> None:
         """The open test was edited."""
@@ -339,7 +335,9 @@ class EditorScreen(FrameScreen):
         self.tests_pane.open_filter()
 
     def keys(self) -> list[tuple[str, str, str]]:
-        key = self._key_of
+        def key(name: str) -> str:
+            return key_word(self.agenteval.keymap.get(f"edit.{name}", BY_ID[f"edit.{name}"].keys))
+
         focused = self.focused.id if self.focused is not None else ""
         save = (key("save"), "save", "save")
         pane = (key("pane"), "pane", "next_pane")
@@ -363,9 +361,6 @@ class EditorScreen(FrameScreen):
             middle = [(key("undo"), "undo", "undo"), (key("next_problem"), "next problem", "next_problem")]
             middle += [("tab", "field", "app.focus_next"), ("esc", "list", "app.back")]
         return [save, *middle, pane, ("F1", "help", "app.help")]
-
-    def _key_of(self, name: str) -> str:
-        return key_word(self.agenteval.keymap.get(f"edit.{name}", BY_ID[f"edit.{name}"].keys))
 
     def _tab_lines(self, width: int) -> list[Line]:
         """Narrow screens show one pane at a time; this line says which."""
@@ -422,8 +417,7 @@ class EditorScreen(FrameScreen):
         if self.controller.undoes_file(in_tests=self._pane == "tests"):
             self._undo_file()
         elif self.controller.undo():
-            self._fill()
-            self._changed()
+            self._refill()
         else:
             self.agenteval.say("There is nothing to undo.")
 
@@ -445,8 +439,7 @@ class EditorScreen(FrameScreen):
 
     def action_revert(self) -> None:
         if self.controller.revert():
-            self._fill()
-            self._changed()
+            self._refill()
             self.agenteval.say("Back to what the file says; ^z brings your edits again.")
 
     # Tests and criteria: made, copied, moved, deleted, whichever list is at hand
@@ -471,8 +464,7 @@ class EditorScreen(FrameScreen):
             def chosen(name: str | None) -> None:
                 if name is not None and self.controller.doc is not None:
                     self.controller.add_criterion(by_name[name])
-                    self._fill()
-                    self._changed()
+                    self._refill()
                     self.criteria_pane.form.focus_first()
 
             self.app.push_screen(ChooseScreen("A new criterion", choices), chosen)
@@ -485,8 +477,7 @@ class EditorScreen(FrameScreen):
             self._change_test("copy", "copied", session.duplicate_tests)
         elif self._has_criterion("copy"):
             self.controller.copy_criterion()
-            self._fill()
-            self._changed()
+            self._refill()
 
     def action_delete(self) -> None:
         doc, session = self.controller.doc, self.agenteval.session
@@ -499,8 +490,7 @@ class EditorScreen(FrameScreen):
             self.app.push_screen(delete_question([doc.test_id], doc.loaded.path.name), answered)
         elif self._pane != "tests" and self._has_criterion("delete"):
             name = self.controller.delete_criterion()
-            self._fill()
-            self._changed()
+            self._refill()
             self.agenteval.say(f"{one_line(name, 60)} is taken out when you save; ^z brings it back.")
 
     def action_move(self, by: int) -> None:
@@ -508,8 +498,7 @@ class EditorScreen(FrameScreen):
         if self._pane == "tests":
             self._change_test("move", "moved", lambda loaded, tests: session.move_test(loaded, tests[0], by))
         elif self._has_criterion("move") and self.controller.move_criterion(by):
-            self._fill()
-            self._changed()
+            self._refill()
 
     def _has_criterion(self, what: str) -> bool:
         """Has the list of criteria the keys, and a criterion is chosen? Else say where they work."""
@@ -595,7 +584,7 @@ class EditorScreen(FrameScreen):
 
     def _check(self) -> None:
         """Another test or criterion is chosen, or its text is another one: judge and check it."""
-        self._judge()
+        self.preview_pane.judge()
         if self.controller.want_check():
             check = partial(self.controller.check, self._show_checked)
             start_worker(self, check, group="check", exclusive=False, name="checking")
@@ -657,35 +646,15 @@ class EditorScreen(FrameScreen):
 
     # The config
 
-    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
-        """What can be written at the cursor?"""
-        doc = self.controller.doc
-        if doc is None or doc.chosen is None:
-            return
-        kind, store = doc.chosen.values["prototype_class"], self.agenteval.session.store
-        answer = partial(self._assist.answer, event, kind, store, doc.loaded.key, doc.test_id)
-        start_worker(self, answer, group="assist", name="completing")
-
     async def action_explain(self) -> None:
-        doc, editor = self.controller.doc, self.criteria_pane.config
-        if doc is None or doc.chosen is None:
-            return
-        if not await self._assist.explain(editor, doc.chosen.values["prototype_class"]):
-            self.agenteval.say("Nothing is known of what stands at the cursor.")
+        await self.criteria_pane.explain()
 
     def action_apply_fix(self) -> None:
         place = self._place_of_focus()
         if self.controller.is_cut(place):
             self._quote_cut_text(place)
-            return
-        editor = self.criteria_pane.config
-        here = editor.diagnostic_at_cursor()
-        chosen = here if here is not None and here.fix is not None else None
-        chosen = chosen or next((one for one in self.controller.diagnostics if one.fix is not None), None)
-        if chosen is None or chosen.fix is None:
-            self.agenteval.say("There is no problem in this config that can be mended by itself.")
         else:
-            editor.apply_fix(chosen.fix)
+            self.criteria_pane.apply_fix()
 
     def _quote_cut_text(self, place: FieldPlace) -> None:
         """Put a text that a `#` cuts short into quotes, in the file."""
@@ -701,95 +670,21 @@ class EditorScreen(FrameScreen):
 
     # On a run
 
-    def _judge(self) -> None:
-        """Judge the chosen criterion on the run that is wanted; this ends the judging before."""
-        # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
-        start_worker(self, self._judge_criterion, group="live", name="judging")
-
-    async def _judge_criterion(self) -> None:
-        controller, store = self.controller, self.agenteval.session.store
-        try:
-            await controller.preview.judge(store, controller.doc, self._show_trial, self._show_impact)
-        except AgentevalError as error:
-            self.agenteval.say_error(error)
-
-    def _show_trial(self, keep_place: bool) -> None:
-        self.preview_pane.show_trial(keep_place=keep_place)
-        self._show_impact()
-
-    def _show_impact(self) -> None:
-        key = self._key_of("flips")
-        self.preview_pane.show_impact(key)
-        self.criteria_pane.show_verdict(key)
+    def on_preview_pane_judged(self, event: PreviewPane.Judged) -> None:
+        """More is known of the chosen criterion: say it below its config, too."""
+        self.criteria_pane.show_verdict()
 
     def action_step_run(self, by: int) -> None:
-        why_not = self.controller.preview.step(by)
-        if why_not:
-            self.agenteval.say(why_not)
-        else:
-            self._judge()
+        self.preview_pane.step_run(by)
 
     def action_flips(self) -> None:
-        impact = self.controller.preview.impact
-        if impact is None or not impact.flips:
-            self.agenteval.say("No run flips with this edit.")
-            return
-        flips, store = list(impact.flips), self.agenteval.session.store
-
-        def work() -> list[tuple[str, str, int, str, str, str]]:
-            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
-            return [
-                (row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in known_runs(store, then_of)
-            ]
-
-        def chosen(run: str | None) -> None:
-            if run:
-                self.controller.preview.run_wanted = run
-                self._judge()
-
-        def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
-            if self.is_current:
-                self.app.push_screen(FlipsScreen(lines, len(flips)), chosen)
-
-        self.ask(work, show, group="flips")
-
-    def _to_relax(self) -> tuple[Workbench, int] | None:
-        """The workbench and the criterion's number in it, where the criterion fails on this run; else say why not."""
-        found = self.controller.preview.to_relax()
-        if isinstance(found, str):
-            self.agenteval.say(found)
-            return None
-        return found
+        self.preview_pane.list_flips()
 
     def action_relax(self) -> None:
-        found = self._to_relax()
-        if found is None:
-            return
-        editor = self.criteria_pane.config
-
-        def chosen(text: str | None) -> None:
-            if text:
-                editor.replace_all(text)
-
-        self.app.push_screen(RelaxScreen(*found, editor.text, self.controller.preview.alone), chosen)
+        self.preview_pane.choose_relaxation(self.criteria_pane.config)
 
     def action_relax_now(self) -> None:
-        """The first of them, at once."""
-        found = self._to_relax()
-        if found is None:
-            return
-        (bench, number), editor = found, self.criteria_pane.config
-        before = editor.text
-
-        async def relax() -> None:
-            suggestions = await self.controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
-            if not suggestions:
-                self.agenteval.say("No small edit makes it pass: the answer is far from what is asked.")
-            elif editor.text == before:
-                editor.replace_all(suggestions[0].relaxation.new_text)
-                self.agenteval.say(f"{suggestions[0].relaxation.title}. ^z takes it back.")
-
-        start_worker(self, relax, group="relax", name="relaxing")
+        self.preview_pane.relax(self.criteria_pane.config)
 
     def action_run_test(self) -> None:
         """The test that is open, as it is saved."""
