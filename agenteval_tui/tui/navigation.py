@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.editor.screen import EditorScreen
     from agenteval_tui.tui.screens.history.screen import HistoryScreen
     from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-    from agenteval_tui.tui.screens.run import RunScreen
+    from agenteval_tui.tui.screens.run.screen import RunScreen
     from agenteval_tui.tui.screens.suites.screen import SuitesScreen
     from agenteval_tui.tui.state import State
 

@@ -11,7 +11,7 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 _SCREENS = {
     "suites": "suites.screen:SuitesScreen",
     "editor": "editor.screen:EditorScreen",
-    "run": "run:RunScreen",
+    "run": "run.screen:RunScreen",
     "inspect": "inspect.screen:InspectScreen",
     "history": "history.screen:HistoryScreen",
     "compare": "compare:CompareScreen",

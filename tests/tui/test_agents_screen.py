@@ -25,7 +25,7 @@ from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
-from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.styled_text import plain

@@ -22,7 +22,7 @@ from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 

@@ -25,7 +25,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.runs import events
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -59,7 +59,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    for module in ("suites.screen", "run"):
+    for module in ("suites.screen", "run.screen"):
         monkeypatch.setattr(f"agenteval_tui.tui.screens.{module}.now_ms", lambda: NOON + 120_000)
 
 

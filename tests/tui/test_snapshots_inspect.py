@@ -20,7 +20,7 @@ from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.json_viewer import RawJsonScreen
-from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 
 __all__ = ["pictures"]  # a fixture
 

@@ -26,7 +26,7 @@ from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens import agents as agents_screen
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
-from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 

@@ -1,0 +1,303 @@
+"""What the Run screen knows of the execution that it shows, and what its actions are meant for. It knows no widget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.execution_watcher import ALL, Watching
+from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
+from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, status_cells, waiting_counts
+from agenteval_tui.tui.presenters.run_stream import RunStream
+from agenteval_tui.tui.styled_text import Cell, Line
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.events import StreamPart, Throttled
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.live_view import ExecutionView, RunView
+
+ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
+RESUMABLE = ("stopped", "cancelled", "failed")
+NOT_ASKED = (float("-inf"), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EndNotice:
+    """How an execution ended, in a sentence; whether it ended as it should."""
+
+    said: str
+    severity: str
+    finished: bool
+
+
+class RunController:
+    """The state of the Run screen. `row` in its methods is the row of cells with the cursor."""
+
+    def __init__(self) -> None:
+        self.watch: Watching | None = None
+        self.view: ExecutionView | None = None  # what is shown
+        self.grid: RunGrid | None = None
+        self.expected = Expected()
+        self.follow = True  # the run at work is shown, until a person chooses another one
+        self.cancel_asked = False  # cancelling takes the key twice
+        self._agents: list[str] = []
+        self._changed: set[str] = set()  # what is to be painted: ids of runs, "" for figures of the whole, or `ALL`
+        self._asked_at_once = NOT_ASKED  # when, and how many runs at once
+        self._watched = ""  # the run whose stream is shown
+        self._read = ""  # the run whose stored transcript was asked for
+        self._stored: dict[str, list[StreamPart]] = {}
+        self._prompt = ("", "")  # of which run, what was asked
+        self._stream = RunStream()
+
+    # The execution
+
+    def attach(self, live: Live, changed: Callable[[str], None], expected: Expected | None) -> Watching:
+        """Watch this execution from now on; `changed` is called as `Watching` says. Its view is shown when its plan is
+        there (`show_watched`)."""
+        self.watch = Watching(live, changed)
+        self.expected = expected or Expected()
+        self.follow, self.cancel_asked = True, False
+        return self.watch
+
+    def show_watched(self) -> bool:
+        """Show the watched execution, if its plan is there. False: it is shown already, or is not there."""
+        watch = self.watch
+        if watch is None or watch.view is self.view or watch.view.planned is None:
+            return False
+        self.show(watch.view)
+        return True
+
+    def show(self, view: ExecutionView) -> None:
+        """Show an execution."""
+        self.view, self.grid, self._agents = view, RunGrid(view), agents_of(view)
+        self._asked_at_once = NOT_ASKED
+        self._watched = ""
+        self._stream = RunStream()
+
+    @property
+    def shows_watched(self) -> bool:
+        """Is what is shown what is watched?"""
+        return self.watch is not None and self.watch.view is self.view
+
+    @property
+    def running(self) -> bool:
+        """Does what is shown still change by itself?"""
+        return self.view is not None and self.view.ended is None and not self.lost
+
+    @property
+    def lost(self) -> bool:
+        """Did the process go away without an end?"""
+        return self.watch is not None and self.watch.view is self.view and self.watch.lost
+
+    def watches(self, execution: str) -> bool:
+        """Is this the execution that is watched?"""
+        return self.watch is not None and self.watch.live.execution == execution
+
+    def end_notice(self, watch: Watching, *, seen: bool) -> EndNotice:
+        """How the watched execution ended. `seen`: it is shown, so that keys work on it."""
+        view = watch.view
+        if view.ended is None:
+            said = (
+                f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
+                "have ended and are saved. R resumes the others."
+            )
+            return EndNotice(said, "warning", False)
+        status, message = view.ended.status, view.ended.message
+        said = f"{view.title or 'The execution'}: {status}, {view.count('passed')} of {view.total} passed"
+        if status == "failed":
+            return EndNotice(f"{said}. {message}", "error", False)
+        if status == "stopped":
+            return EndNotice(f"{said}. {message} R resumes it.", "warning", False)
+        hint = ". n goes to the first failure, enter opens it." if view.count("failed", "error") and seen else "."
+        return EndNotice(said + hint, "information", True)
+
+    # What changed
+
+    def note(self, run: str) -> None:
+        """This run changed, "" the execution as a whole, or `ALL`."""
+        self._changed.add(run)
+
+    @property
+    def still(self) -> bool:
+        """Is there nothing to paint, and nothing that changes by itself?"""
+        return not self._changed and not self.running
+
+    def take_changes(self) -> set[int] | None:
+        """The rows of cells that look different since this was called last; None for all."""
+        changed, self._changed = self._changed, set()
+        grid = self.grid
+        if grid is None:
+            return set()
+        if ALL in changed:
+            grid.note_all()
+            return None
+        for run in changed:
+            grid.note(run)
+        return {grid.row_of[run] for run in changed if run in grid.row_of}
+
+    # The chosen run
+
+    def chosen(self, row: int) -> RunView | None:
+        """The run of the chosen cell."""
+        return self.view.runs.get(self.grid.chosen(row)) if self.view is not None and self.grid is not None else None
+
+    def choose(self, run: str) -> int | None:
+        """Choose this run's cell. Gives its row; None: there is no such run."""
+        if self.grid is None or run not in self.grid.row_of:
+            return None
+        self.grid.column = self.grid.column_of(run)
+        return self.grid.row_of[run]
+
+    def run_to_follow(self, row: int) -> str:
+        """The run at work to go to, where the chosen one has ended or has not begun; "" to stay."""
+        chosen = self.chosen(row)
+        if not self.follow or not self.running or self.grid is None:
+            return ""
+        if chosen is not None and not chosen.ended and chosen.status != "queued":
+            return ""
+        return next(reversed(self.grid.flying), "")
+
+    def step(self, row: int, by: int) -> bool:
+        """The cell beside the chosen one. False: there are no cells."""
+        if self.grid is None or row < 0:
+            return False
+        self.follow = False
+        last = len(self.grid.groups[row]) - 1
+        self.grid.column = max(0, min(min(self.grid.column, last) + by, last))
+        return True
+
+    def next_failure(self, row: int) -> str:
+        """The failure behind the chosen run in the order of the plan, then from the beginning; "" for none."""
+        view = self.view
+        if view is None or not view.failures:
+            return ""
+        self.follow = False
+        places = {run: place for place, run in enumerate(view.runs)}
+        order = sorted(view.failures, key=places.__getitem__)
+        chosen = self.chosen(row)
+        now = places[chosen.ref.run] if chosen is not None else -1
+        return next((run for run in order if places[run] > now), order[0])
+
+    def runs_to_inspect(self, run: RunView) -> list[str] | str:
+        """The runs that next and previous go through from this one; or why it can't be opened."""
+        if self.view is None or not run.ended:
+            return "This run has not ended yet; its answer is shown as it streams."
+        if run.status == "skipped":
+            return "This run was not needed: its test's pass rate was decided before."
+        return [ref for ref, one in self.view.runs.items() if one.ended and one.status != "skipped"]
+
+    # Its transcript
+
+    def watch_stream(self, run: RunView) -> bool:
+        """Its stream is shown now. False: it was already."""
+        before, self._watched = self._watched, run.ref.run
+        return before != run.ref.run
+
+    def lacks_transcript(self, run: RunView) -> bool:
+        """Must its transcript be read? Of a run that ended unseen nothing streamed here, or only its beginning; the
+        history has it. True only once."""
+        if not run.ended or self._stored.get(run.ref.run) or self._read == run.ref.run:
+            return False
+        self._read = run.ref.run
+        return True
+
+    def take_transcript(self, run: str, parts: list[StreamPart]) -> None:
+        """The stored transcript of a run."""
+        self._stored = {run: parts}
+
+    def lacks_prompt(self, run: RunView) -> bool:
+        """Must what it is asked be read? No event says it to every watcher, the history knows it from the start. True
+        only once."""
+        if self._prompt[0] == run.ref.run:
+            return False
+        self._prompt = (run.ref.run, "")
+        return True
+
+    def take_prompt(self, run: str, prompt: str) -> bool:
+        """What a run is asked. False: another one is shown by now."""
+        if self._prompt[0] != run:
+            return False
+        self._prompt = (run, prompt)
+        return True
+
+    def stream_lines(self, run: RunView, width: int) -> list[Line]:
+        """What it was asked and has said so far."""
+        prompt = self._prompt[1] if self._prompt[0] == run.ref.run else ""
+        return self._stream.lines(run, width, self._stored.get(run.ref.run, []), prompt=prompt)
+
+    # What a person asks of the execution
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing can be changed in how it runs; "" when it can."""
+        if self.running:
+            return ""
+        return "This execution has ended." if self.view is not None else "No execution is watched."
+
+    def concurrency(self, step: int) -> int | None:
+        """How many runs at once to ask for; None before the first figures."""
+        if self.view is None or self.view.progress is None:
+            return None
+        # Keys are faster than the figures that come back: count from what was asked for a moment ago.
+        now, (asked_at, asked) = time.monotonic(), self._asked_at_once
+        known = asked if now - asked_at < ASKED_SECONDS else self.view.progress.concurrency
+        self._asked_at_once = (now, max(known + step, 1))
+        return self._asked_at_once[1]
+
+    @property
+    def resumable(self) -> bool:
+        """Did it end before all of its runs had?"""
+        view = self.view
+        if view is None or self.running:
+            return False
+        return self.lost or (view.ended is not None and view.ended.status in RESUMABLE and waiting_counts(view) > 0)
+
+    # Lines
+
+    def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title; below `narrow` cells it says less."""
+        if self.view is None:
+            return (), ()
+        name: Line = ((f"{one_line(self.view.title, 40)}  ", ""),) if width >= 100 else ()
+        lost: Line = (("  stopped unexpectedly", "error"),) if self.lost else ()
+        end: Line = ((f"exec {self.view.execution[-8:]}", "dim"),) if width >= narrow else ()
+        return (*name, *status_cells(self.view, width), *lost), end
+
+    def bar_lines(self, width: int) -> list[Line]:
+        """The progress."""
+        return [bar(self.view, width)] if self.view is not None else [()]
+
+    def fact_lines(self, width: int) -> list[Line]:
+        """What was planned and used, who is slowed down, and how it ended."""
+        if self.view is None:
+            return []
+        slowed: Sequence[tuple[Throttled, float]] = ()
+        if self.running and self.watch is not None and self.shows_watched:
+            slowed = self.watch.slowed()
+        elif self.running:
+            slowed = [(one, one.wait_s) for one in self.view.throttled.values()]
+        return facts(self.view, self._agents, self.expected, slowed, width, lost=self.lost)
+
+    def legend_lines(self, width: int) -> list[Line]:
+        """The signs beside cells in words."""
+        line = legend(self.grid, width) if self.grid is not None else ()
+        return [line] if line else []
+
+    def key_names(self, row: int) -> list[str]:
+        """What can be done now: names of actions, the most important first."""
+        view = self.view
+        if view is None:
+            return []
+        errors = ["errors"] if view.count("error") else []
+        if self.running:
+            chosen = self.chosen(row)
+            named = [*errors, *(["inspect"] if chosen is not None and chosen.ended else [])]
+            named += ["detach", *([] if self.follow else ["follow"])]
+            named += ["next_failure"] if view.failures else ["next_cell"]
+            return named[:4]
+        named = ["resume"] if self.resumable else []
+        named += ["next_failure", "inspect", "causes", "compare"] if view.failures else ["inspect", "compare"]
+        return [*named, *errors, "next_cell"]

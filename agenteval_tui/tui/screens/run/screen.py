@@ -1,0 +1,429 @@
+"""The Run screen: an execution that lives in its own process, watched."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize, ScreenResume, ScreenSuspend
+from textual.timer import Timer
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import now_ms
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.tui.actions import bindings, named_keys
+from agenteval_tui.tui.execution_watcher import ALL, Watching
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.run_errors import error_groups
+from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
+from agenteval_tui.tui.presenters.run_stream import parts_of
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed
+from agenteval_tui.tui.screens.run.controller import RunController
+from agenteval_tui.tui.screens.run_errors import ErrorsScreen
+from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.events import StreamPart
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.live_view import ExecutionView, RunView
+
+# Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
+REPAINT_SECONDS = 0.1
+CANCEL_SECONDS = 4.0  # so long does the second key that cancels count
+LEAST_ROWS = 4
+
+
+class RunScreen(FrameScreen):
+    """Overall progress, a cell a run, and the transcript of the chosen run as it streams. What is shown and chosen is
+    the controller's."""
+
+    SCOPE = "run"
+    CSS_PATH = "screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("run"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = RunController()
+        self._timer: Timer | None = None
+        self._rows: int | None = None  # of the cells and what is below them, where they stand above the transcript
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(self.controller.bar_lines, id="progress")
+        yield LineBlock(self.controller.fact_lines, id="facts")
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield VirtualList(id="cells")
+                yield LineBlock(id="legend")
+            with Vertical(id="right"):
+                yield LineBlock(id="heading")
+                yield LinesView(id="stream", follow=True)
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
+        self._cells.set_empty(
+            [
+                (),
+                (("  Nothing is being watched.", ""),),
+                (("  1 goes to the suites; r runs what is selected there, P plans a run.", "dim"),),
+                (("  5 goes to the history; w watches an execution that runs, R resumes one.", "dim"),),
+            ]
+        )
+        self._cells.focus()
+        # It runs only while something may change: who waits for nothing wakes nobody.
+        self._timer = self.set_interval(REPAINT_SECONDS, self._repaint, pause=True)
+        if self.controller.watch is None:
+            self._find_live()
+        else:
+            self.attach(self.controller.watch.live, self.controller.expected)
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+        self.call_after_refresh(self._fit_cells)
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Come back: to an execution that was left, or to one that somebody else began meanwhile."""
+        watch = self.controller.watch
+        if self._timer is None:
+            return
+        if watch is None:
+            if self.controller.view is None:
+                self._find_live()
+        elif not watch.attached and not watch.over:
+            self.attach(watch.live, self.controller.expected)
+        else:
+            self._changed("")
+
+    def on_screen_suspend(self, event: ScreenSuspend) -> None:
+        """Nobody looks."""
+        if self._timer is not None:
+            self._timer.pause()
+
+    @property
+    def _cells(self) -> VirtualList:
+        return self.query_one("#cells", VirtualList)
+
+    @property
+    def _run(self) -> RunView | None:
+        return self.controller.chosen(self._cells.cursor)
+
+    # Watching
+
+    def _find_live(self) -> None:
+        def found(live: list[Live]) -> None:
+            if live and self.controller.watch is None:
+                self.attach(live[-1])
+
+        self.ask(live_executions, found, group="live")
+
+    def attach(self, live: Live, expected: Expected | None = None) -> None:
+        """Watch an execution from now on, with everything since its start. `expected`: what its plan said."""
+        watch = self.controller.attach(live, self._changed, expected)
+        if self._timer is not None:
+            start_worker(self, partial(self._watch_on, watch), group="watch", name="watching")
+
+    def watches(self, execution: str) -> bool:
+        """Is this the execution that is watched here, also while another screen is shown?"""
+        return self.controller.watches(execution)
+
+    async def _watch_on(self, watch: Watching) -> None:
+        try:
+            await watch.run()
+        except AgentevalError as error:
+            if watch.view.planned is not None:
+                self.agenteval.say_error(error)
+            else:
+                # It was over before we came: its runs are in the history.
+                watch.lost = True
+                if self.is_current:
+                    self.agenteval.show_execution(watch.live.execution, back=False)
+                    say_what_regressed(self, watch.live.execution)
+                return
+        self._rekey()
+        self._say_end(watch)
+
+    def _say_end(self, watch: Watching) -> None:
+        self.agenteval.count_running()
+        notice = self.controller.end_notice(watch, seen=self.is_current)
+        # Who looks at it needs no way to it.
+        place = None if self.is_current else NotificationSource("execution", watch.live.execution)
+        self.agenteval.say(notice.said, severity=notice.severity, place=place)
+        if notice.finished:
+            say_what_regressed(self, watch.live.execution)
+
+    def _changed(self, run: str) -> None:
+        """A run changed, or the execution as a whole. Painted with the next tick."""
+        self.controller.note(run)
+        if self._timer is not None and self.is_current:
+            self._timer.resume()
+
+    def show_view(self, view: ExecutionView, expected: Expected | None = None) -> None:
+        """Show what a watcher knows of an execution."""
+        self.controller.expected = expected or Expected()
+        self.controller.show(view)
+        self._begin()
+        self.controller.note(ALL)
+        self._repaint()
+
+    def _begin(self) -> None:
+        """Another execution is shown."""
+        grid, cells = self.controller.grid, self._cells
+        assert grid is not None
+        with cells.prevent(VirtualList.Highlighted):
+            cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
+        self._rekey()
+        self.agenteval.count_running()
+
+    def shown_executions(self) -> int:
+        return int(self.controller.running and self.controller.shows_watched)
+
+    # Painting: at most ten times a second, and only what changed
+
+    def _repaint(self) -> None:
+        controller = self.controller
+        if controller.show_watched():
+            self._begin()
+        if controller.view is None or not self.is_current:
+            return
+        if controller.still:
+            if self._timer is not None:
+                self._timer.pause()
+            return
+        rows = controller.take_changes()
+        if run := controller.run_to_follow(self._cells.cursor):
+            self._choose(run)
+        self._cells.refresh_rows(rows)
+        self.retitle()
+        self.query_one("#progress", LineBlock).show(controller.bar_lines)
+        self.query_one("#facts", LineBlock).show(controller.fact_lines)
+        self.query_one("#legend", LineBlock).show(controller.legend_lines)
+        self._fit_cells()
+        self._rekey()
+        self._draw_run()
+
+    def _fit_cells(self) -> None:
+        """Above the transcript the cells take no more rows than there are tests; at most two fifths of the screen."""
+        left, rows, grid = self.query_one("#left"), None, self.controller.grid
+        if self.has_class("narrow") and grid is not None:
+            most = round(self.query_one("#body").size.height * 0.4)
+            wanted = grid.count() + len(self.controller.legend_lines(left.size.width)) + 1
+            rows = max(min(wanted, most), LEAST_ROWS)
+        if rows != self._rows:
+            self._rows = rows
+            left.styles.height = rows
+
+    def _choose(self, run: str) -> None:
+        row, cells = self.controller.choose(run), self._cells
+        if row is not None:
+            # Nobody is told: what is told was moved by a person.
+            with cells.prevent(VirtualList.Highlighted):
+                cells.cursor = row
+            cells.refresh_rows([row])
+
+    def _draw_run(self) -> None:
+        controller, run = self.controller, self._run
+        if run is None:
+            return
+        begins = controller.watch_stream(run)
+        if begins:
+            self._send("watch", run=run.ref.run)
+        at = now_ms()
+        if controller.lacks_transcript(run):
+            self._read_transcript(run.ref.run)
+        if controller.lacks_prompt(run):
+            self._read_prompt(run.ref.run)
+        self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
+        self.query_one("#stream", LinesView).show(
+            lambda width: controller.stream_lines(run, width), keep_place=not begins
+        )
+
+    def _read_prompt(self, run: str) -> None:
+        session = self.agenteval.session
+
+        def then(prompt: str) -> None:
+            if self.controller.take_prompt(run, prompt):
+                self._draw_run()
+
+        self.ask(lambda: session.store.run(run).prompt_head, then, group="prompt", failed=lambda error: None)
+
+    def _read_transcript(self, run: str) -> None:
+        session = self.agenteval.session
+
+        def then(parts: list[StreamPart]) -> None:
+            self.controller.take_transcript(run, parts)
+            self._draw_run()
+
+        # A run that was cancelled or skipped before it began has none.
+        self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored", failed=lambda error: None)
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        return self.controller.heading(width, self.NARROW)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        view, keymap, keys = self.controller.view, self.agenteval.keymap, super().keys()
+        suites = ("1", "suites", "app.go('suites')")
+        if view is None:
+            return [suites, ("5", "history", "app.go('history')"), *keys[-1:]]
+        named = named_keys("run", self.controller.key_names(self._cells.cursor), keymap)
+        if not self.controller.running:
+            return [*named, suites, *keys[-1:]]
+        pause, cancel = named_keys("run", ("pause", "cancel"), keymap)
+        both = " ".join(key for key, _, _ in named_keys("run", ("more", "less"), keymap))
+        first = (pause[0], "go on" if view.paused else pause[1], pause[2])
+        return [first, cancel, (both, "at once", "more|less"), *named, *keys[-1:]]
+
+    def _rekey(self) -> None:
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    # What a person looks at
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another test: show its run in the chosen column. A person who moved does not want to be moved."""
+        self.controller.follow = False
+        self._rekey()
+        self._draw_run()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter or a click on the selected row."""
+        self.action_inspect()
+
+    def action_inspect(self) -> None:
+        run = self._run
+        if run is None:
+            return
+        runs = self.controller.runs_to_inspect(run)
+        if isinstance(runs, str):
+            self.agenteval.say(runs)
+        else:
+            self.agenteval.inspect(run.ref.run, runs=runs)
+
+    def _step(self, by: int) -> None:
+        cells = self._cells
+        if self.controller.step(cells.cursor, by):
+            cells.refresh_rows([cells.cursor])
+            self._draw_run()
+
+    def action_next_cell(self) -> None:
+        self._step(1)
+
+    def action_previous_cell(self) -> None:
+        self._step(-1)
+
+    def action_next_failure(self) -> None:
+        run = self.controller.next_failure(self._cells.cursor)
+        if run:
+            self._choose(run)
+            self._draw_run()
+        else:
+            self.agenteval.say("Nothing has failed.")
+
+    def action_errors(self) -> None:
+        view = self.controller.view
+        groups = error_groups(view) if view is not None else []
+        if not groups:
+            self.agenteval.say("No run has met an error." + (" n goes to what failed." if view else ""))
+            return
+
+        def then(run: str | None) -> None:
+            if run:
+                self.controller.follow = False
+                self._choose(run)
+                self._draw_run()
+
+        self.app.push_screen(ErrorsScreen(groups), then)
+
+    def action_follow(self) -> None:
+        self.controller.follow = True
+        self._changed("")
+
+    def action_compare(self) -> None:
+        """What has ended of this execution beside the baseline."""
+        if self.controller.view is not None:
+            self.agenteval.compare("", self.controller.view.execution)
+
+    def action_causes(self) -> None:
+        """The causes of the failures that there are so far."""
+        if self.controller.view is not None:
+            self.agenteval.show_causes(self.controller.view.execution)
+
+    def action_next_pane(self) -> None:
+        cells, stream = self._cells, self.query_one("#stream", LinesView)
+        # Narrow, what follows is alone on the screen; what was hidden can take the focus only when it is shown.
+        follow = not self.has_class("show-stream") if self.has_class("narrow") else cells.has_focus
+        self.set_class(follow, "show-stream")
+        self.call_after_refresh((stream if follow else cells).focus)
+
+    def step_back(self) -> bool:
+        if self.has_class("show-stream"):
+            self.action_next_pane()
+            return True
+        return False
+
+    # What a person asks of the execution
+
+    def _send(self, verb: str, *, run: str = "", number: int = 0) -> None:
+        watch = self.controller.watch
+        if watch is not None and self.controller.shows_watched:
+            start_worker(self, partial(watch.send, verb, run=run, number=number), group="send", exclusive=False)
+
+    def _over(self) -> bool:
+        """Is there nothing that runs? Say so to who wants to change how it runs."""
+        if self.controller.why_not:
+            self.agenteval.say(self.controller.why_not)
+        return bool(self.controller.why_not)
+
+    def action_pause(self) -> None:
+        view = self.controller.view
+        if not self._over() and view is not None:
+            self._send("resume" if view.paused else "pause")
+
+    def action_cancel(self) -> None:
+        if self._over():
+            return
+        if not self.controller.cancel_asked:
+            self.controller.cancel_asked = True
+            self.agenteval.say("Press c again to cancel the execution; what has ended stays in the history.")
+            self.set_timer(CANCEL_SECONDS, self._forget_cancel)
+            return
+        self.agenteval.say("Cancelling …")
+        self._send("cancel")
+
+    def _forget_cancel(self) -> None:
+        self.controller.cancel_asked = False
+
+    def _at_once(self, step: int) -> None:
+        if not self._over() and (number := self.controller.concurrency(step)) is not None:
+            self._send("set_concurrency", number=number)
+
+    def action_more(self) -> None:
+        self._at_once(1)
+
+    def action_less(self) -> None:
+        self._at_once(-1)
+
+    def action_resume(self) -> None:
+        view = self.controller.view
+        if self.controller.resumable and view is not None:
+            self.agenteval.resume_execution(view.execution)
+        else:
+            self.agenteval.say("There is nothing to resume: R runs what is left of an execution that was stopped.")
+
+    def action_watch(self) -> None:
+        view = self.controller.view
+        self.agenteval.choose_live(view.execution if view is not None and self.controller.running else "")
+
+    def action_detach(self) -> None:
+        watch = self.controller.watch
+        if watch is not None and watch.attached:
+            self.workers.cancel_group(self, "watch")
+            self.agenteval.say("Detached: the execution goes on. Run (3) or w comes back to it.")
+        self.agenteval.go("suites")
