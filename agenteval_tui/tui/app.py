@@ -39,8 +39,8 @@ from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.state import State, flag, name_of_start
-from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
+from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults
 from agenteval_tui.tui.workers import start_worker
@@ -61,7 +61,7 @@ def _places() -> type[Provider]:
     return PlacesProvider
 
 
-class AgentevalApp(MinimalRedraw):
+class AgentevalApp(TerminalApp):
     """The terminal program. `start` says what to open; everything else is found by the session.
 
     It has the objects that do the work, offers screens what they need of them (`Services`), and hands Textual's events

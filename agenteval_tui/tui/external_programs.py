@@ -13,13 +13,13 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.tui.notifications import Notifier
-from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
+from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 
 
 class ExternalPrograms:
     """Hands files to other programs."""
 
-    def __init__(self, app: MinimalRedraw, notifier: Notifier) -> None:
+    def __init__(self, app: TerminalApp, notifier: Notifier) -> None:
         self._app = app
         self._notifier = notifier
 

@@ -17,7 +17,7 @@ from textual import constants, events
 from textual.geometry import Size
 
 from agenteval_tui.tui.terminal import input
-from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, MinimalRedraw, _key_like
+from agenteval_tui.tui.terminal.minimal_redraw import ESCAPE_S, QUICK_ESCAPE_S, _key_like
 from agenteval_tui.tui.terminal.output_flow import (
     MISSES,
     MOST_PATIENCE_S,
@@ -27,6 +27,7 @@ from agenteval_tui.tui.terminal.output_flow import (
     Arrival,
     modified_f3,
 )
+from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 
 PLACE = re.compile(r"\x1b\[(\d+);(\d+)H\x1b\[6n")
 PICTURE = ON_ITS_WAY + 1
@@ -143,7 +144,7 @@ def test_f3_with_modifiers_is_a_key(column: int, key: str | None) -> None:
 async def test_a_key_of_that_shape_reaches_whoever_has_the_focus() -> None:
     pressed: list[str] = []
 
-    class Listening(MinimalRedraw):
+    class Listening(TerminalApp):
         def on_key(self, event: events.Key) -> None:
             pressed.append(event.key)
 
@@ -203,18 +204,18 @@ async def test_esc_is_at_once_on_a_quick_line_unless_somebody_said_how_long(
     monkeypatch.delenv("ESCDELAY", raising=False)
     if own is not None:
         monkeypatch.setenv("ESCDELAY", own)
-    app = MinimalRedraw()
+    app = TerminalApp()
     async with app.run_test():
 
         async def answer(after: float) -> float:
             now = monotonic()
-            row, column = place(app._arrival.sending(PICTURE, 80, 24, now - after))
+            row, column = place(app.minimal_redraw.arrival.sending(PICTURE, 80, 24, now - after))
             await app.on_event(events.CursorPosition(column - 1, row - 1))
             return constants.ESCAPE_DELAY
 
         quick = 0.1 if own is not None else QUICK_ESCAPE_S
         slow = 0.1 if own is not None else ESCAPE_S
-        app._arrival.forget()
+        app.minimal_redraw.arrival.forget()
         assert await answer(0.2) == slow
         assert await answer(-60) == quick, "at once, however busy the machine of this test is"
         await app.on_event(events.Resize(Size(100, 30), Size(100, 30)))

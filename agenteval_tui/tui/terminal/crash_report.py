@@ -38,41 +38,39 @@ LONGEST = 2_000
 """Characters of the line."""
 
 
-class Failing(App[int]):
-    """An app that ends in one sentence when it breaks."""
+class CrashReport:
+    """How an app ends when it breaks: what it was goes to the log, and one line to the terminal."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._broke = ""
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._line = ""
 
-    if IS_REPLACEABLE:
+    def take(self, error: Exception) -> None:
+        """An exception that nobody has handled."""
+        if self._app._exception is None:
+            self._app._exception = error  # for whoever drives the app in a test
+            self._app._exception_event.set()
+        if isinstance(error.__cause__, Exception) and type(error).__module__.startswith("textual."):
+            error = error.__cause__  # what a worker or a timer wraps it in says nothing
+        path = log_error(error, "running the app", directories.data_dir())
+        self._end_in(program_error(error, path))
 
-        def _handle_exception(self, error: Exception) -> None:
-            if self._exception is None:
-                self._exception = error  # for whoever drives the app in a test
-                self._exception_event.set()
-            if isinstance(error.__cause__, Exception) and type(error).__module__.startswith("textual."):
-                error = error.__cause__  # what a worker or a timer wraps it in says nothing
-            path = log_error(error, "running the app", directories.data_dir())
-            self._end_in(program_error(error, path))
+    def take_panic(self, *renderables: RenderableType) -> None:
+        """What Textual would show and end with."""
+        console = Console(file=io.StringIO(), width=120, no_color=True)
+        text = "".join(segment.text for one in renderables for segment in console.render(one))
+        path = log_text(text, "running the app", directories.data_dir())
+        self._end_in(program_error(None, path))
 
-        def panic(self, *renderables: RenderableType) -> None:
-            """End at once. What it was goes to the log."""
-            console = Console(file=io.StringIO(), width=120, no_color=True)
-            text = "".join(segment.text for one in renderables for segment in console.render(one))
-            path = log_text(text, "running the app", directories.data_dir())
-            self._end_in(program_error(None, path))
+    def _end_in(self, sentence: str) -> None:
+        self._app._return_code = INFRASTRUCTURE
+        self._line = self._line or one_line(f"agenteval: {sentence}", LONGEST)
+        self._app._close_messages_no_wait()
 
-        def _end_in(self, sentence: str) -> None:
-            self._return_code = INFRASTRUCTURE
-            self._broke = self._broke or one_line(f"agenteval: {sentence}", LONGEST)
-            self._close_messages_no_wait()
-
-        def _print_error_renderables(self) -> None:
-            # The terminal is as it was by now. One line, which Textual would fold.
-            if self._broke and (stream := sys.__stderr__) is not None:
-                with contextlib.suppress(OSError, ValueError):
-                    stream.write(self._broke + "\n")
-                    stream.flush()
-            self._broke = ""
-            super()._print_error_renderables()
+    def write_line(self) -> None:
+        """Write the line, when the terminal is as it was: one line, which Textual would fold."""
+        if self._line and (stream := sys.__stderr__) is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.write(self._line + "\n")
+                stream.flush()
+        self._line = ""

@@ -13,10 +13,8 @@ from typing import Any
 
 from rich.console import Console
 from textual import constants, events
-from textual.screen import Screen
+from textual.app import App
 
-from agenteval_tui.tui.terminal.crash_report import Failing
-from agenteval_tui.tui.terminal.input import look_promptly
 from agenteval_tui.tui.terminal.output_flow import Arrival, modified_f3
 from agenteval_tui.tui.terminal.screen_buffer import Mirror, Piece
 from agenteval_tui.tui.terminal.textual_support import is_known
@@ -78,75 +76,68 @@ class Ready(CompositorUpdate):
         return self._text
 
 
-class MinimalRedraw(Failing):
-    """An app that knows what the terminal shows."""
+class MinimalRedraw:
+    """Knows what the terminal of an app shows, and how soon it shows what is sent."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        look_promptly()
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
         self._mirror: Mirror | None = None  # None until everything was painted
         self._catching_up = False
-        self._arrival = Arrival()
+        self.arrival = Arrival()
 
     def forget_terminal(self) -> None:
         """Something else may have written to the terminal: paint everything anew."""
         self._mirror = None
-        self.call_later(self._paint_all)
+        self._app.call_later(self._paint_all)
 
     def _paint_all(self) -> None:
-        if self._mirror is None and self.screen_stack:
-            self.screen.refresh()
+        if self._mirror is None and self._app.screen_stack:
+            self._app.screen.refresh()
 
-    def action_redraw(self) -> None:
-        """Paint the screen anew, whatever the terminal shows."""
+    def resized(self) -> None:
+        """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
+        self.arrival.forget()
+        self._time_escape()
         self.forget_terminal()
 
-    async def on_event(self, event: events.Event) -> None:
-        """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
-        if isinstance(event, events.CursorPosition):
-            if not self._answered(event.y + 1, event.x + 1) and (key := _key_like(event)) is not None:
-                await self.on_event(key)
-            return
-        if isinstance(event, events.Resize):
-            self._arrival.forget()
-            self._time_escape()
-            self.forget_terminal()
-        await super().on_event(event)
+    def key_of(self, event: events.CursorPosition) -> events.Key | None:
+        """What the terminal answered is taken in; the key that it was instead, if nobody asked and there is one."""
+        return None if self._answered(event.y + 1, event.x + 1) else _key_like(event)
 
-    if IS_KNOWN:
-
-        def _display(self, screen: Screen[Any], renderable: Any) -> None:
-            if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes():
-                if self._is_behind():
-                    self._catch_up_later()
-                    return
-                text = self._difference(renderable)
-                if text is not None:
-                    there = self.screen.outer_size.clamp_offset(self.cursor_position)
-                    if not text and there == self._previous_cursor_position:
-                        return
-                    renderable = Ready(self._asking(text))
-            super()._display(screen, renderable)
+    def reduced(self, renderable: Any) -> Any:
+        """What to display in place of what Textual wants to: None for nothing at all, or nothing yet."""
+        if not (isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes()):
+            return renderable
+        if self._is_behind():
+            self._catch_up_later()
+            return None
+        text = self._difference(renderable)
+        if text is None:
+            return renderable
+        there = self._app.screen.outer_size.clamp_offset(self._app.cursor_position)
+        if not text and there == self._app._previous_cursor_position:
+            return None
+        return Ready(self._asking(text))
 
     def _is_behind(self) -> bool:
         """Has the terminal still to take what was written before?"""
-        thread = getattr(self._driver, "_writer_thread", None)
+        thread = getattr(self._app._driver, "_writer_thread", None)
         if isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING:
             return True
-        return self._arrival.is_behind(monotonic())
+        return self.arrival.is_behind(monotonic())
 
     def _asking(self, text: str) -> str:
         """A picture that is sent now, with the question behind it where that is due."""
-        return text + self._arrival.sending(len(text), *self.size, monotonic())
+        return text + self.arrival.sending(len(text), *self._app.size, monotonic())
 
     def _answered(self, row: int, column: int) -> bool:
         """The terminal says where its cursor is: it shows what was sent when it was asked. False: nobody asked."""
-        if not self._arrival.answered(row, column, monotonic()):
+        if not self.arrival.answered(row, column, monotonic()):
             return False
         self._time_escape()
-        if self._driver is not None and (question := self._arrival.asks_again(*self.size, monotonic())):
-            x, y = self._previous_cursor_position
-            self._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
+        if self._app._driver is not None and (question := self.arrival.asks_again(*self._app.size, monotonic())):
+            x, y = self._app._previous_cursor_position
+            self._app._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
         if self._catching_up and not self._is_behind():
             self._show_newest()
         return True
@@ -154,17 +145,17 @@ class MinimalRedraw(Failing):
     def _time_escape(self) -> None:
         """On a quick line esc is nearly at once."""
         if "ESCDELAY" not in os.environ:
-            constants.ESCAPE_DELAY = QUICK_ESCAPE_S if self._arrival.is_quick else ESCAPE_S  # type: ignore[misc]
+            constants.ESCAPE_DELAY = QUICK_ESCAPE_S if self.arrival.is_quick else ESCAPE_S  # type: ignore[misc]
 
     @property
     def awaits_terminal(self) -> bool:
         """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
-        return self._arrival.is_awaited(monotonic())
+        return self.arrival.is_awaited(monotonic())
 
     def _catch_up_later(self) -> None:
         if not self._catching_up:
             self._catching_up = True
-            self.set_timer(PATIENCE_S, self._catch_up)
+            self._app.set_timer(PATIENCE_S, self._catch_up)
 
     def _catch_up(self) -> None:
         self._catching_up = False
@@ -174,32 +165,32 @@ class MinimalRedraw(Failing):
             self._show_newest()
 
     def _show_newest(self) -> None:
-        if self.screen_stack:
-            self.screen.refresh()  # all of it: what differs from the mirror by now is sent
+        if self._app.screen_stack:
+            self._app.screen.refresh()  # all of it: what differs from the mirror by now is sent
 
     def _writes(self) -> bool:
         """Is what is displayed now really written, and can it be a difference?"""
-        driver = self._driver
-        if WHOLE or driver is None or driver.is_inline or self.is_headless:
+        driver = self._app._driver
+        if WHOLE or driver is None or driver.is_inline or self._app.is_headless:
             return False
-        return self._running and not self._closed and not self._batch_count
+        return self._app._running and not self._app._closed and not self._app._batch_count
 
     def _difference(self, update: LayoutUpdate | ChopsUpdate) -> str | None:
         """What to write instead of the update; None: the update itself."""
         if isinstance(update, LayoutUpdate):
             x, y, width, height = update.region
-            if x or y or (width, height) != self.screen.size:
+            if x or y or (width, height) != self._app.screen.size:
                 self._mirror = None
                 return None
             if self._mirror is None or (self._mirror.width, self._mirror.height) != (width, height):
                 self._mirror = Mirror(width, height)
-            return self._mirror.paint(_rows(update), self.console)
+            return self._mirror.paint(_rows(update), self._app.console)
         if self._mirror is None:
             return None
         if len(update.chops) != self._mirror.height:
             self.forget_terminal()
             return None
-        return self._mirror.paint(_spans(update), self.console)
+        return self._mirror.paint(_spans(update), self._app.console)
 
 
 def _key_like(event: events.CursorPosition) -> events.Key | None:

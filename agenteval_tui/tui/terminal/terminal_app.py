@@ -1,0 +1,68 @@
+"""An app as far as its terminal goes: what Textual's app does with it, replaced where the modules here do it better.
+
+What is replaced, and what becomes of it with a Textual that is not known: `minimal_redraw.py` and `crash_report.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import RenderableType
+from textual import events
+from textual.app import App
+from textual.screen import Screen
+
+from agenteval_tui.tui.terminal import crash_report, minimal_redraw
+from agenteval_tui.tui.terminal.crash_report import CrashReport
+from agenteval_tui.tui.terminal.input import look_promptly
+from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
+
+
+class TerminalApp(App[int]):
+    """An app that sends the terminal only what differs from what it shows, and that ends in one line when it breaks."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        look_promptly()
+        self.minimal_redraw = MinimalRedraw(self)
+        self.crash_report = CrashReport(self)
+
+    @property
+    def awaits_terminal(self) -> bool:
+        """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
+        return self.minimal_redraw.awaits_terminal
+
+    def action_redraw(self) -> None:
+        """Paint the screen anew, whatever the terminal shows."""
+        self.minimal_redraw.forget_terminal()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Answers of the terminal, and its size, go to who knows what it shows."""
+        if isinstance(event, events.CursorPosition):
+            key = self.minimal_redraw.key_of(event)
+            if key is not None:
+                await self.on_event(key)
+            return
+        if isinstance(event, events.Resize):
+            self.minimal_redraw.resized()
+        await super().on_event(event)
+
+    if minimal_redraw.IS_KNOWN:
+
+        def _display(self, screen: Screen[Any], renderable: Any) -> None:
+            reduced = self.minimal_redraw.reduced(renderable)
+            if reduced is not None or renderable is None:
+                super()._display(screen, reduced)
+
+    if crash_report.IS_REPLACEABLE:
+
+        def _handle_exception(self, error: Exception) -> None:
+            self.crash_report.take(error)
+
+        def panic(self, *renderables: RenderableType) -> None:
+            """End at once. What it was goes to the log."""
+            self.crash_report.take_panic(*renderables)
+
+        def _print_error_renderables(self) -> None:
+            self.crash_report.write_line()
+            super()._print_error_renderables()
