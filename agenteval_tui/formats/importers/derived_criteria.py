@@ -14,7 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.formats.importers.suite_import import checked
+from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
@@ -29,8 +31,6 @@ _READS = re.compile(
     r"(get|list|find|search|calculate|think|check|view|look|lookup|show|read|query|fetch|verify|count|is|has|can|"
     r"respond|transfer_to_human\w*|run_speed_test|grep|kb_search)(_|$|[A-Z])"
 )
-# What needs somebody's answer, or a thing that no file holds.
-_ASKS = frozenset({"Judge", "Human", "Similarity", "Python", "Groundedness", "Faithfulness", "Relevance", "Safety"})
 
 
 class Deriving:
@@ -181,4 +181,8 @@ def of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
 
 def that_ask_nobody(criteria: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Those of the criteria that can be checked without asking a person, a model or a program."""
-    return tuple(one for one in criteria if not _ASKS & {metric["type"] for metric in one["config_uxon"]["metrics"]})
+    return tuple(
+        one
+        for one in criteria
+        if not any(issubclass(registry.metric(entry["type"]), RemoteMetric) for entry in one["config_uxon"]["metrics"])
+    )
