@@ -14,7 +14,7 @@ from agenteval_tui.cli.output import json_text, plural
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, stored_runs
+from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
 from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.suites.load import load_suite
@@ -32,7 +32,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
     default="openai",
     show_default=True,
     metavar="NAME",
-    help="openai, agenteval, otel, tau-bench, tau2-bench; power-ui for the tests of a suite.",
+    help=f"{', '.join(one.name for one in own_exporters())}; power-ui for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Write over FILE if it is there.")
 @all_projects("--all")

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Test
 
 
+def own_exporters() -> list[Exporter]:
+    """agenteval's own, in the order of lists. No plug-in is looked for."""
+    return sorted(map(exporter_named, entry_points.own(EXPORTERS)), key=attrgetter("rank"))
+
+
 @cache
 def exporters() -> dict[str, Exporter]:
     """All exporters by name, in the order of lists. A plug-in's that can't be loaded is left out; `exporter_named`
@@ -86,9 +91,7 @@ POWER_UI = (
 
 def listed() -> str:
     """All losses in words, a line a format: for the help and the page."""
-    lines = [
-        f"{one.name}: {'; '.join(loss.said for loss in one.losses)}." for one in exporters().values() if one.losses
-    ]
+    lines = [f"{one.name}: {'; '.join(loss.said for loss in one.losses)}." for one in own_exporters() if one.losses]
     return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
 
 
