@@ -22,6 +22,14 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What a call of a tool gave: JSON text, or with `error` a sentence."""
+
+    text: str
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRequest:
     """One run's task: the conversation so far, ending with what the agent shall answer.
 

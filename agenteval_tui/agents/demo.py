@@ -18,6 +18,7 @@ from agenteval_tui.agents.base import (
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
+    ToolOutcome,
     TurnEnded,
     UsageReported,
 )
@@ -27,7 +28,7 @@ from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
+from agenteval_tui.agents.shop.tools import call_tool
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Usage

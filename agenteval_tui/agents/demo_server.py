@@ -14,12 +14,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.demo import arguments_json, chunks, tokens
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
+from agenteval_tui.agents.shop.tools import call_tool
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.transcripts.model import Message

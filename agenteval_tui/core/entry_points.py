@@ -23,6 +23,8 @@ AGENT_OPTIONS = "agenteval.agent_options"
 EMBEDDERS = "agenteval.embedders"
 IMPORTERS = "agenteval.importers"
 EXPORTERS = "agenteval.exporters"
+EXECUTORS = "agenteval.executors"
+TOOLSETS = "agenteval.toolsets"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."

@@ -139,7 +139,7 @@ async def test_what_a_server_says(tmp_path: Path) -> None:
 
 
 def _failure(text: str) -> Any:
-    from agenteval_tui.agents.shop.tools import ToolOutcome
+    from agenteval_tui.agents.base import ToolOutcome
 
     return ToolOutcome(text, error=True)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 
+from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.shop.intent import Intent, read
 from agenteval_tui.agents.shop.phrases import STATUS
 from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
 from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.sql_answers import SqlAnswers
 from agenteval_tui.agents.shop.stock import ELECTRONIC_CATEGORIES, PRODUCTS
-from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.transcripts.model import Message
 
 NoteTalk = Generator[Turn, tuple[ToolOutcome, ...], str]

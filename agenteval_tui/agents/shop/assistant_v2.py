@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.shop.assistant import AssistantV1
 from agenteval_tui.agents.shop.intent import Intent
 from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
-from agenteval_tui.agents.shop.tools import ToolOutcome
 
 
 class AssistantV2(AssistantV1):

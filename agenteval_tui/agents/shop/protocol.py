@@ -6,7 +6,7 @@ import json
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.core.quick_dataclass import dataclass
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.shop.intent import COUNTRY_NAMES, Intent
 from agenteval_tui.agents.shop.phrases import fill_phrase
 from agenteval_tui.agents.shop.protocol import Call, Talk, Turn, value_of
 from agenteval_tui.agents.shop.seeded_random import Dice
-from agenteval_tui.agents.shop.tools import ToolOutcome
 
 _MONTH_NAMES = {
     "de": [

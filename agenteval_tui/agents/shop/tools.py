@@ -8,9 +8,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.shop.database import TABLES
-from agenteval_tui.core.quick_dataclass import dataclass
 
 _MAX_ROWS = 50
 _MAX_STEPS = 2_000_000  # instructions of SQLite's machine: a query of a model may not run for ever
@@ -25,14 +24,6 @@ _READING = {
 
 class ToolRefusalError(Exception):
     """The tool says why it can't; the text goes back to who called it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
-    """What a call gave: JSON text, or with `error` a sentence."""
-
-    text: str
-    error: bool = False
 
 
 def call_tool(shop: sqlite3.Connection, name: str, arguments: Any) -> ToolOutcome:

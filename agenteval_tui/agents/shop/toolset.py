@@ -1,4 +1,4 @@
-"""The bundled shop's tools."""
+"""The bundled shop's tools: the toolset `demo-shop`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.tools import TOOLS, ToolOutcome, call_tool
+from agenteval_tui.agents.shop.tools import TOOLS, call_tool
 
 
 @dataclass(slots=True)
@@ -28,25 +28,9 @@ class Shop:
     """A shop of its own for each run."""
 
     def __init__(self) -> None:
-
         self._shop = open_shop()
         self.tools = [ShopTool(spec, self._shop) for spec in TOOLS]
 
     def shut(self) -> None:
         """Close the database."""
         self._shop.close()
-
-
-class OwnShop:
-    """A shop that ends with its toolbox. Its tools are in the box already."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._shop = shop
-
-    async def open(self) -> list[ShopTool]:
-        """Nothing more."""
-        return []
-
-    async def close(self) -> None:
-        """Close the database."""
-        self._shop.shut()

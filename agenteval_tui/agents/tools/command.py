@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, without_secrets
-from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.core.errors import AgentevalError
 
 LONGEST = 1_000_000

@@ -11,13 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import argv_of
-from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError

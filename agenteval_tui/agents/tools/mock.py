@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.agents.base import ToolSpec
-from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.tools.options import MockEntry
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.tool_text import argument_text

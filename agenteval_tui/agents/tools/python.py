@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import stderr_tail, truncate_for_store
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
-from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import TIMEOUT_S, PythonEntry
 from agenteval_tui.core.errors import AgentevalError

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from agenteval_tui.agents.base import ToolSpec
+from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.options import argv_of, folder_of
 from agenteval_tui.agents.process.trust_description import program_words
-from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.agents.tools.command import CommandTool
 from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_installed
 from agenteval_tui.agents.tools.mock import mock_tool
 from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry, read_entry
 from agenteval_tui.agents.tools.python import PythonTools
-from agenteval_tui.agents.tools.shop import OwnShop, Shop
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import TOOLSETS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.transcripts.codec import decode_arguments
 
-__all__ = ["DEMO_SHOP", "Source", "Tool", "ToolHost", "ToolOutcome", "Toolbox", "make_toolbox"]
+__all__ = ["Source", "Tool", "ToolHost", "ToolOutcome", "Toolbox", "make_toolbox"]
 
-DEMO_SHOP = "builtin:demo-shop"
+_BUILT_IN = "builtin:"
 _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")
 
 
@@ -53,6 +53,33 @@ class Source(Protocol):
     async def close(self) -> None:
         """Give back what it holds; also when it was not opened, or only half."""
         ...
+
+
+class Toolset(Protocol):
+    """Tools that a package offers by a name (entry point group `agenteval.toolsets`): a class without arguments. A run
+    has one of its own, from its first turn to its last."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools, ready to be called."""
+        ...
+
+    def shut(self) -> None:
+        """Give back what they hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _ShutAtEnd:
+    """A toolset that ends with its toolbox. Its tools are in the box already."""
+
+    toolset: Toolset
+
+    async def open(self) -> Sequence[Tool]:
+        return ()
+
+    async def close(self) -> None:
+        self.toolset.shut()
 
 
 @dataclass(slots=True)
@@ -160,19 +187,20 @@ def make_toolbox(
 ) -> Toolbox:
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
-    `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools. Programs get
-    `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (from the trust check)
-    starts what must run; with trust, files and folders outside of `base_dir` may be used. `host` keeps the MCP servers
-    that runs share; without one each run has its own. It also keeps the shop of `run` from one `turn` to the next,
-    until `host.release(run)`. Nothing is started before the toolbox is entered.
+    `tools` is a list, the name of a file with one, or "builtin:" and the name of a toolset, such as
+    "builtin:demo-shop". Programs get `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (from
+    the trust check) starts what must run; with trust, files and folders outside of `base_dir` may be used. `host` keeps
+    the MCP servers that runs share; without one each run has its own. It also keeps the toolset of `run` from one
+    `turn` to the next, until `host.release(run)`. Nothing is started before the toolbox is entered.
     Raises `AgentevalError` when a tool is written wrongly.
     """
     making = _Making(base_dir.resolve(), dict(env or {}), permission, host)
-    if tools == DEMO_SHOP:
+    named = tools.removeprefix(_BUILT_IN) if isinstance(tools, str) and tools.startswith(_BUILT_IN) else ""
+    if named and (point := entry_points.find(TOOLSETS, named)) is not None:
         lasting = host is not None and bool(run)
-        shop = host.kept(run, turn, Shop) if host is not None and lasting else Shop()
-        made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}
-        box = Toolbox(made, [] if lasting else [OwnShop(shop)])
+        make: Callable[[], Toolset] = point.load()
+        toolset = host.kept(run, turn, make) if host is not None and lasting else make()
+        box = Toolbox({tool.spec.name: tool for tool in toolset.tools}, [] if lasting else [_ShutAtEnd(toolset)])
     else:
         for raw in load_tools(tools, base_dir, trusted=permission.trusted):
             making.add(raw, from_file=isinstance(tools, str))

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import EXECUTORS
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.model import DASK
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent
     from agenteval_tui.agents.permission import Permission
@@ -45,6 +50,8 @@ def executor_of(plan: Plan) -> Executor | None:
     """
     if plan.cluster is None:
         return None
-    from agenteval_tui.runs.executors.dask import DaskExecutor
-
-    return DaskExecutor(plan.cluster.scheduler)
+    point = entry_points.find(EXECUTORS, DASK)
+    if point is None:
+        raise AgentevalError(f"no package offers the executor {DASK!r}", mend="install agenteval again")
+    executor: Executor = point.load()(plan.cluster.scheduler)
+    return executor
