@@ -38,6 +38,7 @@ from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.widgets.form import Form
 
 SIZES = ((80, 24), (140, 45), (200, 60), (120, 40), (100, 30), (40, 12), (20, 5), (1, 1), (3, 2), (250, 10))
 ROUND = 250  # gestures between two starts of the app
@@ -58,7 +59,7 @@ MORE_KEYS = (
 TEXT = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;/?!{}[]\"'()-_=+*#@ßé日🙂\u0301"
 PASTES = ("", "x", "two\nlines", "\x1b[31mred", "a" * 5000, "{{", "name: 1\n  b: [", "\r\n\t", "🙂" * 50)
 # What a person does on purpose to files of the project.
-SAVES = frozenset({"save", "duplicate", "move", "delete", "take_back_row", "undo", "take_back", "unmark"})
+SAVES = frozenset({"save", "write", "duplicate", "move", "delete", "take_back_row", "undo", "take_back", "unmark"})
 
 NAMED = {" ": "space", "/": "slash", ".": "full_stop", ",": "comma", ":": "colon", "?": "question_mark"}
 
@@ -104,18 +105,25 @@ class Watched(AgentevalApp):
 
 @contextmanager
 def sheets_noted(app: Watched) -> Iterator[None]:
-    """What is answered in a sheet (a new test, a row for a dataset, an export) may be written."""
-    leaves = Sheet.leaves
+    """What is answered in a sheet (a new test, a row for a dataset, an export) may be written; so may what a form was
+    asked to write, also where the sheet was left while it was being written."""
+    leaves, submitted = Sheet.leaves, Form.Submitted.__init__
 
     def noted(self: Any, result: Any) -> None:
         app.saved += result is not None
         leaves(self, result)
 
+    def asked(self: Any, *arguments: Any, **named: Any) -> None:
+        app.saved += 1
+        submitted(self, *arguments, **named)
+
     Sheet.leaves = noted  # type: ignore[method-assign]
+    Form.Submitted.__init__ = asked  # type: ignore[method-assign]
     try:
         yield
     finally:
         Sheet.leaves = leaves  # type: ignore[method-assign]
+        Form.Submitted.__init__ = submitted  # type: ignore[method-assign]
 
 
 @contextmanager
