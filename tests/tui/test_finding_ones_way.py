@@ -194,8 +194,7 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         await settle(pilot)
         assert isinstance(app.screen, InspectScreen)
         assert about[0].place is not None
-        assert app.screen._bench is not None
-        assert app.screen._bench.run.id == about[0].place.ref
+        assert app.screen.shown_run == about[0].place.ref
         # A suite that another program writes is said; one that this app writes is not.
         await pilot.press("1")
         await settle(pilot)
@@ -310,15 +309,14 @@ async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Pat
         await pilot.press("enter")
         await settle(pilot)
         assert isinstance(app.screen, InspectScreen)
-        run = app.screen._bench.run.id if app.screen._bench else ""
+        run = app.screen.shown_run
         await pilot.press("tab", "q")
     again = app_on(*samples)
     async with again.run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         screen = again.screen
         assert isinstance(screen, InspectScreen)
-        assert screen._bench is not None
-        assert (screen._bench.run.id, screen._pane) == (run, "looked")
+        assert (screen.shown_run, screen.pane) == (run, "looked")
         await pilot.press("1")
         await settle(pilot)
         assert tree_of(again).cursor_key == here

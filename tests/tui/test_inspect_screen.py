@@ -129,7 +129,7 @@ async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tupl
         await until(pilot, lambda: isinstance(app.screen, LabelScreen))
         await pilot.press("n", "enter")
         await until(pilot, lambda: app.screen is screen)
-        await until(pilot, lambda: len(screen._facts.labels) == 2)
+        await until(pilot, lambda: len(screen.controller.facts.labels) == 2)
         await settle(pilot)
         # A run that nobody asked anything about says so.
         await pilot.press("N")
@@ -203,13 +203,13 @@ async def test_search_clicks_copy_and_an_edit_that_is_not_saved(fresh: tuple[Pat
         assert screen.shown_run == runs[0], "n and N went from hit to hit, not to other runs"
         # A click on a piece of evidence shows it; on a criterion chooses it.
         looked = screen.query_one("#looked", LinesView)
-        rows = [row for row, target in screen._targets.items() if not isinstance(target, int)]
+        rows = [row for row, target in screen.evidence.targets.items() if not isinstance(target, int)]
         await pilot.click(looked, offset=Offset(4, rows[-1]))
         await until(pilot, lambda: view.document.current is not None)
         assert view.cursor_key == ("call", 0)
-        first = next(row for row, target in screen._targets.items() if target == 0)
+        first = next(row for row, target in screen.evidence.targets.items() if target == 0)
         await pilot.click(looked, offset=Offset(4, first))
-        await until(pilot, lambda: screen._criterion == 0)
+        await until(pilot, lambda: screen.controller.criterion == 0)
         await settle(pilot)
         # The text of a block, and what is selected with the mouse.
         view.go_to_key(("message", 0))
@@ -223,18 +223,22 @@ async def test_search_clicks_copy_and_an_edit_that_is_not_saved(fresh: tuple[Pat
         assert app.clipboard
         assert app.clipboard in "".join(text for text, _ in looked._lines[0])
         # An edit that another screen hands over is judged here, and not saved.
-        name = screen._bench.criteria[1].name if screen._bench else ""
+        name = screen.controller.bench.criteria[1].name if screen.controller.bench else ""
         editor = screen.query_one("#config", ConfigEditor)
         file = (suites / "support.suite.yaml").read_bytes()
         app.inspect(runs[0], criterion=name, config=editor.text.replace("TextMatch", "Jsn"))
-        await until(pilot, lambda: "Jsn" in editor.text and bool(screen._diagnostics))
+        await until(pilot, lambda: "Jsn" in editor.text and bool(screen.controller.diagnostics))
         assert (suites / "support.suite.yaml").read_bytes() == file
         await pilot.press("f6")
-        await until(pilot, lambda: screen._result is not None and screen._result.outcome == "failed")
+        await until(
+            pilot, lambda: screen.controller.result is not None and screen.controller.result.outcome == "failed"
+        )
         # The smallest edit that makes it pass, with one key.
         screen.query_one("#transcript", TranscriptView).focus()
         await pilot.press("A")
-        await until(pilot, lambda: screen._result is not None and screen._result.outcome == "passed")
+        await until(
+            pilot, lambda: screen.controller.result is not None and screen.controller.result.outcome == "passed"
+        )
         # The difference of two runs as JSON.
         app.show_difference(runs[0], runs[1])
         await settle(pilot)
@@ -250,13 +254,13 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
     app = app_on(suites, db)
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await inspect(pilot, runs[0])
-        name = screen._criterion_name()
+        name = screen.controller.criterion_name
         await pilot.press("tab")
         await settle(pilot)
         assert f"✗ {name}" in text_of(app)
         await pilot.press("tab", "escape", "c")
         await settle(pilot)
-        other = screen._criterion_name()
+        other = screen.controller.criterion_name
         assert other != name
         await pilot.press("tab")
         await settle(pilot)
@@ -264,12 +268,12 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         for words in ("short", "other"):
             await pilot.press("shift+tab")
             await settle(pilot)
-            screen._looked.show(lambda width, words=words: [((words, ""),)])
+            screen.evidence.view.show(lambda width, words=words: [((words, ""),)])
             await pilot.press("tab")
             await settle(pilot)
             assert text_of(app).split("\n")[2].split() == [words], "a pane shows what came while it was hidden"
         await pilot.press("shift+tab", "C", "A")
-        await until(pilot, lambda: screen._edited)
+        await until(pilot, lambda: screen.controller.is_edited)
         await settle(pilot)
         shown = text_of(app)
         assert "[config_uxon ○]" in shown, "what was put into the editor is to be seen, and that it is not saved"
@@ -277,14 +281,14 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await pilot.press("ctrl+t")
         assert any("^s saves it, then ^t runs order-status" in note.message for note in app._notifications)
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: not screen._edited)
+        await until(pilot, lambda: not screen.controller.is_edited)
         await settle(pilot)
         assert any("^t runs the test again" in note.message for note in app._notifications)
         assert "^t run again" in text_of(app).split("\n")[-1]
         for x, pane in ((20, "looked"), (34, "config"), (3, "transcript"), (34, "config")):
             await pilot.click("#tabs", offset=(x, 0))
             await settle(pilot)
-            assert screen._pane == pane
+            assert screen.pane == pane
         started: list[tuple[object, ...]] = []
         app.start_run = lambda paths, options: started.append((*paths, options.tests))  # type: ignore[method-assign]
         await pilot.press("ctrl+t", "escape", "r")

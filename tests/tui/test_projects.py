@@ -107,7 +107,7 @@ def _inspected(app: AgentevalApp) -> str:
     """The run that Inspect shows; "" for none."""
     screen = app.screen
     assert isinstance(screen, InspectScreen)
-    return screen._bench.run.id if screen._bench is not None else ""
+    return screen.shown_run
 
 
 @pytest.mark.parametrize(("run", "shown"), [("ONE1-000", True), ("TWO3-000", False)])

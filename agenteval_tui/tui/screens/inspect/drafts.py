@@ -59,8 +59,8 @@ class Saving:
     """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
 
     bench: Workbench
+    loaded: LoadedSuite
     key: DraftKey
-    name: str
     index: int
     text: str
 

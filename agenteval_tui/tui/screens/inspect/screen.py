@@ -2,48 +2,111 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.events import Resize
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.events import DescendantFocus, Resize
 from textual.widgets import Input
 
-from agenteval_tui.core.display import one_line
+from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
+from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.shell import command_line
 from agenteval_tui.formats.exporters.explanation import address_of_criterion
-from agenteval_tui.tui.screens.inspect.actions import InspectKeeping
-from agenteval_tui.tui.screens.inspect.runs import InspectRuns
-from agenteval_tui.tui.screens.inspect.save import InspectSaving
+from agenteval_tui.suites.dataset_edit import undo_add_row
+from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.tui.actions import BY_ID, bindings, key_of
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.highlights import marks_of
+from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.run_header import facts, run_cells, run_heading
+from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
+from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.criterion_versions import show_versions
+from agenteval_tui.tui.screens.difference import NO_OTHER, run_beside
+from agenteval_tui.tui.screens.export import ExportScreen
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
+from agenteval_tui.tui.screens.inspect.config_pane import EDITED, ConfigPane
+from agenteval_tui.tui.screens.inspect.controller import (
+    ConfigToEdit,
+    Flip,
+    InspectController,
+    LoadedRun,
+    check_project,
+    on_fresh_file,
+    write,
+)
+from agenteval_tui.tui.screens.inspect.drafts import Saving
+from agenteval_tui.tui.screens.inspect.evidence_pane import EvidencePane
 from agenteval_tui.tui.screens.inspect.transcript_pane import TranscriptPane, starter_of_calls
-from agenteval_tui.tui.styled_text import Line
+from agenteval_tui.tui.screens.judge_log import AskedScreen
+from agenteval_tui.tui.screens.label import ask_label
+from agenteval_tui.tui.screens.relax import RelaxScreen
+from agenteval_tui.tui.screens.rerun import again_key, run_again
+from agenteval_tui.tui.screens.run_picker import choose_other_run
+from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
+from agenteval_tui.tui.state import text
+from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.labels import LabelSaved
+    from agenteval_tui.analysis.workbench import Workbench
     from agenteval_tui.grading.criterion_templates import Starter
+    from agenteval_tui.grading.results import Evidence
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.suites.dataset_edit import RowAdded
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.inspect_target import InspectTarget
+    from agenteval_tui.tui.presenters.transcript import TranscriptDocument
+
+DRAW_SECONDS = 0.05
+PAINT_SECONDS = 0.5
 
 
-class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
-    """Transcript, what the criterion looked at, and its config: side by side, or one at a time where it is narrow."""
+class InspectScreen(FrameScreen):
+    """Transcript, what the criterion looked at, and its config: side by side, or one at a time where it is narrow.
 
+    What is known of the run and its criteria is the controller's; the screen shows it and passes on what is done.
+    """
+
+    SCOPE = "inspect"
     CSS_PATH = "screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("inspect"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = InspectController(self._say)
+        self.transcript = TranscriptPane()
+        self.evidence = EvidencePane(self.controller)
+        self.config = ConfigPane(self.controller)
+        self.panes = {pane.PANE: pane for pane in (self.transcript, self.evidence, self.config)}
+        self.pane = self.transcript.PANE
+        """The name of the pane that has the keys, and is shown where one is."""
+        self._tab_ends: tuple[tuple[str, int], ...] = ()  # the columns where the names of the panes end
+        self._composed = False
+        self._pending: Callable[[], None] | None = None
+        self._restoring = False
+        self._added_row: RowAdded | None = None
+        self._painted = asyncio.Event()
+        self._painted.set()
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         yield LineBlock(id="run")
         yield LineBlock(self._tab_lines, id="tabs")
         with Horizontal(id="body"):
-            yield self.transcript
-            with Vertical(id="looked-pane", classes="pane"):
-                yield LineBlock(self._looked_title, id="looked-title", classes="pane-title")
-                yield LinesView(id="looked")
-            with Vertical(id="config-pane", classes="pane"):
-                yield LineBlock(self._config_title, id="config-title", classes="pane-title")
-                yield ConfigEditor(id="config")
-                yield LineBlock(id="problems")
-                yield LineBlock(id="impact")
+            yield from self.panes.values()
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -58,50 +121,240 @@ class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
         self._draw_heading()
-        if self._bench is not None:
-            self._draw_impact()
+        if self.controller.bench is not None:
+            self.config.draw_impact()
+
+    def on_unmount(self) -> None:
+        self.controller.keep_drafts()
+
+    def _say(self, message: str, *, severity: str = "information") -> None:
+        self.agenteval.say(message, severity=severity)
+
+    # Opening a run
+
+    @property
+    def shown_run(self) -> str:
+        """The id of the run that is open; "" while there is none."""
+        return self.controller.run_id
+
+    @property
+    def tried(self) -> CriterionSpec | None:
+        """The criterion that stands in no file yet, with its config as it is edited here; None: there is none."""
+        return self.controller.new_criterion
+
+    def kept(self) -> dict[str, Any] | None:
+        if self.controller.bench is None:
+            return None
+        return {"run": self.shown_run, "criterion": self.controller.criterion_name, "pane": self.pane}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        run, criterion, pane = text(kept, "run"), text(kept, "criterion"), text(kept, "pane")
+        if not run:
+            return
+
+        def there(_found: object) -> None:
+            # Meanwhile another run may have been asked for.
+            if self.controller.bench is None and self._restoring:
+                self.open_run(run, criterion=criterion)
+                if pane in self.panes:
+                    self._focus_pane(pane)
+
+        def again() -> None:
+            # A run that is gone is nothing to speak of: the screen says that none is open.
+            self._restoring = True
+            self._show_nothing()
+            check = partial(check_project, self.agenteval.session, run)
+            self.ask(check, there, group="restore", failed=lambda _: None)
+
+        self._pending = again
+
+    def open_run(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
+        """Show a run."""
+        if not self._composed:
+            # The screen is being made: an answer that came before its widgets are there would find nothing.
+            self._pending = partial(self.open_run, run_id, **how)
+            return
+        self._restoring = False
+        if self.controller.bench is None:
+            self.evidence.say([(), (("  Reading the run …", "dim"),)])
+        read = self.controller.reader(self.agenteval.session, run_id, how)
+        lay_out = self.transcript.view.lay_out
+
+        def work() -> tuple[LoadedRun, TranscriptDocument]:
+            loaded = read()
+            return loaded, lay_out(loaded.bench.transcript)
+
+        def failed(error: AgentevalError) -> None:
+            self.agenteval.say_error(error)
+            if self.controller.bench is None:
+                self._show_nothing()
+
+        self.ask(work, lambda read: self._open(*read, how), group="open", failed=failed)
+
+    def _open(self, loaded: LoadedRun, document: TranscriptDocument, how: InspectTarget) -> None:
+        state = self.controller
+        state.edit(self.config.editor.text)
+        self.config.forget_completions()
+        if state.bench is None and self.has_class("narrow"):
+            # What said that nothing is open stands in another pane.
+            self._focus_pane("transcript")
+        self.transcript.open(loaded.bench.transcript, document)
+        self._show_config(state.open(loaded, how))
+        self.retitle()
+        if how.get("edit"):
+            self.action_edit()
+        if (at := how.get("at")) is not None:
+            self._focus_pane("transcript")
+            self.transcript.view.go_to_key(at)
 
     def _show_nothing(self) -> None:
-        lines: list[Line] = [
-            (),
-            (("  No run is open.", ""),),
-            (("  1 suites, enter on a test: its latest failure.", "dim"),),
-            (("  5 history, enter on an execution, enter on a run.", "dim"),),
-        ]
-        self._looked.show(lambda width: lines)
+        self.evidence.say(
+            [
+                (),
+                (("  No run is open.", ""),),
+                (("  1 suites, enter on a test: its latest failure.", "dim"),),
+                (("  5 history, enter on an execution, enter on a run.", "dim"),),
+            ]
+        )
         if self.size.width < self.NARROW:
             self._focus_pane("looked")
 
-    # What several parts have a say in
+    # Drawing
+
+    def _draw(self, *, keep_place: bool = True) -> None:
+        state = self.controller
+        self.transcript.view.set_marks(marks_of([state.result] if state.result is not None else []))
+        self._draw_heading()
+        self.evidence.draw(keep_place=keep_place)
+        self.config.draw()
+        self._draw_bars()
+        self.config.draw_impact()
+        self.transcript.retitle()
+        self.evidence.retitle()
+
+    def _draw_heading(self) -> None:
+        state = self.controller
+        bench = state.bench
+        if bench is not None:
+            self.query_one("#run", LineBlock).show(
+                lambda width: [run_heading(bench, state.results, width, state.facts)]
+            )
+            self.query_one("#tabs", LineBlock).show(self._tab_lines)
+
+    def _draw_bars(self) -> None:
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def _tab_lines(self, width: int) -> list[Line]:
+        """Narrow screens show one pane at a time; this line says which."""
+        bench = self.controller.bench
+        mark = f" {EDITED}" if self.controller.is_unsaved else ""
+        names = {"transcript": "transcript", "looked": self.evidence.what, "config": f"config_uxon{mark}"}
+        cells: list[Cell] = [(" ", "")]
+        ends: list[tuple[str, int]] = []
+        for pane, name in names.items():
+            active = pane == self.pane
+            cells.append((f"[{name}]" if active else f" {name} ", "bold accent" if active else "dim"))
+            cells.append(("  ", ""))
+            ends.append((pane, width_of(cells) - 2))
+        self._tab_ends = tuple(ends)
+        right: tuple[Cell, ...] = (*facts(bench), (" ", "")) if bench is not None else ()
+        if self.transcript.hits:
+            # The titles of panes are not shown here.
+            right = ((self.transcript.hits, "bold"), (" ", ""))
+        return [spread(cells, right, width)]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        bench = self.controller.bench
+        if bench is None:
+            return (), ()
+        failures = self.controller.around.failures()
+        right: tuple[Cell, ...] = ()
+        if bench.run.id in failures:
+            right = ((f"failure {failures.index(bench.run.id) + 1} of {len(failures)}", "dim"),)
+        elif failures:
+            right = ((count(len(failures), "failure"), "dim"),)
+        if width < self.NARROW:
+            room = width - len(" agenteval  inspect   ") - width_of((*right, *self.agenteval.live_note())) - 2
+            return run_cells(bench, width=room), right
+        return ((one_line(bench.run.suite_name, 50), "dim"),), right
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        state = self.controller
+        if self.pane == "transcript" and self.transcript.words:
+            hits = (("n", "next hit", "next_failure"), ("N", "hit before", "next_run"), ("/", "other words", "search"))
+            return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
+        if self.pane != "config":
+            footer, tools = super().keys(), "looked at" if self.evidence.shows_tool_text else "tool text"
+            return [(key, tools if do == "tool_text" else word, do) for key, word, do in footer]
+        named = [("relax", "smallest edits"), ("explain", "what is this")]
+        if state.is_unsaved:
+            named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
+        keymap = self.agenteval.keymap
+        shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in named]
+        last = ("^z", "undo", "focused.undo") if state.is_edited else ("^space", "complete", "focused.complete")
+        if state.is_new:
+            shown = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in shown]
+        again = [] if state.is_unsaved else [(again_key(self), "run again", "run_again")]
+        return [*again, *shown[:2], ("esc", "leave", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]
+
+    # Panes
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the name of a pane goes there."""
+        if event.block.id == "tabs":
+            pane = next((name for name, end in self._tab_ends if event.x < end), "")
+        else:
+            pane = (event.block.id or "").removesuffix("-title")
+        if pane in self.panes:
+            self._focus_pane(pane)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say in the pane's title that it has the keys now."""
+        # The focus may have moved on since this event was sent: what counts is where it is now.
+        panes = {"transcript": "transcript", "find": "transcript", "looked": "looked", "config": "config"}
+        pane = panes.get((self.focused.id or "") if self.focused else "", self.pane)
+        # Where one pane is shown at a time, hiding a pane moves the focus: there the pane leads, not the focus.
+        if pane != self.pane and not self.has_class("narrow"):
+            self._set_pane(pane)
+
+    def _set_pane(self, name: str) -> None:
+        self.pane = name
+        for pane in self.panes.values():
+            pane.set_class(name == pane.PANE, "active")
+            pane.retitle()
+        self._draw_bars()
+
+    def _focus_pane(self, name: str) -> None:
+        self._set_pane(name)
+        # A pane that was hidden can take the focus only when it is shown.
+        self.call_after_refresh(self.query_one(f"#{name}").focus)
+
+    def _reveal(self, name: str) -> None:
+        """What just came into this pane is to be seen: where one pane is shown at a time, go to it."""
+        if self.has_class("narrow"):
+            self._focus_pane(name)
+
+    def _step_pane(self, step: int) -> None:
+        names = list(self.panes)
+        self._focus_pane(names[(names.index(self.pane) + step) % len(names)])
+
+    def action_next_pane(self) -> None:
+        self._step_pane(1)
+
+    def action_previous_pane(self) -> None:
+        self._step_pane(-1)
+
+    def action_edit(self) -> None:
+        self._focus_pane("config")
 
     def step_back(self) -> bool:
-        if self.transcript.close_search():
+        if self.transcript.close_search() or self.pane == "config":
             self._focus_pane("transcript")
             return True
-        if self._pane == "config":
-            self._focus_pane("transcript")
-            return True
-        if self._edited and not self._is_new:
-            self.agenteval.say("The edit is kept, and not saved: 4 comes back to it.")
+        if self.controller.is_edited and not self.controller.is_new:
+            self._say("The edit is kept, and not saved: 4 comes back to it.")
         return False
-
-    def action_next_failure(self) -> None:
-        if not self._step_hit(1):
-            super().action_next_failure()
-
-    def action_next_run(self) -> None:
-        if not self._step_hit(-1):
-            super().action_next_run()
-
-    def _step_hit(self, step: int) -> bool:
-        """The next hit (1) or the one before (-1), while something is searched for."""
-        pane = self.transcript
-        if pane.words and not pane.step_hit(step):
-            self._say_not_found()
-        return bool(pane.words)
-
-    def _say_not_found(self) -> None:
-        self.agenteval.say(f"{one_line(self.transcript.words, 60)} is not in this transcript.")
 
     # The transcript
 
@@ -126,6 +379,16 @@ class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
         self._set_pane("transcript")
         self.transcript.open_search()
 
+    def _step_hit(self, step: int) -> bool:
+        """The next hit (1) or the one before (-1), while something is searched for."""
+        pane = self.transcript
+        if pane.words and not pane.step_hit(step):
+            self._say_not_found()
+        return bool(pane.words)
+
+    def _say_not_found(self) -> None:
+        self._say(f"{one_line(self.transcript.words, 60)} is not in this transcript.")
+
     def action_next_evidence(self) -> None:
         self._show_next_evidence(self.transcript.view.next_mark() is not None)
 
@@ -134,9 +397,9 @@ class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
 
     def _show_next_evidence(self, found: bool) -> None:
         if not found:
-            self.agenteval.say("The evidence points at nothing in the transcript.")
-        elif self.has_class("narrow"):
-            self._focus_pane("transcript")
+            self._say("The evidence points at nothing in the transcript.")
+        else:
+            self._reveal("transcript")
 
     def action_fold(self) -> None:
         self.transcript.view.toggle_fold()
@@ -147,41 +410,368 @@ class InspectScreen(InspectRuns, InspectSaving, InspectKeeping):
     def action_raw(self) -> None:
         self.transcript.toggle_raw()
 
-    def action_tool_text(self) -> None:
-        self._show_tools = not self._show_tools
-        self._draw_looked(keep_place=False)
-        self._retitle_pane("looked-title")
-        for line, lines in (("#tabs", self._tab_lines), ("#keys", self._key_lines)):
-            self.query_one(line, LineBlock).show(lines)
-        if self.has_class("narrow"):
-            self._focus_pane("looked")
+    # What the criterion looked at
 
-    def action_copy_address(self) -> None:
-        bench = self._bench
+    def on_evidence_pane_chosen(self, event: EvidencePane.Chosen) -> None:
+        """A criterion is chosen, a piece of evidence is shown in the transcript."""
+        state, target = self.controller, event.target
+        if not isinstance(target, int):
+            self._show_evidence(target)
+        elif state.bench is not None and target != state.criterion and target < len(state.bench.criteria):
+            self._choose(target)
+
+    def _show_evidence(self, evidence: Evidence) -> None:
+        spans, result = {*evidence.near, *evidence.spans}, self.controller.result
+        own = [one for one in marks_of([result] if result is not None else []) if one.span in spans]
+        # A broken piece before a near one, that before one that held.
+        if any(self.transcript.view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
+            self._reveal("transcript")
+        else:
+            self._say("This evidence points at nothing in the transcript.")
+
+    def action_tool_text(self) -> None:
+        self.evidence.toggle_tool_text()
+        self._draw_bars()
+        self._reveal("looked")
+
+    # From the run to others, and between criteria
+
+    def _step_run(self, step: int, *, failures: bool) -> None:
+        if self.controller.bench is not None and (run := self.controller.run_beside(step, failures=failures)):
+            self.open_run(run, criterion="" if failures else self.controller.criterion_name)
+
+    def action_next_failure(self) -> None:
+        if not self._step_hit(1):
+            self._step_run(1, failures=True)
+
+    def action_previous_failure(self) -> None:
+        self._step_run(-1, failures=True)
+
+    def action_next_run(self) -> None:
+        if not self._step_hit(-1):
+            self._step_run(1, failures=False)
+
+    def action_previous_run(self) -> None:
+        self._step_run(-1, failures=False)
+
+    def action_next_criterion(self) -> None:
+        self._choose(self.controller.criterion_beside(1))
+
+    def action_previous_criterion(self) -> None:
+        self._choose(self.controller.criterion_beside(-1))
+
+    def action_difference(self) -> None:
+        """Beside the run of the test that says most."""
+        run, session = self.shown_run, self.agenteval.session
+        if not run:
+            return
+
+        def show(other: str) -> None:
+            if not other:
+                self._say(NO_OTHER)
+            elif self.is_current:
+                self.agenteval.show_difference(run, other)
+
+        self.ask(lambda: run_beside(session, run), show, group="choose")
+
+    def action_choose_difference(self) -> None:
+        """Beside a run that is chosen from a list."""
+        if run := self.shown_run:
+            choose_other_run(self, run, lambda other: self.agenteval.show_difference(run, other))
+
+    def action_versions(self) -> None:
+        """The versions of the criterion that is open; one can be restored."""
+        bench, name = self.controller.bench, self.controller.criterion_name
+        if bench is not None and bench.criteria:
+            run = bench.run
+            show_versions(self, run.suite_key, run.test_id, name, lambda: self.open_run(run.id, criterion=name))
+
+    def action_branches(self) -> None:
+        """The repetitions of the test as a tree."""
+        if run := self.shown_run:
+            self.agenteval.show_divergence(run)
+
+    # The config: a criterion is chosen, every keystroke is judged on this run and on all stored ones
+
+    def _choose(self, number: int | None) -> None:
+        """Another criterion of the open run."""
+        if number is not None:
+            self.controller.edit(self.config.editor.text)
+            self._show_config(self.controller.choose(number))
+
+    def _show_config(self, config: ConfigToEdit) -> None:
+        """What the controller chose: its config, what it looked at, its evidence."""
+        self.controller.saved_text = self.config.load(config)
+        self._draw(keep_place=False)
+        self._painted = asyncio.Event()
+        self.call_after_refresh(self._painted.set)
+        self._regrade(self.config.editor.text, first=not config.judged)
+
+    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
+        """The config was edited."""
+        # A message that was still on its way when another config was loaded, or more was typed, says nothing now.
+        if self.controller.bench is None or event.text != self.config.editor.text:
+            return
+        self.controller.edit(event.text)
+        self.config.keep_soon()
+        self._regrade(event.text)
+
+    def _regrade(self, config: str, *, first: bool = False) -> None:
+        start_worker(self, partial(self._judge, config, first), group="judge", name="judging")
+
+    async def _judge(self, config: str, first: bool) -> None:
+        state = self.controller
+        try:
+            if not first:
+                await self._shown()
+            # The open run's verdict first: it is what the eye rests on.
+            await state.judge(config)
+            self.config.editor.set_diagnostics(state.diagnostics)
+            self._draw(keep_place=not first)
+            await self._shown()
+            drawn = 0.0
+            async for _ in state.count_impact(config):
+                now = time.monotonic()
+                if now - drawn > DRAW_SECONDS:
+                    drawn = now
+                    self.config.draw_impact()
+            self.config.draw_impact()
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+
+    async def _shown(self) -> None:
+        """Wait until what was opened is painted: work in threads would keep it from the screen."""
+        try:
+            await asyncio.wait_for(self._painted.wait(), PAINT_SECONDS)
+        except TimeoutError:
+            # Another screen lies over this one: nothing is painted here.
+            self._painted.set()
+
+    async def action_explain(self) -> None:
+        if self.controller.bench is not None and not await self.config.explain():
+            self._say("Nothing is known of what stands at the cursor.")
+
+    def action_apply_fix(self) -> None:
+        if not self.config.fix():
+            self._say("There is no problem here that can be mended by itself.")
+
+    def action_revert(self) -> None:
+        if self.controller.is_edited:
+            self.config.revert()
+
+    def action_flips(self) -> None:
+        flips = self.controller.flips()
+        if flips is None:
+            self._say("No run flips with this edit.")
+            return
+        total, read = flips
+
+        def show(rows: list[Flip]) -> None:
+            if self.is_current:
+                self.app.push_screen(FlipsScreen(rows, total), lambda run: self.open_run(run) if run else None)
+
+        self.ask(read, show, group="flips")
+
+    def _failing(self) -> Workbench | None:
+        """The workbench, when the chosen criterion fails on the open run; else that is said."""
+        state = self.controller
+        if state.bench is None or state.result is None or state.result.outcome == "failed":
+            return state.bench if state.result is not None else None
+        self._say(f"{one_line(state.criterion_name, 60)} does not fail on this run.")
+        return None
+
+    def action_relax(self) -> None:
+        """List the smallest edits under which this run passes."""
+        bench = self._failing()
         if bench is None:
             return
-        names = [result.criterion for result in bench.stored]
-        address = command_line(address_of_criterion(bench.run.id, names, self._criterion_name()))
-        self.app.copy_to_clipboard(address)
-        self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
+        editor = self.config.editor
 
-    # New criteria
+        def chosen(config: str | None) -> None:
+            if config:
+                editor.replace_all(config)
+                self._reveal("config")
+
+        self.app.push_screen(RelaxScreen(bench, self.controller.criterion, editor.text, self.controller.alone), chosen)
+
+    def action_relax_now(self) -> None:
+        """The smallest edit under which this run passes goes into the editor."""
+        if self._failing() is not None:
+            start_worker(self, self._relax_now, group="relax")
+
+    async def _relax_now(self) -> None:
+        state, editor = self.controller, self.config.editor
+        before = state.bench, state.criterion, editor.text
+        found = await state.smallest_edit(editor.text)
+        if before != (state.bench, state.criterion, editor.text):
+            return
+        if found is None:
+            self._say("No small edit makes it pass.")
+            return
+        config, title = found
+        editor.replace_all(config)
+        self._reveal("config")
+        self._say(f"In the editor: {one_line(title, 120)}. F7 lists others, F6 reverts, ^s saves.")
+
+    def action_run_again(self) -> None:
+        """The test of the open run, with what was saved: what an edit affects."""
+        bench = self.controller.bench
+        if bench is not None:
+            run_again(self, bench.loaded, bench.run.test_id, edited=self.controller.has_drafts())
+
+    # Saving
+
+    def action_save(self) -> None:
+        state = self.controller
+        if state.bench is None:
+            return
+        if state.is_new:
+            # The Editor takes the config as it is here, and knows the rest of the criterion.
+            self.agenteval.go("editor")
+            self._say(f"{one_line(state.criterion_name, 60)} is in the form as you left it: ^s saves it.")
+            return
+        try:
+            saving = state.saving(self.config.editor.text)
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+            return
+        if saving is not None:
+            self._save(saving)
+
+    def _save(self, saving: Saving) -> None:
+        if self.still_writes("save"):
+            return
+
+        def failed(error: AgentevalError) -> None:
+            if isinstance(error, FileChanged):
+                self._offer_merge(error.diff, saving)
+            else:
+                self.agenteval.say_error(error)
+
+        work = partial(write, self.agenteval.session, saving)
+        self.ask(work, partial(self._saved, saving), group="save", failed=failed)
+
+    def _saved(self, saving: Saving, loaded: LoadedSuite) -> None:
+        state = self.controller
+        line = state.saved(saving, loaded)
+        self._say(f"Saved {loaded.path.name}:{line}. {again_key(self)} runs the test again.")
+        if state.bench is saving.bench:
+            self.open_run(state.run_id, criterion=state.criterion_name, edit=self.pane == "config")
+
+    def _offer_merge(self, diff: str, saving: Saving) -> None:
+        def answered(put_in: bool | None) -> None:
+            if put_in:
+                self.ask(partial(on_fresh_file, saving), self._save, group="reload")
+
+        self.app.push_screen(ChangedFileScreen(saving.loaded.path.name, diff), answered)
+
+    # What a person makes of the run: a criterion, a label, a row of a dataset, a file, a copy
 
     def action_make_criterion(self) -> None:
-        self._new_criterion(
+        self._make_criterion(
             self.transcript.starter(),
             "Select a text with the mouse, search for one with /, or go to a tool call: that becomes a criterion.",
         )
 
     def action_calls_criterion(self) -> None:
-        starter = starter_of_calls(self._bench.transcript) if self._bench is not None else None
-        self._new_criterion(starter, "There are no tool calls here that went well.")
+        bench = self.controller.bench
+        starter = starter_of_calls(bench.transcript) if bench is not None else None
+        self._make_criterion(starter, "There are no tool calls here that went well.")
 
-    def _new_criterion(self, starter: Starter | None, otherwise: str) -> None:
-        bench = self._bench
+    def _make_criterion(self, starter: Starter | None, otherwise: str) -> None:
+        bench = self.controller.bench
         if bench is None or starter is None:
-            self.agenteval.say(otherwise)
+            self._say(otherwise)
         elif bench.loaded is None:
-            self.agenteval.say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
+            self._say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
+
+    def action_label(self) -> None:
+        """What a person thinks of the run, or of the criterion that is shown."""
+        bench, name = self.controller.bench, self.controller.criterion_name
+        if bench is None:
+            return
+        # Only what the run was graded with is known to the history.
+        known = name if name in {result.criterion for result in bench.stored} else ""
+
+        def kept(given: LabelSaved) -> None:
+            if self.controller.bench is bench:
+                self.open_run(bench.run.id, criterion=name)
+
+        ask_label(self, bench.run.id, known, kept)
+
+    def action_replies(self) -> None:
+        """What judges and others were asked about this run, and what they said; its failed attempts."""
+        bench, known = self.controller.bench, self.controller.facts
+        if bench is None:
+            return
+        if not known.replies and not known.attempts:
+            self._say("No judge was asked about this run, and no attempt of it failed.")
+            return
+        names = {result.criterion_hash: result.criterion for result in bench.stored}
+        names |= {criterion.spec.hash: criterion.name for criterion in bench.criteria}
+        first = next((digest for digest, name in names.items() if name == self.controller.criterion_name), "")
+        entries = entries_of(known.replies, known.attempts, names, first)
+        self.app.push_screen(AskedScreen(entries, asked_summary(known.replies, known.attempts)))
+
+    def action_export(self) -> None:
+        """Write the run to a file."""
+        if self.controller.bench is None:
+            return
+
+        def written(path: Path | None) -> None:
+            if path is not None:
+                place = NotificationSource("file", str(path.resolve()))
+                self.agenteval.say(f"Wrote {one_line(str(path), 200)}", place=place)
+
+        self.app.push_screen(ExportScreen(self.controller.bench.run), written)
+
+    def action_add_row(self) -> None:
+        """The run becomes a row of a dataset."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+        row = row_of_run(bench.run, bench.transcript)
+        provenance = provenance_of(bench.run, self.controller.facts.labels)
+
+        def done(added: RowAdded | None) -> None:
+            if added is not None:
+                self._added_row = added
+                self._say(f"Row {added.number} added to {one_line(added.path.name, 80)}. u takes it back.")
+
+        self.app.push_screen(AddRowScreen(dataset_for(bench.run, bench.loaded), row, provenance), done)
+
+    def action_take_back_row(self) -> None:
+        """The row that was added last goes again."""
+        added = self._added_row
+        if added is None:
+            self._say("No row was added since this start.")
+            return
+
+        def gone(_: None) -> None:
+            self._added_row = None
+            self._say(f"Row {added.number} is out of {one_line(added.path.name, 80)} again.")
+
+        self.ask(lambda: undo_add_row(added), gone, group="row")
+
+    def action_copy_text(self) -> None:
+        """The selected text, else the block under the cursor."""
+        selected = self.get_selected_text()
+        found = selected or self.transcript.view.selected_text
+        if not found:
+            self._say("Nothing is selected, and the cursor is on nothing.")
+            return
+        self.app.copy_to_clipboard(displayable(found))
+        what = "what is selected" if selected else "this block"
+        self._say(f"Copied {what}: {len(found):,} characters.")
+
+    def action_copy_address(self) -> None:
+        """The command that opens this run at this criterion."""
+        bench = self.controller.bench
+        if bench is None:
+            return
+        names = [result.criterion for result in bench.stored]
+        address = command_line(address_of_criterion(bench.run.id, names, self.controller.criterion_name))
+        self.app.copy_to_clipboard(address)
+        self._say(f"Copied {one_line(address)}; agenteval open takes it back here.")

@@ -1,0 +1,384 @@
+"""What Inspect knows, without Textual: the open run, the chosen criterion, edits of its config, what they change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from agenteval_tui.analysis.criterion_preview import with_new
+from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
+from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, known_runs, runs_around
+from agenteval_tui.analysis.workbench import agreement, opinions
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.history.scope import in_scope
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.tui.screens.inspect.drafts import Draft, DraftKey, KeptConfigs, Saving, index_in
+from agenteval_tui.tui.serial_worker import OneAtATime
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.analysis_context import Session
+    from agenteval_tui.tui.inspect_target import InspectTarget
+    from agenteval_tui.uxon.diagnostics import Diagnostic
+
+PRELOAD_SECONDS = 0.02
+FLIPS_LISTED = 500
+
+Flip = tuple[str, str, int, str, str, str]
+"""Run, test, repetition, why it failed, outcome now, outcome with the edit."""
+
+
+class Say(Protocol):
+    """Tells the person something, in a sentence."""
+
+    def __call__(self, message: str, *, severity: str = "information") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run as it was read: the verdicts are those of the criteria as they are saved."""
+
+    bench: Workbench
+    results: tuple[CriterionResult, ...]
+    around: AdjacentRuns
+    facts: RunFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigToEdit:
+    """What the editor is to show: `text`, which is `saved` or a draft. `other`: of another criterion than before."""
+
+    saved: str
+    text: str
+    other: bool
+    judged: bool
+    """Is the verdict under `text` known already?"""
+
+
+class InspectController:
+    """The state of the Inspect screen, and what can be done to it without painting.
+
+    `criterion` is the number of the chosen one in `bench.criteria`; `result` and `diagnostics` are about its config
+    as it is edited, None and () until that is judged. `impact` counts what saving it would do to the stored runs,
+    `agreement` what people's labels say of that. `bench` is None while no run is open.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.bench: Workbench | None = None
+        self.around = AdjacentRuns([], {})
+        self.facts = RunFacts()
+        self.criterion = 0
+        self.result: CriterionResult | None = None
+        self.diagnostics: tuple[Diagnostic, ...] = ()
+        self.impact: Impact | None = None
+        self.agreement: Agreement | None = None
+        self.alone = OneAtATime()
+        """Whatever uses the workbench in a thread goes through this."""
+        self.saved_text = ""
+        """The saved config, as the editor shows it: it knows one kind of line end."""
+        self._saved_results: tuple[CriterionResult, ...] = ()
+        self._drafts: dict[DraftKey, Draft] = {}
+        self._kept = KeptConfigs()
+        self._editing: DraftKey | None = None
+
+    # What is open
+
+    @property
+    def run_id(self) -> str:
+        """The id of the open run; "" while there is none."""
+        return self.bench.run.id if self.bench is not None else ""
+
+    @property
+    def criterion_name(self) -> str:
+        """The name of the chosen criterion; "" while no run is open."""
+        return self.bench.criteria[self.criterion].name if self.bench is not None else ""
+
+    @property
+    def is_edited(self) -> bool:
+        """Has the chosen criterion a draft?"""
+        return self.bench is not None and self._draft_key() in self._drafts
+
+    @property
+    def is_new(self) -> bool:
+        """Does the chosen criterion stand in no file yet?"""
+        return self.bench is not None and self.bench.criteria[self.criterion].new
+
+    @property
+    def is_unsaved(self) -> bool:
+        """Is there something of the chosen criterion that no file has: an edit, or all of it?"""
+        return self.is_edited or self.is_new
+
+    @property
+    def results(self) -> tuple[CriterionResult, ...]:
+        """The verdicts under the saved configs, with the edited criterion's in its place."""
+        results = list(self._saved_results)
+        if self.result is not None and self.criterion < len(results):
+            results[self.criterion] = self.result
+        return tuple(results)
+
+    @property
+    def new_criterion(self) -> CriterionSpec | None:
+        """The criterion that stands in no file yet, with its config as it is edited here; None: there is none."""
+        last = self.bench.criteria[-1] if self.bench is not None else None
+        if last is None or not last.new:
+            return None
+        draft = self._drafts.get(self._draft_key(-1))
+        return last.spec if draft is None else replace(last.spec, config=draft.text)
+
+    def has_drafts(self) -> bool:
+        """Is any criterion of the open run's test edited and not saved?"""
+        return self.bench is not None and any(key[:2] == self._draft_key()[:2] for key in self._drafts)
+
+    # Opening runs
+
+    def reader(self, session: Session, run_id: str, how: InspectTarget) -> Callable[[], LoadedRun]:
+        """What reads a run and judges it: to be called in a thread. It raises AgentevalError when the run is gone.
+
+        The runs around it are known when it is one of those around the open run. A new criterion goes along with it
+        to other runs of its test.
+        """
+        runs = list(how.get("runs", ()))
+        known = self.around if run_id in self.around.runs and not runs else None
+        new = how.get("new") or (self.new_criterion if known is not None else None)
+        of_test = self._draft_key()[:2] if self.bench is not None and how.get("new") is None else None
+
+        def read() -> LoadedRun:
+            bench = session.workbench(run_id)
+            if new is not None and of_test in (None, (bench.run.suite_key, bench.run.test_id)):
+                bench = with_new(bench, new)
+            around = known or runs_around(bench, runs)
+            return LoadedRun(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run))
+
+        return read
+
+    def open(self, loaded: LoadedRun, how: InspectTarget) -> ConfigToEdit:
+        """Take a run that was read, and choose the criterion that is wanted, else the first that failed."""
+        bench = self.bench = loaded.bench
+        self.around, self.facts, self._saved_results = loaded.around, loaded.facts, loaded.results
+        if bench.note:
+            self._say(bench.note)
+        if how.get("new") is not None:
+            self._drafts.pop(self._draft_key(-1), None)
+        name, config = how.get("criterion", ""), how.get("config")
+        number = first_criterion(bench, loaded.results, name)
+        last = len(bench.criteria) - 1
+        if bench.criteria[last].new and (how.get("new") is not None or name == bench.criteria[last].name):
+            number = last
+        was_judged = any(one.criterion == name for one in bench.stored)
+        if bench.criteria[number].name != name and (config is not None or was_judged):
+            self._say(f"{one_line(name, 60)} is not in the file any more.")
+            config = None
+        return self.choose(number, config)
+
+    def run_beside(self, step: int, *, failures: bool) -> str:
+        """The next run (1) or the one before (-1), of all or of the failed ones; "" where there is none, and said."""
+        among = self.around.failures() if failures else self.around.runs
+        order = {run: place for place, run in enumerate(self.around.runs)}
+        here = order.get(self.run_id, -1)
+        ahead = [run for run in among if (order[run] - here) * step > 0]
+        if not ahead:
+            what = "failure" if failures else "run"
+            self._say(f"There is no {what} {'after' if step > 0 else 'before'} this one.")
+            return ""
+        return ahead[0] if step > 0 else ahead[-1]
+
+    # Choosing a criterion, and editing its config
+
+    def choose(self, number: int, config: str | None = None) -> ConfigToEdit:
+        """Choose criterion `number`; `config` becomes its draft. A run must be open.
+
+        The caller shows in the editor what this gives, sets `saved_text`, and has it judged.
+        """
+        bench = self.bench
+        assert bench is not None
+        self.criterion = number
+        self.impact = self.agreement = None
+        self.diagnostics = ()
+        key, saved = self._draft_key(), bench.criteria[number].text
+        self._restore_draft(key, saved)
+        if config is not None:
+            self._drafts[key] = Draft(config, saved)
+        draft = self._drafts.get(key)
+        if draft is not None and draft.text == saved:
+            draft = self._drafts.pop(key) and None
+        elif draft is not None and draft.base != saved:
+            draft.base = saved
+            self._say(
+                "The file's config changed since you began to edit it. Your edit is kept here; F6 shows the file's.",
+                severity="warning",
+            )
+        # How it is saved was judged when the run was opened; an edit is judged now.
+        judged = draft is None and number < len(self._saved_results)
+        self.result = self._saved_results[number] if judged else None
+        other, self._editing = key != self._editing, key
+        return ConfigToEdit(saved, draft.text if draft is not None else saved, other, judged)
+
+    def criterion_beside(self, step: int) -> int | None:
+        """The number of the next criterion (1) or the one before (-1), round at the ends; None: there is one only."""
+        criteria = self.bench.criteria if self.bench is not None else ()
+        if len(criteria) > 1:
+            return (self.criterion + step) % len(criteria)
+        if criteria:
+            self._say("This is the only criterion of the test.")
+        return None
+
+    def edit(self, text: str) -> None:
+        """The editor holds `text` now: remember it as a draft, unless it is what is saved."""
+        if self.bench is None or self._editing != self._draft_key():
+            return
+        if text == self.saved_text:
+            self._drafts.pop(self._editing, None)
+        elif self._editing in self._drafts:
+            self._drafts[self._editing].text = text
+        else:
+            self._drafts[self._editing] = Draft(text, self.bench.criteria[self.criterion].text)
+
+    async def judge(self, text: str) -> None:
+        """Judge the open run with `text` as the chosen criterion's config. Raises AgentevalError."""
+        bench, number = self.bench, self.criterion
+        if bench is None:
+            return
+
+        def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
+            return bench.judge(number, text), tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+
+        self.result, self.diagnostics = await self.alone(work)
+
+    async def count_impact(self, text: str) -> AsyncIterator[None]:
+        """Count over all stored runs what saving `text` would change: a step after each slice of some milliseconds,
+        and a last one when labels were compared with the outcomes. Raises AgentevalError."""
+        bench, number = self.bench, self.criterion
+        if bench is None:
+            return
+        self.agreement = None
+        while not await self.alone(partial(bench.preload, number, PRELOAD_SECONDS)):
+            pass
+        slices = bench.impact(number, text)
+        while (impact := await self.alone(lambda: next(slices, None))) is not None:
+            self.impact = impact
+            yield
+        impact = self.impact
+        if impact is not None and impact.total:
+            labels = await self.alone(lambda: opinions(bench, number))
+            self.agreement = agreement(bench, number, impact, labels)
+            yield
+
+    async def smallest_edit(self, text: str) -> tuple[str, str] | None:
+        """The config under which the open run passes that differs least from `text`, and what differs, in words; None
+        when there is none."""
+        bench = self.bench
+        assert bench is not None
+        counting = bench.relaxations(self.criterion, text)
+        suggestions = await self.alone(lambda: next(counting, ()))
+        if not suggestions:
+            return None
+        first = suggestions[0].relaxation
+        return first.new_text, first.title
+
+    def flips(self) -> tuple[int, Callable[[], list[Flip]]] | None:
+        """How many stored runs the edit would flip, and what reads the first of them: to be called in a thread. None
+        where none would."""
+        impact, bench = self.impact, self.bench
+        if impact is None or bench is None or not impact.flips:
+            return None
+        flips, store = list(impact.flips), bench.store
+
+        def read() -> list[Flip]:
+            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
+            rows = known_runs(store, then_of)
+            return [(row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in rows]
+
+        return len(flips), read
+
+    # Saving
+
+    def saving(self, text: str) -> Saving | None:
+        """What saves the chosen criterion with the config `text`; None when nothing is changed, and said.
+
+        Raises AgentevalError when the criterion stands in no suite file.
+        """
+        bench = self.bench
+        assert bench is not None
+        index = bench.criteria[self.criterion].index
+        if index is None or bench.loaded is None:
+            raise AgentevalError(
+                "this criterion stands in no suite file, so it can't be saved",
+                mend="write a suite over these runs: agenteval grade --criteria FILE --execution ID",
+            )
+        if not self.is_edited:
+            self._say("Nothing is changed.")
+            return None
+        return Saving(bench, bench.loaded, self._draft_key(), index, text)
+
+    def saved(self, saving: Saving, loaded: LoadedSuite) -> int:
+        """It was written, and the file is `loaded` now: forget the draft. Gives the line of the config in the file."""
+        draft = self._drafts.get(saving.key)
+        if draft is not None:
+            # Who went on typing meanwhile has an edit of what is saved now.
+            draft.base = saving.text
+            if draft.text == saving.text:
+                del self._drafts[saving.key]
+                self._kept.keep(saving.key, None)
+        if self.bench is saving.bench:
+            self.saved_text = saving.text
+        return loaded.line_of(saving.bench.run.test_id, saving.index)
+
+    # Drafts outlive a crash
+
+    def draft_writer(self) -> Callable[[], None] | None:
+        """What writes down the chosen criterion's draft as it is now: to be called in a thread. None for a new
+        criterion, whose draft the Editor keeps."""
+        if self._editing is None or self.is_new:
+            return None
+        return partial(self._kept.keep, self._editing, self._drafts.get(self._editing))
+
+    def keep_drafts(self) -> None:
+        """Write down every draft but that of a new criterion."""
+        new = self._draft_key(-1) if self.new_criterion is not None else None
+        for key, draft in self._drafts.items():
+            if key != new:
+                self._kept.keep(key, draft)
+
+    def _restore_draft(self, key: DraftKey, saved: str) -> None:
+        """An edit that an earlier start could not save is here again."""
+        kept = self._kept.found(key) if key not in self._drafts and not self.is_new else None
+        if kept is None or kept[0].text == saved:
+            return
+        self._drafts[key] = kept[0]
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
+        self._say(f"Your edit of {when} was not saved: it is here again. F6 shows the file's.")
+
+    def _draft_key(self, number: int | None = None) -> DraftKey:
+        """Of the chosen criterion, or of another; -1: the last."""
+        bench = self.bench
+        assert bench is not None
+        number = (self.criterion if number is None else number) % len(bench.criteria)
+        names = [criterion.name for criterion in bench.criteria[: number + 1]]
+        return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
+
+
+def write(session: Session, saving: Saving) -> LoadedSuite:
+    """Write the config into the suite's file; in a thread. Raises FileChanged when the file is another one now."""
+    return session.save_config(saving.loaded, saving.bench.run.test_id, saving.index, saving.text)
+
+
+def on_fresh_file(saving: Saving) -> Saving:
+    """The same for the file as it is now; in a thread. Raises AgentevalError when the criterion is gone from it."""
+    fresh = load_suite(saving.loaded.path)
+    return replace(saving, loaded=fresh, index=index_in(fresh, saving))
+
+
+def check_project(session: Session, run_id: str) -> None:
+    """Raises AgentevalError when the run is gone, or of a project that is not open."""
+    project = session.store.execution(session.store.run(run_id).execution_id).project
+    if not in_scope(project, session.projects):
+        raise AgentevalError("this run is of another project", where=project)
