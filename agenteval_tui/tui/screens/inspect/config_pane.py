@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from functools import partial
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.timer import Timer
 
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -19,19 +23,37 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
 EDITED = "○" if UNICODE else "*"
+DRAW_SECONDS = 0.05
 KEEP_SECONDS = 0.5
+PAINT_SECONDS = 0.5
 
 
 class ConfigPane(Pane):
-    """Edits of it are judged by the screen, which hears of them from the editor."""
+    """Every keystroke is judged, on the open run and then on all stored ones; a newer one wins."""
 
     PANE = "config"
+
+    class Judged(Message):
+        """The controller has the verdict on the open run. `first`: of a config that was just loaded, not edited."""
+
+        def __init__(self, *, first: bool) -> None:
+            super().__init__()
+            self.first = first
+
+    class Failed(Message):
+        """The config could not be judged."""
+
+        def __init__(self, error: AgentevalError) -> None:
+            super().__init__()
+            self.error = error
 
     def __init__(self, controller: InspectController) -> None:
         super().__init__()
         self._controller = controller
         self._assist = Assist()
         self._keep_timer: Timer | None = None
+        self._painted = asyncio.Event()
+        self._painted.set()
 
     def compose(self) -> ComposeResult:
         yield self.title_line()
@@ -56,19 +78,16 @@ class ConfigPane(Pane):
             return "config_uxon", f"edited {EDITED}"
         return "config_uxon", "saved ●" if UNICODE else "saved"
 
-    def load(self, config: ConfigToEdit) -> str:
-        """Put it into the editor, and give the saved text as the editor shows it: it knows one kind of line end.
-
-        The same text of the same criterion is left alone, with cursor and undo.
-        """
-        editor = self.editor
-        if not config.other and editor.text == config.text:
-            return config.saved
-        editor.load(config.saved)
-        saved = editor.text
-        if config.text != config.saved:
-            editor.load(config.text)
-        return saved
+    def load(self, config: ConfigToEdit) -> None:
+        """Put it into the editor; the same text of the same criterion is left alone, with cursor and undo."""
+        state, editor = self._controller, self.editor
+        state.saved_text = config.saved
+        if config.other or editor.text != config.text:
+            editor.load(config.saved)
+            # The editor knows one kind of line end: what it makes of the saved text is what is not edited.
+            state.saved_text = editor.text
+            if config.text != config.saved:
+                editor.load(config.text)
 
     def draw(self) -> None:
         """Show the verdict and the problems of the config as it stands in the editor."""
@@ -95,7 +114,55 @@ class ConfigPane(Pane):
 
         self.query_one("#impact", LineBlock).show(lines)
 
-    def keep_soon(self) -> None:
+    # Every keystroke is judged
+
+    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
+        """The config was edited."""
+        event.stop()
+        # A message that was still on its way when another config was loaded, or more was typed, says nothing now.
+        if self._controller.bench is not None and event.text == self.editor.text:
+            self._controller.edit(event.text)
+            self._keep_soon()
+            self._regrade(event.text, first=False)
+
+    def judge(self, *, first: bool) -> None:
+        """Judge what was loaded, once it is painted; `first`: its verdict is not known yet, and does not wait."""
+        self._painted = asyncio.Event()
+        self.call_after_refresh(self._painted.set)
+        self._regrade(self.editor.text, first=first)
+
+    def _regrade(self, text: str, *, first: bool) -> None:
+        start_worker(self.screen, partial(self._judge, text, first), group="judge", name="judging")
+
+    async def _judge(self, text: str, first: bool) -> None:
+        state = self._controller
+        try:
+            if not first:
+                await self._shown()
+            # The open run's verdict first: it is what the eye rests on.
+            await state.judge(text)
+            self.editor.set_diagnostics(state.diagnostics)
+            self.post_message(self.Judged(first=first))
+            await self._shown()
+            drawn = 0.0
+            async for _ in state.count_impact(text):
+                now = time.monotonic()
+                if now - drawn > DRAW_SECONDS:
+                    drawn = now
+                    self.draw_impact()
+            self.draw_impact()
+        except AgentevalError as error:
+            self.post_message(self.Failed(error))
+
+    async def _shown(self) -> None:
+        """Wait until what was opened is painted: work in threads would keep it from the screen."""
+        try:
+            await asyncio.wait_for(self._painted.wait(), PAINT_SECONDS)
+        except TimeoutError:
+            # Another screen lies over this one: nothing is painted here.
+            self._painted.set()
+
+    def _keep_soon(self) -> None:
         """Write the draft down in a moment, in case that this ends badly."""
         if self._keep_timer is not None:
             self._keep_timer.stop()
@@ -103,6 +170,8 @@ class ConfigPane(Pane):
         if write is not None:
             begin = partial(self.screen.run_worker, write, thread=True, group="draft", exit_on_error=False)
             self._keep_timer = self.set_timer(KEEP_SECONDS, begin)
+
+    # What is done to the config
 
     def fix(self) -> bool:
         """Apply the fix for the problem at the cursor, else the first one that there is; False when there is none."""

@@ -14,6 +14,8 @@ from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion,
 from agenteval_tui.analysis.workbench import agreement, opinions
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.shell import command_line
+from agenteval_tui.formats.exporters.explanation import address_of_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.load import load_suite
@@ -124,6 +126,25 @@ class InspectController:
         if self.result is not None and self.criterion < len(results):
             results[self.criterion] = self.result
         return tuple(results)
+
+    @property
+    def was_graded(self) -> bool:
+        """Was the run graded with the chosen criterion when it ran? The history knows no other."""
+        return self.bench is not None and any(one.criterion == self.criterion_name for one in self.bench.stored)
+
+    def names_by_hash(self) -> dict[str, str]:
+        """The names of the criteria by their hashes: of those that the run was graded with, and of today's."""
+        if self.bench is None:
+            return {}
+        names = {result.criterion_hash: result.criterion for result in self.bench.stored}
+        return names | {criterion.spec.hash: criterion.name for criterion in self.bench.criteria}
+
+    def address(self) -> str:
+        """The command that shows the open run at the chosen criterion; "" while no run is open."""
+        if self.bench is None:
+            return ""
+        names = [result.criterion for result in self.bench.stored]
+        return command_line(address_of_criterion(self.run_id, names, self.criterion_name))
 
     @property
     def new_criterion(self) -> CriterionSpec | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,8 +16,6 @@ from textual.widgets import Input
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.shell import command_line
-from agenteval_tui.formats.exporters.explanation import address_of_criterion
 from agenteval_tui.suites.dataset_edit import undo_add_row
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of
@@ -46,6 +42,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
 )
 from agenteval_tui.tui.screens.inspect.drafts import Saving
 from agenteval_tui.tui.screens.inspect.evidence_pane import EvidencePane
+from agenteval_tui.tui.screens.inspect.pane import PaneTabs
 from agenteval_tui.tui.screens.inspect.transcript_pane import TranscriptPane, starter_of_calls
 from agenteval_tui.tui.screens.judge_log import AskedScreen
 from agenteval_tui.tui.screens.label import ask_label
@@ -54,8 +51,7 @@ from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.state import text
-from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
-from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.styled_text import Cell, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
@@ -69,9 +65,6 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.inspect_target import InspectTarget
     from agenteval_tui.tui.presenters.transcript import TranscriptDocument
-
-DRAW_SECONDS = 0.05
-PAINT_SECONDS = 0.5
 
 
 class InspectScreen(FrameScreen):
@@ -93,18 +86,16 @@ class InspectScreen(FrameScreen):
         self.panes = {pane.PANE: pane for pane in (self.transcript, self.evidence, self.config)}
         self.pane = self.transcript.PANE
         """The name of the pane that has the keys, and is shown where one is."""
-        self._tab_ends: tuple[tuple[str, int], ...] = ()  # the columns where the names of the panes end
+        self.tabs = PaneTabs()
         self._composed = False
         self._pending: Callable[[], None] | None = None
         self._restoring = False
         self._added_row: RowAdded | None = None
-        self._painted = asyncio.Event()
-        self._painted.set()
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         yield LineBlock(id="run")
-        yield LineBlock(self._tab_lines, id="tabs")
+        yield self.tabs
         with Horizontal(id="body"):
             yield from self.panes.values()
         yield self.key_bar()
@@ -239,30 +230,23 @@ class InspectScreen(FrameScreen):
             self.query_one("#run", LineBlock).show(
                 lambda width: [run_heading(bench, state.results, width, state.facts)]
             )
-            self.query_one("#tabs", LineBlock).show(self._tab_lines)
+            self._draw_tabs()
+
+    def _draw_tabs(self) -> None:
+        state, hits = self.controller, self.transcript.hits
+        config = f"config_uxon {EDITED}" if state.is_unsaved else "config_uxon"
+        right: tuple[Cell, ...] = ()
+        if hits:
+            # The titles of panes are not shown here.
+            right = ((hits, "bold"), (" ", ""))
+        elif state.bench is not None:
+            right = (*facts(state.bench), (" ", ""))
+        names = {"transcript": "transcript", "looked": self.evidence.what, "config": config}
+        self.tabs.draw(names, self.pane, right)
 
     def _draw_bars(self) -> None:
-        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self._draw_tabs()
         self.query_one("#keys", LineBlock).show(self._key_lines)
-
-    def _tab_lines(self, width: int) -> list[Line]:
-        """Narrow screens show one pane at a time; this line says which."""
-        bench = self.controller.bench
-        mark = f" {EDITED}" if self.controller.is_unsaved else ""
-        names = {"transcript": "transcript", "looked": self.evidence.what, "config": f"config_uxon{mark}"}
-        cells: list[Cell] = [(" ", "")]
-        ends: list[tuple[str, int]] = []
-        for pane, name in names.items():
-            active = pane == self.pane
-            cells.append((f"[{name}]" if active else f" {name} ", "bold accent" if active else "dim"))
-            cells.append(("  ", ""))
-            ends.append((pane, width_of(cells) - 2))
-        self._tab_ends = tuple(ends)
-        right: tuple[Cell, ...] = (*facts(bench), (" ", "")) if bench is not None else ()
-        if self.transcript.hits:
-            # The titles of panes are not shown here.
-            right = ((self.transcript.hits, "bold"), (" ", ""))
-        return [spread(cells, right, width)]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         bench = self.controller.bench
@@ -302,10 +286,8 @@ class InspectScreen(FrameScreen):
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
         """A click on the name of a pane goes there."""
-        if event.block.id == "tabs":
-            pane = next((name for name, end in self._tab_ends if event.x < end), "")
-        else:
-            pane = (event.block.id or "").removesuffix("-title")
+        block = event.block
+        pane = self.tabs.pane_at(event.x) if block is self.tabs else (block.id or "").removesuffix("-title")
         if pane in self.panes:
             self._focus_pane(pane)
 
@@ -491,7 +473,7 @@ class InspectScreen(FrameScreen):
         if run := self.shown_run:
             self.agenteval.show_divergence(run)
 
-    # The config: a criterion is chosen, every keystroke is judged on this run and on all stored ones
+    # The config of the chosen criterion
 
     def _choose(self, number: int | None) -> None:
         """Another criterion of the open run."""
@@ -501,51 +483,17 @@ class InspectScreen(FrameScreen):
 
     def _show_config(self, config: ConfigToEdit) -> None:
         """What the controller chose: its config, what it looked at, its evidence."""
-        self.controller.saved_text = self.config.load(config)
+        self.config.load(config)
         self._draw(keep_place=False)
-        self._painted = asyncio.Event()
-        self.call_after_refresh(self._painted.set)
-        self._regrade(self.config.editor.text, first=not config.judged)
+        self.config.judge(first=not config.judged)
 
-    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
-        """The config was edited."""
-        # A message that was still on its way when another config was loaded, or more was typed, says nothing now.
-        if self.controller.bench is None or event.text != self.config.editor.text:
-            return
-        self.controller.edit(event.text)
-        self.config.keep_soon()
-        self._regrade(event.text)
+    def on_config_pane_judged(self, event: ConfigPane.Judged) -> None:
+        """The verdict on the open run is known."""
+        self._draw(keep_place=not event.first)
 
-    def _regrade(self, config: str, *, first: bool = False) -> None:
-        start_worker(self, partial(self._judge, config, first), group="judge", name="judging")
-
-    async def _judge(self, config: str, first: bool) -> None:
-        state = self.controller
-        try:
-            if not first:
-                await self._shown()
-            # The open run's verdict first: it is what the eye rests on.
-            await state.judge(config)
-            self.config.editor.set_diagnostics(state.diagnostics)
-            self._draw(keep_place=not first)
-            await self._shown()
-            drawn = 0.0
-            async for _ in state.count_impact(config):
-                now = time.monotonic()
-                if now - drawn > DRAW_SECONDS:
-                    drawn = now
-                    self.config.draw_impact()
-            self.config.draw_impact()
-        except AgentevalError as error:
-            self.agenteval.say_error(error)
-
-    async def _shown(self) -> None:
-        """Wait until what was opened is painted: work in threads would keep it from the screen."""
-        try:
-            await asyncio.wait_for(self._painted.wait(), PAINT_SECONDS)
-        except TimeoutError:
-            # Another screen lies over this one: nothing is painted here.
-            self._painted.set()
+    def on_config_pane_failed(self, event: ConfigPane.Failed) -> None:
+        """Say why there is no verdict."""
+        self.agenteval.say_error(event.error)
 
     async def action_explain(self) -> None:
         if self.controller.bench is not None and not await self.config.explain():
@@ -689,29 +637,27 @@ class InspectScreen(FrameScreen):
 
     def action_label(self) -> None:
         """What a person thinks of the run, or of the criterion that is shown."""
-        bench, name = self.controller.bench, self.controller.criterion_name
+        state = self.controller
+        bench, name = state.bench, state.criterion_name
         if bench is None:
             return
-        # Only what the run was graded with is known to the history.
-        known = name if name in {result.criterion for result in bench.stored} else ""
 
         def kept(given: LabelSaved) -> None:
-            if self.controller.bench is bench:
+            if state.bench is bench:
                 self.open_run(bench.run.id, criterion=name)
 
-        ask_label(self, bench.run.id, known, kept)
+        ask_label(self, bench.run.id, name if state.was_graded else "", kept)
 
     def action_replies(self) -> None:
         """What judges and others were asked about this run, and what they said; its failed attempts."""
-        bench, known = self.controller.bench, self.controller.facts
-        if bench is None:
+        known = self.controller.facts
+        if self.controller.bench is None:
             return
         if not known.replies and not known.attempts:
             self._say("No judge was asked about this run, and no attempt of it failed.")
             return
-        names = {result.criterion_hash: result.criterion for result in bench.stored}
-        names |= {criterion.spec.hash: criterion.name for criterion in bench.criteria}
-        first = next((digest for digest, name in names.items() if name == self.controller.criterion_name), "")
+        names, chosen = self.controller.names_by_hash(), self.controller.criterion_name
+        first = next((digest for digest, name in names.items() if name == chosen), "")
         entries = entries_of(known.replies, known.attempts, names, first)
         self.app.push_screen(AskedScreen(entries, asked_summary(known.replies, known.attempts)))
 
@@ -768,10 +714,8 @@ class InspectScreen(FrameScreen):
 
     def action_copy_address(self) -> None:
         """The command that opens this run at this criterion."""
-        bench = self.controller.bench
-        if bench is None:
+        address = self.controller.address()
+        if not address:
             return
-        names = [result.criterion for result in bench.stored]
-        address = command_line(address_of_criterion(bench.run.id, names, self.controller.criterion_name))
         self.app.copy_to_clipboard(address)
         self._say(f"Copied {one_line(address)}; agenteval open takes it back here.")
