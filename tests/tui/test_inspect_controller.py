@@ -1,0 +1,288 @@
+"""What Inspect knows, without a terminal: runs and criteria in order, edits judged and counted, saves, drafts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from shop import copy_samples, run_samples
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.inspect_target import InspectTarget
+from agenteval_tui.tui.screens.inspect.controller import (
+    ConfigToEdit,
+    InspectController,
+    check_project,
+    on_fresh_file,
+    write,
+)
+
+TEST = "kunden-deutschland"
+BROKEN = '"contains_al"'
+
+
+class Person:
+    """Who uses Inspect: what is in the editor, and what was said."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.said: list[str] = []
+        self.state = InspectController(self._hear)
+        self.editor = ""
+
+    def _hear(self, message: str, *, severity: str = "information") -> None:
+        self.said.append(message)
+
+    def open(self, run: str, **how: object) -> ConfigToEdit:
+        """Open a run."""
+        target: InspectTarget = how  # type: ignore[assignment]
+        self.state.edit(self.editor)
+        return self.show(self.state.open(self.state.reader(self.session, run, target)(), target))
+
+    def choose(self, number: int) -> ConfigToEdit:
+        """Choose a criterion."""
+        self.state.edit(self.editor)
+        return self.show(self.state.choose(number))
+
+    def show(self, config: ConfigToEdit) -> ConfigToEdit:
+        """As the editor does."""
+        self.editor, self.state.saved_text = config.text, config.saved
+        return config
+
+    async def write(self, text: str) -> None:
+        """Write in the editor, and see what comes of it."""
+        self.editor = text
+        self.state.edit(text)
+        await self.state.judge(text)
+        async for _ in self.state.count_impact(text):
+            pass
+
+
+class Shop:
+    """The sample suites in a folder of their own, and a history in which one test ran; `runs` newest first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.suites, self.db = copy_samples(folder), folder / "history.db"
+        self.file = self.suites / "shop-sql.suite.yaml"
+        run_samples(self.suites, self.db, tests=(TEST,))
+        with Store.open(self.db) as store:
+            self.runs = [row.id for row in store.runs_of_test(str(self.file), TEST, 9)]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """Nobody may write into its files."""
+    return Shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture
+def own_shop(tmp_path: Path) -> Shop:
+    """One whose files a test may change."""
+    return Shop(tmp_path)
+
+
+@pytest.fixture
+def runs(shop: Shop) -> list[str]:
+    return shop.runs
+
+
+@pytest.fixture
+def person(shop: Shop) -> Iterator[Person]:
+    session = Session((shop.suites,), shop.db)
+    yield Person(session)
+    session.store.close()
+
+
+def test_it_does_not_load_the_toolkit() -> None:
+    code = "import sys, agenteval_tui.tui.screens.inspect.controller; print('textual' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_run_is_opened_on_the_criterion_that_failed(person: Person, runs: list[str]) -> None:
+    state = person.state
+    assert (state.run_id, state.criterion_name, state.address()) == ("", "", "")
+    failures = [run for run in runs if person.session.store.run(run).status == "failed"]
+    config = person.open(failures[0])
+    assert state.run_id == failures[0]
+    assert state.around.runs == runs
+    assert state.around.failures() == failures
+    assert state.result is not None
+    assert state.result.outcome == "failed"
+    assert state.result is state.results[state.criterion]
+    assert state.bench is not None
+    assert (config.saved, config.text) == (state.bench.criteria[state.criterion].text,) * 2
+    assert config.other
+    assert config.judged
+    assert state.was_graded
+    assert state.criterion_name in state.address()
+    assert state.criterion_name in state.names_by_hash().values()
+    assert not person.open(failures[0], criterion=state.criterion_name).other, "the editor keeps cursor and undo"
+
+
+def test_runs_and_failures_are_gone_through_in_order(person: Person, runs: list[str]) -> None:
+    state = person.state
+    person.open(runs[0])
+    for run in runs[1:]:
+        assert state.run_beside(1, failures=False) == run
+        person.open(run, criterion=state.criterion_name)
+    assert state.run_beside(1, failures=False) == ""
+    assert person.said[-1] == "There is no run after this one."
+    failures = state.around.failures()
+    assert state.run_beside(-1, failures=True) == [run for run in failures if run != runs[-1]][-1]
+    person.open(failures[0])
+    assert state.run_beside(-1, failures=True) == ""
+    assert person.said[-1] == "There is no failure before this one."
+    # A list from elsewhere is gone through in its own order.
+    person.open(failures[0], runs=[failures[1], failures[0]])
+    assert state.run_beside(-1, failures=True) == failures[1]
+
+
+def test_criteria_are_gone_through_round_and_round(person: Person, runs: list[str]) -> None:
+    state = person.state
+    person.open(runs[0])
+    assert state.bench is not None
+    last = len(state.bench.criteria) - 1
+    assert last > 0
+    person.choose(last)
+    assert state.criterion_beside(1) == 0
+    assert state.criterion_beside(-1) == last - 1
+    person.open(runs[0], criterion="one that is gone", config="{}")
+    assert person.said == ["one that is gone is not in the file any more."]
+    assert not state.is_edited, "a config for another criterion is nobody's draft"
+
+
+async def test_an_edit_is_judged_here_and_counted_over_all_stored_runs(person: Person, runs: list[str]) -> None:
+    state = person.state
+    person.open(runs[0])
+    failures = state.around.failures()
+    saved = person.open(failures[0]).saved
+    assert state.flips() is None
+    await person.write(saved.replace('"contains_all"', BROKEN))
+    assert state.is_edited
+    assert state.is_unsaved
+    assert state.has_drafts()
+    assert state.result is not None
+    assert state.result.outcome == "error"
+    assert any(one.fix is not None for one in state.diagnostics)
+    assert state.impact is not None
+    assert state.impact.done == state.impact.total == len(runs)
+    flips = state.flips()
+    assert flips is not None
+    total, read = flips
+    assert total == len(runs)
+    assert {row[0] for row in read()} == set(runs)
+    # The smallest edit that passes; and back to what is saved, which is no edit any more.
+    await person.write(saved)
+    assert not state.is_edited
+    assert state.flips() is None
+    found = await state.smallest_edit(saved)
+    assert found is not None
+    await person.write(found[0])
+    assert state.result.outcome == "passed"
+    assert await state.smallest_edit(found[0]) is None
+
+
+async def test_a_draft_stays_with_its_criterion(person: Person, runs: list[str]) -> None:
+    state = person.state
+    saved = person.open(runs[0]).saved
+    first, edited = state.criterion, saved + "// mine\n"
+    person.editor = edited  # typed, and gone elsewhere before anybody heard of it
+    other = person.choose((first + 1) % len(state.bench.criteria if state.bench else ()))
+    assert other.text == other.saved
+    assert not state.is_edited
+    back = person.choose(first)
+    assert (back.text, back.saved, back.judged) == (edited, saved, False)
+    assert person.open(runs[1], criterion=state.criterion_name).text == edited
+    # What is handed over by another screen is a draft as well.
+    assert person.open(runs[1], criterion=state.criterion_name, config="{}").text == "{}"
+    # An edit that is not saved outlives this start, and is found once.
+    state.keep_drafts()
+    again = Person(person.session)
+    assert again.open(runs[0], criterion=state.criterion_name).text == "{}"
+    assert "was not saved: it is here again" in again.said[-1]
+    again.editor = saved
+    again.state.edit(saved)
+    keep = again.state.draft_writer()
+    assert keep is not None
+    keep()
+    third = Person(person.session)
+    assert third.open(runs[0], criterion=state.criterion_name).text == saved
+    assert third.said == []
+
+
+async def test_a_save_is_refused_when_the_file_changed_and_the_draft_is_kept(own_shop: Shop) -> None:
+    shop = own_shop
+    runs, file = shop.runs, shop.file
+    person = Person(Session((shop.suites,), shop.db))
+    state = person.state
+    person.open(runs[0])
+    assert state.saving(person.editor) is None
+    assert person.said == ["Nothing is changed."]
+    edited = person.editor + "// mine\n"
+    await person.write(edited)
+    saving = state.saving(edited)
+    assert saving is not None
+    theirs = "# somebody was here\n" + file.read_text(encoding="utf-8")
+    file.write_text(theirs, encoding="utf-8")
+    with pytest.raises(FileChanged, match="changed"):
+        write(person.session, saving)
+    assert file.read_text(encoding="utf-8") == theirs
+    assert state.is_edited
+    # Put into the file as it is now, it is saved there, and what was typed meanwhile is an edit of that.
+    fresh = on_fresh_file(saving)
+    loaded = write(person.session, fresh)
+    await person.write(edited + "// more")
+    line = state.saved(fresh, loaded)
+    assert line == loaded.line_of(TEST, saving.index)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# somebody was here\n")
+    assert "// mine" in text
+    assert "// more" not in text
+    assert state.is_edited
+    config = person.open(runs[0], criterion=state.criterion_name)
+    assert (config.saved, config.text) == (edited, edited + "// more")
+    # Without anything typed the edit is over; and a criterion that is gone from the file is not guessed at.
+    again = state.saving(person.editor)
+    assert again is not None
+    state.saved(again, write(person.session, again))
+    assert not state.is_edited
+    gone = file.read_text(encoding="utf-8").replace(f"name: {state.criterion_name}", "name: Another")
+    file.write_text(gone, encoding="utf-8")
+    with pytest.raises(AgentevalError, match="is not in the file any more"):
+        on_fresh_file(again)
+    person.session.store.close()
+
+
+async def test_a_new_criterion_goes_along_to_other_runs_and_is_never_saved_here(
+    person: Person, runs: list[str]
+) -> None:
+    state = person.state
+    spec = CriterionSpec("Mine", "TextResponse", '{"metrics": [{"type": "TextMatch", "contains": "SELECT"}]}')
+    person.open(runs[0], new=spec, criterion="Mine")
+    assert state.is_new
+    assert state.is_unsaved
+    assert not state.was_graded
+    assert state.draft_writer() is None, "the Editor keeps it"
+    await person.write(person.editor.replace("SELECT", "FROM"))
+    assert state.impact is not None
+    assert state.impact.now == {}
+    person.open(runs[1], criterion="Mine")
+    assert state.is_new
+    assert state.new_criterion is not None
+    assert "FROM" in str(state.new_criterion.config)
+    with pytest.raises(AgentevalError, match="stands in no suite file"):
+        state.saving(person.editor)
+
+
+def test_a_run_of_another_project_or_none_is_not_gone_back_to(person: Person, runs: list[str]) -> None:
+    check_project(person.session, runs[0])
+    with pytest.raises(AgentevalError):
+        check_project(person.session, "no such run")
