@@ -61,7 +61,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
     monkeypatch.setattr("agenteval_tui.tui.screens.editor.controller.QUIET_S", 0.0)
     monkeypatch.setattr("agenteval_tui.tui.screens.editor.screen.KEEP_S", 0.01)
-    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.config_pane.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.panes.KEEP_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.editor.controller import EditorController
 from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestFormPane, TestListPane
+from agenteval_tui.tui.screens.inspect.controller import InspectController
+from agenteval_tui.tui.screens.inspect.panes import ConfigPane, EvidencePane, TranscriptPane
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import TagsScreen
 from agenteval_tui.tui.screens.notification_log import NoticesScreen
@@ -185,8 +187,12 @@ async def test_a_pane_that_is_taken_away_while_it_comes_breaks_nothing(fresh: tu
     app = app_on(*fresh)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane):
-            pane = kind(EditorController())
+        inspect = InspectController(app.say)
+        panes: list[Widget] = [
+            kind(EditorController()) for kind in (TestListPane, TestFormPane, CriteriaPane, PreviewPane)
+        ]
+        panes += [TranscriptPane(), EvidencePane(inspect), ConfigPane(inspect)]
+        for pane in panes:
             app.screen.mount(pane)
             await turns(count)
             pane.remove()
@@ -214,4 +220,4 @@ def test_every_widget_with_parts_is_known_here() -> None:
         kinds = pending.pop().__subclasses__()
         pending += kinds
         found |= set(kinds)
-    assert parts(found) == ["EditorPane", "Form"]
+    assert parts(found) == ["EditorPane", "Form", "InspectPane"]

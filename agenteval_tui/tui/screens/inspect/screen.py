@@ -30,7 +30,6 @@ from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.difference import NO_OTHER, run_beside
 from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-from agenteval_tui.tui.screens.inspect.config_pane import EDITED, ConfigPane
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
     Flip,
@@ -41,9 +40,14 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import Saving
-from agenteval_tui.tui.screens.inspect.evidence_pane import EvidencePane
-from agenteval_tui.tui.screens.inspect.pane import PaneTabs
-from agenteval_tui.tui.screens.inspect.transcript_pane import TranscriptPane, starter_of_calls
+from agenteval_tui.tui.screens.inspect.panes import (
+    EDITED,
+    ConfigPane,
+    EvidencePane,
+    PaneTabs,
+    TranscriptPane,
+    starter_of_calls,
+)
 from agenteval_tui.tui.screens.judge_log import AskedScreen
 from agenteval_tui.tui.screens.label import ask_label
 from agenteval_tui.tui.screens.relax import RelaxScreen
@@ -83,8 +87,8 @@ class InspectScreen(FrameScreen):
         self.transcript = TranscriptPane()
         self.evidence = EvidencePane(self.controller)
         self.config = ConfigPane(self.controller)
-        self.panes = {pane.PANE: pane for pane in (self.transcript, self.evidence, self.config)}
-        self.pane = self.transcript.PANE
+        self.panes = {pane.NAME: pane for pane in (self.transcript, self.evidence, self.config)}
+        self.pane = self.transcript.NAME
         """The name of the pane that has the keys, and is shown where one is."""
         self.tabs = PaneTabs()
         self._composed = False
@@ -180,7 +184,7 @@ class InspectScreen(FrameScreen):
             if self.controller.bench is None:
                 self._show_nothing()
 
-        self.ask(work, lambda read: self._open(*read, how), group="open", failed=failed)
+        self.ask(work, lambda found: self._open(*found, how), group="open", failed=failed)
 
     def _open(self, loaded: LoadedRun, document: TranscriptDocument, how: InspectTarget) -> None:
         state = self.controller
@@ -303,7 +307,7 @@ class InspectScreen(FrameScreen):
     def _set_pane(self, name: str) -> None:
         self.pane = name
         for pane in self.panes.values():
-            pane.set_class(name == pane.PANE, "active")
+            pane.set_class(name == pane.NAME, "active")
             pane.retitle()
         self._draw_bars()
 

@@ -1,0 +1,510 @@
+"""The panes of Inspect: the transcript, what the chosen criterion looked at, its config; and the line that names them.
+
+Each shows what the controller or the screen gives it, does what concerns nobody else (search, completion, judging an
+edit), and tells the screen the rest in messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
+from agenteval_tui.transcripts.model import ToolCall, Transcript
+from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
+from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
+from agenteval_tui.tui.presenters.label_agreement import against_labels
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.presenters.run_header import pane_title
+from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.text_layout import indented
+from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
+from agenteval_tui.tui.screens.completion_controller import Assist
+from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
+from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
+from agenteval_tui.tui.terminal.mounting import comes_too_late
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.tui.workers import start_worker
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.presenters.transcript import TranscriptDocument
+
+EDITED = "○" if UNICODE else "*"
+DRAW_SECONDS = 0.05
+KEEP_SECONDS = 0.5
+PAINT_SECONDS = 0.5
+LONGEST = 400
+"""Characters of a text that a criterion may want: a whole answer is no criterion."""
+
+
+class InspectPane(Vertical):
+    """A column with a title, which says whether it has the keys. The widget in it that takes the keys has the id
+    `NAME`, the pane `<NAME>-pane`."""
+
+    NAME: ClassVar[str]
+
+    def __init__(self) -> None:
+        super().__init__(id=f"{self.NAME}-pane", classes="pane")
+
+    def compose(self) -> ComposeResult:
+        yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
+        yield from self.parts()
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not comes_too_late(self, message):
+            await super()._dispatch_message(message)
+
+    @property
+    def has_keys(self) -> bool:
+        """Is it the pane that the keys go to?"""
+        return self.has_class("active")
+
+    def parts(self) -> ComposeResult:
+        """What is below the title."""
+        raise NotImplementedError
+
+    def heading(self) -> tuple[str, str]:
+        """What it shows, and how much or which."""
+        raise NotImplementedError
+
+    def retitle(self) -> None:
+        """Show the title anew, if it changed."""
+        self.query_one(f"#{self.NAME}-title", LineBlock).show(self._title_lines)
+
+    def _title_lines(self, width: int) -> list[Line]:
+        return pane_title(*self.heading(), width, self.has_keys)
+
+
+class PaneTabs(LineBlock):
+    """Narrow screens show one pane at a time; this line names them all."""
+
+    def __init__(self) -> None:
+        super().__init__(id="tabs")
+        self._ends: tuple[tuple[str, int], ...] = ()
+
+    def draw(self, names: Mapping[str, str], active: str, right: tuple[Cell, ...]) -> None:
+        """`names`: what each pane is called, by pane; `right` stands at the end of the line."""
+
+        def lines(width: int) -> list[Line]:
+            cells: list[Cell] = [(" ", "")]
+            ends = []
+            for pane, name in names.items():
+                chosen = pane == active
+                cells.append((f"[{name}]" if chosen else f" {name} ", "bold accent" if chosen else "dim"))
+                cells.append(("  ", ""))
+                ends.append((pane, width_of(cells) - 2))
+            self._ends = tuple(ends)
+            return [spread(cells, right, width)]
+
+        self.show(lines)
+
+    def pane_at(self, x: int) -> str:
+        """The pane whose name stands in column `x`; "" for none."""
+        return next((name for name, end in self._ends if x < end), "")
+
+
+class TranscriptPane(InspectPane):
+    """The transcript and the search in it. `words` are searched for ("": nothing); `hits` says how often they were
+    found, and which hit is shown."""
+
+    NAME = "transcript"
+
+    class HitsChanged(Message):
+        """`hits` says something else now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = ""
+        self.hits = ""
+        self._opened = False
+
+    def parts(self) -> ComposeResult:
+        field = Input(placeholder="search in the transcript", id="find", classes="filter")
+        field.display = False
+        yield field
+        yield TranscriptView(id="transcript")
+
+    @property
+    def view(self) -> TranscriptView:
+        """The transcript itself."""
+        return self.query_one("#transcript", TranscriptView)
+
+    def heading(self) -> tuple[str, str]:
+        view = self.view
+        much = self.hits or (count(len(view.transcript.messages), "message") if self._opened else "")
+        return "raw JSON" if view.is_raw else "transcript", much
+
+    def open(self, transcript: Transcript, document: TranscriptDocument) -> None:
+        """Show the transcript of another run; what is searched for stays. `document`: as `TranscriptView.lay_out` made
+        it."""
+        self._opened = True
+        self.view.show_transcript(transcript, document=document)
+        self._search_again()
+
+    def toggle_raw(self) -> None:
+        """Show the stored form as JSON, or the readable one."""
+        self.view.show_raw(not self.view.is_raw)
+        self.retitle()
+        self._search_again()
+
+    # Searching
+
+    @property
+    def _field(self) -> Input:
+        return self.query_one("#find", Input)
+
+    def open_search(self) -> None:
+        """Ask what to search for."""
+        self._field.display = True
+        self._field.focus()
+
+    def close_search(self) -> bool:
+        """Forget the search and hide its field; False when there was none."""
+        field = self._field
+        if not field.display:
+            return False
+        field.display = False
+        with field.prevent(Input.Changed):
+            field.value = ""
+        self.search("")
+        return True
+
+    def search(self, words: str) -> None:
+        """Search for `words`; a newer search ends the one before."""
+        self.words = words
+        self.hits = ""
+        start_worker(self.screen, partial(self._look_for, words), group="search", name="searching")
+
+    def step_hit(self, step: int) -> bool:
+        """Go to the next hit (1) or the one before (-1); False when there is none."""
+        found = self.view.next_match() if step > 0 else self.view.previous_match()
+        self._count_hits(whole=True)
+        return found is not None
+
+    async def _look_for(self, words: str) -> None:
+        view = self.view
+        document = view.document
+        for _ in view.searching(words):
+            self._count_hits(whole=False)
+            await asyncio.sleep(0)
+            if view.document is not document:
+                # Raw or not, or another run: what is shown now is searched by who showed it.
+                return
+        self._count_hits(whole=True)
+
+    def _search_again(self) -> None:
+        if self.words:
+            self.search(self.words)
+
+    def _count_hits(self, *, whole: bool) -> None:
+        """`3 of 17` in the title; `of 17 …` while there may be more."""
+        number, total = self.view.match_number
+        if not self.words:
+            hits = ""
+        elif not total:
+            hits = "not found" if whole else "searching …"
+        else:
+            more = "" if whole else " …"
+            most = "more than " if total >= MOST_MATCHES else ""
+            hits = f"{number:,} of {most}{total:,}{more}"
+        if hits != self.hits:
+            self.hits = hits
+            self.retitle()
+            self.post_message(self.HitsChanged())
+
+    # New criteria
+
+    def starter(self) -> Starter | None:
+        """A criterion of what is selected with the mouse, else of the call under the cursor, else of what is searched
+        for, else of the message under the cursor; None when that is nothing, or too long."""
+        view, key = self.view, self.view.cursor_key
+        selection = view.text_selection
+        if selection is not None and (text := (view.get_selection(selection) or ("", ""))[0].strip()):
+            return text_starter(text) if len(text) <= LONGEST else None
+        if key is not None and key[0] in ("call", "result"):
+            calls = view.transcript.tool_calls
+            return tools_starter(_expected([calls[key[1]]])) if key[1] < len(calls) else None
+        text = self._field.value.strip() if self._field.display else ""
+        if not text and key is not None and key[0] == "message":
+            message = view.transcript.messages[key[1]]
+            text = message.content.strip() if message.role == "assistant" else ""
+        return text_starter(text) if text and len(text) <= LONGEST else None
+
+
+class EvidencePane(InspectPane):
+    """`targets` says what a click on a row means."""
+
+    NAME = "looked"
+
+    @dataclass
+    class Chosen(Message):
+        """A criterion (its number) or a piece of evidence was clicked."""
+
+        target: Target
+
+    def __init__(self, controller: InspectController) -> None:
+        super().__init__()
+        self._controller = controller
+        self.shows_tool_text = False
+        self.targets: dict[int, Target] = {}
+
+    def parts(self) -> ComposeResult:
+        yield LinesView(id="looked")
+
+    @property
+    def view(self) -> LinesView:
+        """The lines."""
+        return self.query_one("#looked", LinesView)
+
+    @property
+    def what(self) -> str:
+        """What it shows, in two words."""
+        return "tool text" if self.shows_tool_text else "looked at"
+
+    def heading(self) -> tuple[str, str]:
+        state = self._controller
+        which = f"criterion {state.criterion + 1} of {len(state.bench.criteria)}" if state.bench is not None else ""
+        return self.what, which
+
+    def say(self, lines: Sequence[Line]) -> None:
+        """Show these lines while no run is open."""
+        self.view.show(lambda width: lines)
+
+    def draw(self, *, keep_place: bool = True) -> None:
+        """Show what is known of the chosen criterion now."""
+        state = self._controller
+        bench, number, result, results, facts = (
+            state.bench, state.criterion, state.result, state.results, state.facts
+        )  # fmt: skip
+        if bench is None or result is None:
+            return
+
+        def evidence(width: int) -> list[Line]:
+            made = looked_rows(bench, number, result, results, width - 1, facts)
+            self.targets = made.targets
+            return indented(made.lines)
+
+        def tool_text(width: int) -> list[Line]:
+            return indented(tool_text_lines(bench, result, width - 1))
+
+        self.view.show(tool_text if self.shows_tool_text else evidence, keep_place=keep_place)
+
+    def toggle_tool_text(self) -> None:
+        """Show the formatted tool calls, or the evidence."""
+        self.shows_tool_text = not self.shows_tool_text
+        self.draw(keep_place=False)
+        self.retitle()
+
+    def on_lines_view_row_clicked(self, event: LinesView.RowClicked) -> None:
+        """Say what stands in the row."""
+        event.stop()
+        if not self.shows_tool_text and (target := self.targets.get(event.row)) is not None:
+            self.post_message(self.Chosen(target))
+
+
+class ConfigPane(InspectPane):
+    """Every keystroke is judged, on the open run and then on all stored ones; a newer one wins."""
+
+    NAME = "config"
+
+    @dataclass
+    class Judged(Message):
+        """The controller has the verdict on the open run. `first`: of a config that was just loaded, not edited."""
+
+        first: bool
+
+    @dataclass
+    class Failed(Message):
+        """The config could not be judged."""
+
+        error: AgentevalError
+
+    def __init__(self, controller: InspectController) -> None:
+        super().__init__()
+        self._controller = controller
+        self._assist = Assist()
+        self._keep_timer: Timer | None = None
+        self._painted = asyncio.Event()
+        self._painted.set()
+
+    def parts(self) -> ComposeResult:
+        yield ConfigEditor(id="config")
+        yield LineBlock(id="problems")
+        yield LineBlock(id="impact")
+
+    @property
+    def editor(self) -> ConfigEditor:
+        """The editor."""
+        return self.query_one("#config", ConfigEditor)
+
+    def heading(self) -> tuple[str, str]:
+        state = self._controller
+        if state.bench is None:
+            return "config_uxon", ""
+        if state.is_new:
+            return "config_uxon", f"new {EDITED}"
+        if state.bench.criteria[state.criterion].index is None:
+            return "config_uxon", "not in a file"
+        if state.is_edited:
+            return "config_uxon", f"edited {EDITED}"
+        return "config_uxon", "saved ●" if UNICODE else "saved"
+
+    def load(self, config: ConfigToEdit) -> None:
+        """Put it into the editor; the same text of the same criterion is left alone, with cursor and undo."""
+        state, editor = self._controller, self.editor
+        state.saved_text = config.saved
+        if config.other or editor.text != config.text:
+            editor.load(config.saved)
+            # The editor knows one kind of line end: what it makes of the saved text is what is not edited.
+            state.saved_text = editor.text
+            if config.text != config.saved:
+                editor.load(config.text)
+
+    def draw(self) -> None:
+        """Show the verdict and the problems of the config as it stands in the editor."""
+        state, text = self._controller, self.editor.text
+        result, diagnostics = state.result, state.diagnostics
+        most = 3 if self.screen.size.height < 30 else 5
+        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(result, diagnostics, text, width, most))
+        self.retitle()
+
+    def draw_impact(self) -> None:
+        """Show what saving it would change, as far as that is counted."""
+        state = self._controller
+        # Of a new criterion there is no now: what is counted is what saving it would say.
+        impact, labels, unsaved = state.impact, state.agreement, state.is_unsaved
+        narrow = self.screen.has_class("narrow")
+        make = impact_in_one_line if narrow else impact_lines
+
+        def lines(width: int) -> list[Line]:
+            made = make(impact, unsaved, width)
+            # One line is all that a narrow screen has room for: labels come in where an edit goes against them.
+            if narrow and not (labels and labels.against):
+                return made
+            return [*made, *against_labels(labels, unsaved, width)]
+
+        self.query_one("#impact", LineBlock).show(lines)
+
+    # Every keystroke is judged
+
+    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
+        """The config was edited."""
+        event.stop()
+        # A message that was still on its way when another config was loaded, or more was typed, says nothing now.
+        if self._controller.bench is not None and event.text == self.editor.text:
+            self._controller.edit(event.text)
+            self._keep_soon()
+            self._regrade(event.text, first=False)
+
+    def judge(self, *, first: bool) -> None:
+        """Judge what was loaded, once it is painted; `first`: its verdict is not known yet, and does not wait."""
+        self._painted = asyncio.Event()
+        self.call_after_refresh(self._painted.set)
+        self._regrade(self.editor.text, first=first)
+
+    def _regrade(self, text: str, *, first: bool) -> None:
+        start_worker(self.screen, partial(self._judge, text, first), group="judge", name="judging")
+
+    async def _judge(self, text: str, first: bool) -> None:
+        state = self._controller
+        try:
+            if not first:
+                await self._shown()
+            # The open run's verdict first: it is what the eye rests on.
+            await state.judge(text)
+            self.editor.set_diagnostics(state.diagnostics)
+            self.post_message(self.Judged(first))
+            await self._shown()
+            drawn = 0.0
+            async for _ in state.count_impact(text):
+                now = time.monotonic()
+                if now - drawn > DRAW_SECONDS:
+                    drawn = now
+                    self.draw_impact()
+            self.draw_impact()
+        except AgentevalError as error:
+            self.post_message(self.Failed(error))
+
+    async def _shown(self) -> None:
+        """Wait until what was opened is painted: work in threads would keep it from the screen."""
+        try:
+            await asyncio.wait_for(self._painted.wait(), PAINT_SECONDS)
+        except TimeoutError:
+            # Another screen lies over this one: nothing is painted here.
+            self._painted.set()
+
+    def _keep_soon(self) -> None:
+        """Write the draft down in a moment, in case that this ends badly."""
+        if self._keep_timer is not None:
+            self._keep_timer.stop()
+        write = self._controller.draft_writer()
+        if write is not None:
+            begin = partial(self.screen.run_worker, write, thread=True, group="draft", exit_on_error=False)
+            self._keep_timer = self.set_timer(KEEP_SECONDS, begin)
+
+    # What is done to the config
+
+    def fix(self) -> bool:
+        """Apply the fix for the problem at the cursor, else the first one that there is; False when there is none."""
+        here = self.editor.diagnostic_at_cursor()
+        for problem in (*((here,) if here is not None else ()), *self._controller.diagnostics):
+            if problem.fix is not None:
+                self.editor.apply_fix(problem.fix)
+                return True
+        return False
+
+    def revert(self) -> None:
+        """Put back what is saved, as an edit that can be undone; all of it is seen from its start."""
+        self.editor.replace_all(self._controller.saved_text)
+        self.editor.move_cursor((self.editor.cursor_location[0], 0))
+
+    # What can be written, and what it means
+
+    def forget_completions(self) -> None:
+        """New runs may have come: read again what recordings know."""
+        self._assist.forget()
+
+    async def explain(self) -> bool:
+        """Show what the word at the cursor means; False when there is nothing to say."""
+        return await self._assist.explain(self.editor, self._prototype_class)
+
+    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
+        """What can be written at the cursor?"""
+        event.stop()
+        bench = self._controller.bench
+        if bench is not None:
+            answer = partial(
+                self._assist.answer, event, self._prototype_class, bench.store, bench.run.suite_key, bench.run.test_id
+            )
+            start_worker(self.screen, answer, group="assist", name="completing")
+
+    @property
+    def _prototype_class(self) -> str:
+        state = self._controller
+        assert state.bench is not None
+        return state.bench.criteria[state.criterion].spec.prototype_class
+
+
+def starter_of_calls(transcript: Transcript) -> Starter | None:
+    """A criterion that wants all calls that went well, each once; None when there are none."""
+    wanted = _expected([one for one in transcript.tool_calls if one.status == "ok" and not one.malformed])
+    once = [one for place, one in enumerate(wanted) if one not in wanted[:place]]
+    return tools_starter(once) if once else None
+
+
+def _expected(calls: Sequence[ToolCall]) -> list[tuple[str, Mapping[str, object]]]:
+    return [(one.name, one.arguments if isinstance(one.arguments, Mapping) else {}) for one in calls]
