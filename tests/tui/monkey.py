@@ -91,11 +91,13 @@ class Watched(AgentevalApp):
     def __init__(self, start: AppStart, fault: Callable[[str], None]) -> None:
         super().__init__(start)
         self.saved = 0
-        self._fault = fault
+        say_bug = self.say_bug
 
-    def say_bug(self, error: BaseException, doing: str) -> None:
-        self._fault(f"it broke ({doing}):\n" + "".join(traceback.format_exception(error)))
-        super().say_bug(error, doing)
+        def noted(error: BaseException, doing: str) -> None:
+            fault(f"it broke ({doing}):\n" + "".join(traceback.format_exception(error)))
+            say_bug(error, doing)
+
+        self.say_bug = noted
 
     async def run_action(self, action: Any, *arguments: Any, **named: Any) -> bool:
         name = (action if isinstance(action, str) else str(action[1])).rpartition(".")[2].partition("(")[0]
