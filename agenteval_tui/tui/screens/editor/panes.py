@@ -39,7 +39,7 @@ from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.mounting import comes_too_late
+from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -91,6 +91,7 @@ def criterion_fields() -> list[Field]:
     ]
 
 
+@drop_messages(comes_too_late)
 class EditorPane(Vertical):
     """A pane with a title line, which says whether the pane has the keys. `NAME` is what ids and the screen call it,
     `WORDS` what stands for it where the screen is narrow and shows one pane at a time."""
@@ -110,10 +111,6 @@ class EditorPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
         yield from self.parts()
-
-    async def _dispatch_message(self, message: Message) -> None:
-        if not comes_too_late(self, message):
-            await super()._dispatch_message(message)
 
     def parts(self) -> ComposeResult:
         """What is below the title."""
