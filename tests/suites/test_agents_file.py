@@ -64,6 +64,36 @@ def test_dotenv_files(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("A=$B", "$B"),
+        ('A="${B}"', "${B}"),
+        ("A=sk-abc#def", "sk-abc#def"),
+        ("A = x # note", "x"),
+        ('A="x" # note', "x"),
+        ("A='it\\'s'", "it's"),
+        ('A="say \\"hi\\""', 'say "hi"'),
+        ('A="-----BEGIN KEY-----\nabc\n-----END KEY-----"', "-----BEGIN KEY-----\nabc\n-----END KEY-----"),
+        ("A=a\u2028b", "a\u2028b"),
+        ("A==b", "=b"),
+        ("export A=b\r", "b"),
+    ],
+)
+def test_a_value_of_a_dotenv_file(line: str, value: str, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"B=1\n{line}\nC=2\n", encoding="utf-8", newline="")
+    assert read_dotenv(tmp_path / ".env") == {"B": "1", "A": value, "C": "2"}
+
+
+@pytest.mark.parametrize("line", ['A="secret', "A='secret", "secret", "A: secret", "=secret", 'A="x" secret'])
+def test_what_a_dotenv_file_may_not_hold_is_said_by_its_place_alone(line: str, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(f"# one\n\n{line}\nB=2\n")
+    with pytest.raises(AgentevalError) as caught:
+        read_dotenv(tmp_path / ".env")
+    assert caught.value.where.endswith(".env:3:1")
+    assert "secret" not in str(caught.value)
+
+
 def test_the_users_agents(tmp_path: Path) -> None:
     assert load_agents(tmp_path) == {}
     path = tmp_path / "agents.yaml"
