@@ -8,7 +8,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types tests bench format snapshots screenshots clean
+.PHONY: demo test types tests lowest bench format snapshots screenshots clean
 
 # Runs the main job: the app on the sample suites (without a terminal: the samples headless, and a table).
 demo: $(VENV)/.installed
@@ -30,6 +30,10 @@ tests: $(VENV)/.installed-dev
 	@# Once for all: reading the tests' files as pytest does takes longer than all else before the first test.
 	@$(BIN)/python tests/unread.py | xargs -r $(BIN)/pytest --collect-only > /dev/null || true
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+# Are the lower bounds in pyproject.toml true? Tests with the lowest versions, in an environment of their own.
+lowest:
+	$(PYTHON) tests/packaging/lowest.py
 
 # The figures of benchmarks/README.md, measured on this machine.
 bench: $(VENV)/.installed-dev

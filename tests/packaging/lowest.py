@@ -25,8 +25,9 @@ TOOLS = (
 # Something of each dependency: suites (yaml, pydantic, jinja2), grading (regex, jmespath, jsonschema, rapidfuzz, idna),
 # agents (httpx, httpcore), history (sqlite-utils), imports (zstd), the command line (click), the app (textual).
 TESTS = (
-    "tests/suites", "tests/grading", "tests/uxon", "tests/transcripts", "tests/history", "tests/exchange",
-    "tests/golden", "tests/agents/test_sse.py", "tests/agents/test_gathered.py", "tests/agents/test_http_replies.py",
+    "tests/suites", "tests/grading", "tests/uxon", "tests/transcripts", "tests/history", "tests/formats",
+    "tests/golden", "tests/agents/test_sse.py", "tests/agents/test_chunk_coalescing.py",
+    "tests/agents/test_http_replies.py",
     "tests/agents/test_http_agent.py", "tests/agents/test_network_faults.py", "tests/cli/test_run.py",
     "tests/tui/test_private.py", "tests/tui/test_sheets.py", "tests/tui/test_editor_parts.py",
     "tests/tui/test_suites_screen.py", "tests/tui/test_virtual_list.py",
