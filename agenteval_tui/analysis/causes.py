@@ -109,13 +109,6 @@ class Causes:
         """Those that are not gone."""
         return tuple(one for one in self.groups if one.trend != "gone")
 
-    @property
-    def said(self) -> str:
-        """`212 failures = 6 causes`."""
-        many = len(self.present)
-        failures = f"{self.failed:,} failure{'' if self.failed == 1 else 's'}"
-        return f"{failures} = {many:,} cause{'' if many == 1 else 's'}"
-
 
 def group_failures(store: Store, scope: Scope) -> Causes:
     """The causes of a scope's failed runs. A run with several failed criteria counts in each of their causes.

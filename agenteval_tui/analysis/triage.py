@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.causes import CauseGroup, Causes
+from agenteval_tui.analysis.causes import CauseGroup, Causes, execution_scope, group_failures
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -64,6 +64,12 @@ class TriageStatus:
         """In words: `ignored until it changes`, `open again: …`."""
         words = SAID.get(self.decision.decision, self.decision.decision)
         return words if self.holds else f"open again (was: {words}): {self.open_again}"
+
+
+def causes_of_execution(store: Store, execution_id: str) -> tuple[Causes, dict[str, TriageStatus]]:
+    """The causes of an execution, and what was decided about them by signature."""
+    causes = group_failures(store, execution_scope(store, execution_id))
+    return causes, statuses(store, causes)
 
 
 def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str, TriageStatus]:

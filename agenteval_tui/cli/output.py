@@ -31,7 +31,7 @@ _CODES: dict[Style, str] = {
     "bold": "1",
 }
 _TOKENS: dict[str, Style] = {
-    "accent": "bold", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
+    "accent": "bold", "code": "", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
     "warn": "warn", "dim": "dim", "bold": "bold",
 }  # fmt: skip
 # What GitHub's runner takes for a command wherever it stands in a log; an agent's answer must not be one.

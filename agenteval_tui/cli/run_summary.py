@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.costs import costs_of
-from agenteval_tui.cli.cause_lines import print_in_short
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.cost_lines import print_spent
 from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import checks_not_made
+from agenteval_tui.views.causes import causes_in_short
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -58,7 +59,7 @@ def print_summary(
     _print_errors(out, errors)
     _print_counts(out, counts_of(row), row.runs)
     print_not_made(out, runs)
-    print_in_short(out, store, row.id)
+    out.view(causes_in_short(*causes_of_execution(store, row.id), row.id))
     if row.status == "stopped":  # why it broke off, or died, is the last line (`Done.code`)
         out.line((f"{row.status}: ", "warn"), one_line(row.message or "no reason was given", 400))
     rate = overall["pass_rate"]

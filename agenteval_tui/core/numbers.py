@@ -55,6 +55,27 @@ def dollars(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
+def age(then_ms: int | None, now_ms: int) -> str:
+    """just now, 2 min ago, 3 h ago, 5 d ago, else the date."""
+    if not then_ms:
+        return ""
+    seconds = (now_ms - then_ms) / 1000
+    if seconds < 45:
+        return "just now"
+    if seconds < 3600:
+        return f"{max(round(seconds / 60), 1)} min ago"
+    if seconds < 86_400:
+        return f"{seconds / 3600:.0f} h ago"
+    if seconds < 14 * 86_400:
+        return f"{seconds / 86_400:.0f} d ago"
+    return date(then_ms)
+
+
+def date(ms: int) -> str:
+    """2026-11-21, local time."""
+    return time.strftime("%Y-%m-%d", time.localtime(ms / 1000))
+
+
 def moment(milliseconds: int) -> str:
     """`2026-12-01 09:00`, local time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.grading.explain import escape_markdown
+from agenteval_tui.grading.explain import code_span, escape_markdown
 from agenteval_tui.views.model import (
     Difference,
     Element,
@@ -39,6 +39,8 @@ def escaped(words: str, longest: int = LONGEST) -> str:
 
 
 def _text(words: Text, longest: int = LONGEST) -> str:
+    if len(words) == 1 and words[0][1] == "code":
+        return code_span(one_line(plain(words), longest)).replace("|", "\\|")
     return escaped(plain(words), longest)
 
 

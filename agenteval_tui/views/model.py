@@ -13,8 +13,9 @@ from typing import Literal
 Span = tuple[str, str]
 Text = tuple[Span, ...]
 
-TOKENS = frozenset({"good", "bad", "broken", "warn", "dim", "bold", "accent", "added", "removed"})
-"""good, bad, broken (an error), warn (look at it), added and removed are meanings; dim, bold and accent are weights."""
+TOKENS = frozenset({"good", "bad", "broken", "warn", "dim", "bold", "accent", "added", "removed", "code"})
+"""good, bad, broken (an error), warn (look at it), added and removed are meanings; dim, bold and accent are weights;
+code is what people copy as it is."""
 
 
 def text(*parts: str | Span) -> Text:

@@ -31,6 +31,7 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.pruning import Pruning, prunable
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.causes import causes_text
 
 # What a run of a test did: "" passed; "text" misses a text; "tool" a call; "down" its agent failed.
 Made = Callable[..., str]
@@ -56,7 +57,7 @@ def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before
     ran("E1", smoke=["text", ""], refund=["tool"])
     ran("E2", smoke=["text", "text", ""], refund=["text", "down", "down"])
     causes = group_failures(store, execution_scope(store))
-    assert causes.said == "5 failures = 2 causes"
+    assert causes_text(causes) == "5 failures = 2 causes"
     assert causes.scope.before_words == "the execution before"
     text, down, gone = causes.groups
     assert text.title == 'The filter: the 2nd text of contains_all is missing ("5000")'
@@ -70,13 +71,15 @@ def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before
     assert (gone.count, gone.trend, gone.before) == (0, "gone", 1)
     assert [one.title for one in failure_causes(store, ["E2-000", "E2-002"])["E2-000"]] == [text.cause.title]
     # One test of it, the newest runs of each test, and everything that was ever run.
-    assert group_failures(store, execution_scope(store, "E2", ["SMOKE"])).said == "2 failures = 1 cause"
-    assert group_failures(store, newest_scope(store, [SUITE])).said == causes.said
-    assert group_failures(store, newest_scope(store, [SUITE], ["refund"])).said == "3 failures = 2 causes"
+    assert causes_text(group_failures(store, execution_scope(store, "E2", ["SMOKE"]))) == "2 failures = 1 cause"
+    assert causes_text(group_failures(store, newest_scope(store, [SUITE]))) == causes_text(causes)
+    assert causes_text(group_failures(store, newest_scope(store, [SUITE], ["refund"]))) == "3 failures = 2 causes"
     everything = group_failures(store, filter_scope(store, RunFilter()))
-    assert everything.said == "7 failures = 3 causes"
+    assert causes_text(everything) == "7 failures = 3 causes"
     assert {one.trend for one in everything.groups} == {""}
-    assert group_failures(store, filter_scope(store, RunFilter(test_id="nobody"))).said == "0 failures = 0 causes"
+    assert (
+        causes_text(group_failures(store, filter_scope(store, RunFilter(test_id="nobody")))) == "0 failures = 0 causes"
+    )
 
 
 def test_a_baseline_is_what_it_is_compared_with(store: Store, ran: Made) -> None:

@@ -54,7 +54,7 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         assert isinstance(app.screen, CausesScreen)
         for part in ("5 failures = 2 causes", "execution E2, compared with the execution before", "2 open",
                      "3 ✗ The filter: the 2nd text of contains_all is missing", "2 ! the agent failed (timeout)",
-                     "3 of 6 runs of smoke, refund; 60 %", "1 run had it before", "example 1 of 3",
+                     "60 % of the failures, 3 of 6 runs of smoke,", "1 run had it before", "example 1 of 3",
                      'nearest "5.000"', "gone"):  # fmt: skip
             assert part in shown, part
         assert "example 2 of 3" in await press(pilot, "n")

@@ -9,11 +9,13 @@ import click
 
 from agenteval_tui.analysis.causes import execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
-from agenteval_tui.cli.cause_lines import print_causes
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.cause_json import causes_document
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.suites.discover import discover
+from agenteval_tui.views.causes import causes_lines, causes_page
+from agenteval_tui.views.markdown import markdown
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import Scope
@@ -50,16 +52,13 @@ def command(
         causes = group_failures(store, scope_of(invocation.references(store), references, tests, everything))
         decided = statuses(store, causes)
         if as_json:
-            from agenteval_tui.formats.exporters.cause_json import causes_document
-
             invocation.out.json(causes_document(causes, decided))
         elif as_markdown:
-            from agenteval_tui.formats.exporters.cause_json import causes_md
-
-            for line in causes_md(causes, decided, "##") or ["No failures."]:
+            page = causes_page(causes, decided, 1)
+            for line in markdown(page).splitlines() if page else ["No failures."]:
                 invocation.out.line(line)
         else:
-            print_causes(invocation.out, causes, decided)
+            invocation.out.view(causes_lines(causes, decided))
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
-from agenteval_tui.cli.cause_lines import print_in_short
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.cost_lines import print_spent
 from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -21,6 +21,7 @@ from agenteval_tui.grading.explain import explain
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.transcripts.finish_reason import ending_of
+from agenteval_tui.views.causes import causes_in_short
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
@@ -88,7 +89,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
     out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
     print_not_made(out, runs)
 
-    print_in_short(out, store, execution.id)
+    out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
 
     print_spent(out, execution_costs(store, execution.id))
     return 0

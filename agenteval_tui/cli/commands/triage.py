@@ -9,7 +9,6 @@ import click
 
 from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
-from agenteval_tui.cli.cause_lines import print_standing
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
@@ -20,6 +19,7 @@ from agenteval_tui.grading.causes import cause_from
 from agenteval_tui.history import triage
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.views.causes import decision_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
@@ -130,7 +130,7 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
         gone = "" if one.decision.signature in now else "  not in the newest execution"
         title = one_line(_title(one.decision.signature), 200)
         invocation.out.line((f"{one.decision.id}  ", "dim"), (title, "bold"), (gone, "dim"))
-        print_standing(invocation.out, one)
+        invocation.out.view((decision_line(one),))
     return 0
 
 

@@ -1,21 +1,16 @@
-"""Causes of failures as JSON data and as Markdown: what `agenteval causes` prints, and what reports hold."""
+"""Causes of failures as JSON data: what `agenteval causes --json` prints, and what reports hold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.analysis.causes import execution_scope, group_failures
-from agenteval_tui.analysis.triage import statuses
-from agenteval_tui.core.display import one_line
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.causes import Cause
-from agenteval_tui.grading.explain import escape_markdown
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
     from agenteval_tui.analysis.triage import TriageStatus
-    from agenteval_tui.history.store import Store
     from agenteval_tui.history.triage import Decision
 
 EXAMPLES = 10
@@ -80,46 +75,6 @@ def decision_data(decision: Decision, open_again: str = "") -> dict[str, Any]:
         "holds": not open_again,
         "open_again": open_again,
     }
-
-
-def cause_of_execution(store: Store, execution_id: str) -> tuple[Causes, dict[str, TriageStatus]]:
-    """The causes of an execution and what was decided about them: for reports."""
-
-    causes = group_failures(store, execution_scope(store, execution_id))
-    return causes, statuses(store, causes)
-
-
-def causes_md(causes: Causes, decided: Mapping[str, TriageStatus], heading: str = "###") -> list[str]:
-    """The causes as lines of Markdown, with an empty one at the end; none where nothing failed."""
-    if not causes.groups:
-        return []
-    compared = f", compared with {causes.scope.before_words}" if causes.scope.before_words else ""
-    lines = [
-        f"{heading} Causes",
-        "",
-        f"{causes.said}{compared}.",
-        "",
-        "| Runs | Tests | | Cause | Decision | Example |",
-        "|-----:|------:|---|---|---|---|",
-    ]
-    for runs, tests, trend, title, said, example in cause_rows(causes, decided):
-        said, title = escape_markdown(one_line(said, 200)), escape_markdown(one_line(title, 200))
-        where = f"`{one_line(example)}`" if example else ""
-        lines.append(f"| {runs} | {tests} | {trend} | {title} | {said} | {where} |")
-    return [*lines, ""]
-
-
-def cause_rows(causes: Causes, decided: Mapping[str, TriageStatus]) -> list[tuple[str, str, str, str, str, str]]:
-    """A row a cause for a table: runs, tests, trend, title, decision, and the address of an example. Raw texts."""
-    rows: list[tuple[str, str, str, str, str, str]] = []
-    for group in causes.groups:
-        standing = decided.get(group.cause.signature)
-        said = ""
-        if standing is not None:
-            said = standing.said + (f": {standing.decision.note}" if standing.decision.note else "")
-        example = "" if group.trend == "gone" else group.address()
-        rows.append((str(group.count), str(len(group.tests)), group.trend, group.title, said, example))
-    return rows
 
 
 def properties_of(causes: Sequence[Cause], decided: Mapping[str, TriageStatus]) -> list[tuple[str, str]]:

@@ -8,8 +8,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
-from agenteval_tui.formats.exporters.cause_json import cause_of_execution, properties_of
+from agenteval_tui.formats.exporters.cause_json import properties_of
 from agenteval_tui.formats.exporters.explanation import as_text, missed_of
 from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
@@ -41,7 +42,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     every = [row for rows in suites.values() for row in rows]
     held = not_gating(store, every)
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")
-    _, decided = cause_of_execution(store, execution.id)
+    _, decided = causes_of_execution(store, execution.id)
     against = compare_to_baseline(store, execution)
     labels = labels_by_run(store, [row.id for row in every])
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])

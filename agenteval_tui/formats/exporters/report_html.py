@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.formats.exporters.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.formats.exporters.explanation import as_text, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
@@ -23,6 +23,7 @@ from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.model import plain, sentence
 
@@ -140,15 +141,14 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
-    causes, decided = cause_of_execution(store, figures.execution.id)
+    causes, decided = causes_of_execution(store, figures.execution.id)
     if not causes.groups:
         return
     yield "<h2>Causes</h2>"
-    compared = f", compared with {causes.scope.before_words}" if causes.scope.before_words else ""
-    yield f"<p>{_line(causes.said + compared)}.</p>"
-    heads = ("Runs", "Tests", "", "Cause", "Decision", "Example")
-    rows = ([_line(cell) for cell in row] for row in cause_rows(causes, decided))
-    yield from _table(heads, rows)
+    yield f"<p>{_line(causes_text(causes) + compared_text(causes))}.</p>"
+    table = causes_table(causes, decided)
+    rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
+    yield from _table([column.head for column in table.columns], rows)
 
 
 def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:

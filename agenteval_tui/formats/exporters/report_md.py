@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import one_line
-from agenteval_tui.formats.exporters.cause_json import cause_of_execution, causes_md
 from agenteval_tui.formats.exporters.explanation import as_markdown, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
@@ -20,6 +20,7 @@ from agenteval_tui.formats.exporters.report_figures import (
 from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.views.causes import causes_page
 from agenteval_tui.views.comparison import changes_table, section_text
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import Heading, text
@@ -56,7 +57,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         "",
         *_changes(store, figures),
         *_tests(figures),
-        *causes_md(*cause_of_execution(store, execution.id)),
+        *markdown(causes_page(*causes_of_execution(store, execution.id))).splitlines(),
         *_labels(figures),
         *_failures(store, figures, most),
         "### Conclusion",

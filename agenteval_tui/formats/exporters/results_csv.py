@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
-from agenteval_tui.formats.exporters.cause_json import cause_of_execution, properties_of
+from agenteval_tui.formats.exporters.cause_json import properties_of
 from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.labels import label_line, labels_by_run
 from agenteval_tui.formats.timestamps import iso
@@ -39,7 +40,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     writer.writerow(COLUMNS)
     rows = store.runs_of_execution(execution.id)
     held = not_gating(store, rows)
-    _, decided = cause_of_execution(store, execution.id)
+    _, decided = causes_of_execution(store, execution.id)
     causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
     labels = labels_by_run(store, [row.id for row in rows])
     for row in rows:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
-from agenteval_tui.formats.exporters.cause_json import cause_of_execution, group_data
+from agenteval_tui.analysis.triage import causes_of_execution
+from agenteval_tui.formats.exporters.cause_json import group_data
 from agenteval_tui.formats.exporters.comparison_json import against_document
 from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.labels import label_data, labels_by_run
@@ -35,7 +36,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
     rows = store.runs_of_execution(execution.id)
     against = compare_to_baseline(store, execution)
     held = not_gating(store, rows)
-    causes, decided = cause_of_execution(store, execution.id)
+    causes, decided = causes_of_execution(store, execution.id)
     labels = labels_by_run(store, [row.id for row in rows])
     return {
         "version": VERSION,

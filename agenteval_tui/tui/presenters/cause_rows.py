@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.fact_lines import fact_lines
-from agenteval_tui.tui.presenters.number_format import age, count, date, percent
+from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import glyph, mark
-from agenteval_tui.tui.presenters.text_layout import labelled, paragraph, wrap_to
+from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
+from agenteval_tui.views.causes import cause_in_full
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
 
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
-_TESTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,45 +128,12 @@ def cause_lines(
     number: int = 0,
 ) -> list[Line]:
     """One cause in full: what was decided, how much of it there is, its tests, and one of its runs explained."""
-    group = row.group
-    lines: list[Line] = [*paragraph(group.title, width, "bold"), ()]
-    if row.standing is not None:
-        lines += [*_decision(row.standing, width, now), ()]
-    tests = _tests(group)
-    if group.trend == "gone":
-        before = f"{count(group.before, 'run')} of {tests} had it before, none has it now"
-        lines += labelled("gone", before, width, style="passed")
-    else:
-        share = f"{group.count} of {count(group.ended, 'run')} of {tests}; {percent(group.share)} of the failures"
-        lines += labelled("runs", share, width)
-    since = f"since {date(group.since_ms)} ({age(group.since_ms, now)})" if group.since_ms else ""
-    if group.trend in ("new", "known"):
-        said = "not there before" if group.trend == "new" else f"{count(group.before, 'run')} had it before"
-        lines += labelled(group.trend, said + (f"; {since}" if since else ""), width)
-    elif since:
-        lines += labelled("seen", since, width)
-    versions = len(group.versions)
-    if versions > 1:
-        lines += labelled("criterion", f"{versions} configs of that name fail like this", width)
+    lines: list[Line] = []
+    for element in cause_in_full(row.group, row.standing, now):
+        lines += [*([()] if lines else []), *view_lines((element,), width)]
     if example is not None:
-        lines += [(), *_example(group, example, facts, number, width)]
+        lines += [(), *_example(row.group, example, facts, number, width)]
     return wrap_to(lines, width)
-
-
-def _decision(standing: TriageStatus, width: int, now: int) -> list[Line]:
-    one = standing.decision
-    who = f" by {one_line(one.who, 40)}" if one.who else ""
-    until = f", until {date(one.until_ms)}" if one.until_ms else ""
-    style = "passed" if standing.holds else "review"
-    said = f"{standing.said} ({age(one.at_ms, now)}{who}{until})"
-    lines = labelled("decided", said, width, style=style)
-    return [*lines, *labelled("", one.note, width)] if one.note else lines
-
-
-def _tests(group: CauseGroup) -> str:
-    names = [one_line(test, 60) for _, test in group.tests[:_TESTS]]
-    more = len(group.tests) - _TESTS
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _example(group: CauseGroup, example: RunRow, facts: Sequence[Fact], number: int, width: int) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.core import numbers
+from agenteval_tui.core.numbers import age, date
 
 
 def duration(ms: float | None) -> str:
@@ -69,29 +70,9 @@ def tokens(number: int | None) -> str:
     return f"{number} tokens" if number < 10_000 else f"{number / 1000:.1f}k tokens"
 
 
-def age(then_ms: int | None, now_ms: int) -> str:
-    """just now, 2 min ago, 3 h ago, 5 d ago, else the date."""
-    if not then_ms:
-        return ""
-    seconds = (now_ms - then_ms) / 1000
-    if seconds < 45:
-        return "just now"
-    if seconds < 3600:
-        return f"{max(round(seconds / 60), 1)} min ago"
-    if seconds < 86_400:
-        return f"{seconds / 3600:.0f} h ago"
-    if seconds < 14 * 86_400:
-        return f"{seconds / 86_400:.0f} d ago"
-    return date(then_ms)
-
-
-def date(ms: int) -> str:
-    """2026-11-21, local time."""
-    import time
-
-    return time.strftime("%Y-%m-%d", time.localtime(ms / 1000))
-
-
 def date_time(ms: int | None) -> str:
     """2026-11-21 22:04, local time; "" for none."""
     return numbers.moment(ms) if ms else ""
+
+
+__all__ = ["age", "clock", "cost", "count", "date", "date_time", "duration", "interval", "percent", "tokens"]

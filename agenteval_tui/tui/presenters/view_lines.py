@@ -28,7 +28,7 @@ from agenteval_tui.views.model import (
 
 _STYLES = {
     "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "added": "added", "removed": "removed",
-    "dim": "dim", "bold": "bold", "accent": "accent",
+    "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip
 _ASCII = str.maketrans({"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "·": ".", "–": "-"})
 _GAP = 3  # cells between texts that stand beside each other
@@ -38,7 +38,9 @@ _LEAST = 4  # cells of a column that is cut
 def cell(words: str, tokens: str) -> Cell:
     """Words of a view as a cell of a line."""
     shown = displayable(words).expandtabs(4)
-    return shown if UNICODE else shown.translate(_ASCII), " ".join(_STYLES[token] for token in tokens.split())
+    return shown if UNICODE else shown.translate(_ASCII), " ".join(
+        filter(None, (_STYLES[token] for token in tokens.split()))
+    )
 
 
 def line(words: Text) -> Line:

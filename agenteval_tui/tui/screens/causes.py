@@ -31,6 +31,7 @@ from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.views.causes import causes_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import Causes
@@ -171,7 +172,7 @@ class CausesScreen(FilteredScreen):
         if read is None:
             return (), ()
         causes = read.causes
-        left: list[Cell] = [(causes.said, "bold failed" if causes.failed else "bold passed")]
+        left: list[Cell] = [(causes_text(causes), "bold failed" if causes.failed else "bold passed")]
         if self._words:
             left.append((f"   “{one_line(self._words, 30)}”", ""))
         if self._only_open:
