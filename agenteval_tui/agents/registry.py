@@ -83,6 +83,18 @@ def options_model(kind: str) -> type[AgentOptions] | None:
     return model
 
 
+def is_model(kind: Any) -> bool:
+    """Whether agents of this kind are models on a server: it tells tokens and no cost, and hears the conversation and
+    nothing else of a test."""
+    from agenteval_tui.agents.network_options import ModelOptions
+
+    try:
+        model = options_model(str(kind))
+    except AgentevalError:
+        return False
+    return isinstance(model, type) and issubclass(model, ModelOptions)
+
+
 def _options_of(name: str, kind: Any) -> Any:
     light = entry_points.find(AGENT_OPTIONS, str(kind))
     if light is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.base import Agent, AgentRequest, Closable
-from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.registry import is_model, make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.executors.base import Executor
 
 log = logging.getLogger(__name__)
-
-_PRICED = ("openai", "anthropic")
-"""Kinds whose servers tell tokens and no cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +133,7 @@ def _made(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> A
 def _check_price(name: str, config: Mapping[str, Any], price: Price) -> None:
     """A limit that nothing could ever reach is none: say so before money is spent."""
     model = str(config.get("model") or "")
-    if config.get("kind") in _PRICED and price(model, Usage(1_000, 1_000)) is None:
+    if is_model(config.get("kind")) and price(model, Usage(1_000, 1_000)) is None:
         raise AgentevalError(
             f"the price of model {model!r} is not known, so a limit on cost can't be kept",
             where=f"agent {name!r}",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest
+from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
 from agenteval_tui.suites.tool_files import load_tools
@@ -43,7 +44,7 @@ def uses_environment(config: Mapping[str, Any]) -> bool:
     kind = config.get("kind")
     if kind == "http":
         return "variables" in str(config)
-    return kind not in ("openai", "anthropic")
+    return not is_model(kind)
 
 
 def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, variables: bool = False) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.agents.base import Agent
-from agenteval_tui.agents.registry import kinds, make_agent, option_problems
+from agenteval_tui.agents.registry import is_model, kinds, make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 
 
@@ -44,3 +44,9 @@ def test_all_wrong_options_are_said_at_once(tmp_path: Path) -> None:
     assert "unknown option `fiel`, did you mean `file`?" in said
     assert "option `pace` must be number, not 'fast'" in said
     assert dict(option_problems("old", config)).keys() == {"fiel", "pace"}
+
+
+def test_models_on_a_server_are_known_from_their_options() -> None:
+    assert [kind for kind in kinds() if is_model(kind)] == ["anthropic", "openai"]
+    assert not is_model("no such kind")
+    assert not is_model(None)
