@@ -13,8 +13,8 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.sentences import of_not_made
-from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, Throttled
-from agenteval_tui.runs.live_view import ExecutionView, RunView
+from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class RunProgress:
         self._throttled = dict(self.view.throttled)
         self.retries = sum(len(run.retries) for run in self.view.runs.values())
 
-    def _run(self, run: str) -> RunView:
+    def _run(self, run: str) -> RunState:
         return self.view.runs[run]
 
     def _ended(self, test: _Test) -> bool:
@@ -202,9 +202,9 @@ class RunProgress:
         )
         self._why(runs)
 
-    def _why(self, runs: Sequence[RunView]) -> None:
+    def _why(self, runs: Sequence[RunState]) -> None:
         """Each reason once, with the runs that it stopped."""
-        same: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunView]] = {}
+        same: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunState]] = {}
         for run in runs:
             if run.ended and run.status not in ("passed", "cancelled", "skipped"):
                 same.setdefault((run.error, run.failed), []).append(run)
@@ -223,7 +223,7 @@ class RunProgress:
                 for name, reason in alike[0].failed:
                     self._line("      ", one_line(f"{name}: {reason}", 400))
 
-    def _error(self, error: str, alike: Sequence[RunView]) -> None:
+    def _error(self, error: str, alike: Sequence[RunState]) -> None:
         """In full the first time; a server that is down says the same of every test."""
         known = error in self._errors
         self._errors[error] = self._errors.get(error, 0) + len(alike)

@@ -402,7 +402,7 @@ class Engine:
             run, attempts = state.parked.popitem()
             state.totals.gave_up(attempts)
             self._store.keep_attempts(run, tuple(attempts.failed_attempts))
-            self._tell(RunShown, RunState(run))
+            self._tell(RunShown, RunState(attempts.plan.ref))
 
     async def _end(self) -> Ended:
         state = self.state

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.row_keys import row_label
 
 log = logging.getLogger(__name__)
+
+IN_FLIGHT = ("running", "grading")
+"""The statuses of a run that is at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +272,15 @@ class StreamPart:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunState:
-    """A run in a snapshot: `status` is queued, running, grading, cancelled or an outcome; `parts` the end of what
-    streamed (`dropped`: how many parts before them are no longer held)."""
+    """One run as a watcher knows it. `status` is queued, running, grading, cancelled or an outcome; `parts` the end of
+    what streamed (`dropped`: how many parts before them are no longer held).
 
-    run: str
+    It changes while the run goes on; an event holds a `copy`. On the wire it names its run by the id.
+    """
+
+    ref: RunRef
     status: str = "queued"
     attempt: int = 0
     started_ms: int | None = None
@@ -289,16 +295,37 @@ class RunState:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
-    parts: tuple[StreamPart, ...] = ()
+    parts: list[StreamPart] = field(default_factory=list)
     dropped: int = 0
     not_made: int = 0
+    """Its checks that could not be made, if it has a verdict all the same."""
     ending: str = ""
+    """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
     finish_reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """The end of the answer's text, without reasoning and tools."""
+        return "\n\n".join(part.text for part in self.parts if part.kind == "text")
+
+    @property
+    def tools(self) -> list[StreamPart]:
+        """The tool calls that are held, in order."""
+        return [part for part in self.parts if part.kind == "tool"]
+
+    @property
+    def ended(self) -> bool:
+        """True once the run has its outcome (or was cancelled)."""
+        return self.status != "queued" and self.status not in IN_FLIGHT
+
+    def copy(self, ref: RunRef | None = None) -> RunState:
+        """The same, by itself; of the run `ref` where that is given."""
+        return replace(self, ref=ref or self.ref, parts=list(self.parts))
 
 
 @dataclass(frozen=True, slots=True)
 class RunShown(Event):
-    """The whole state of one run: sent to a watcher that begins to watch it."""
+    """The whole state of one run: sent to a watcher that begins to watch it. Of `state.ref` only `run` is sure."""
 
     type: ClassVar[str] = "run"
     state: RunState
@@ -415,10 +442,11 @@ def decode_event(line: str | bytes) -> Event:
         if cls is Graded:
             values["failed"] = _pairs(values["failed"])
         elif cls is RunShown:
-            values["state"] = _state(values["state"])
+            values["state"] = _state(values["state"], {})
         elif cls is Snapshot:
-            values["planned"] = _planned(values["planned"])
-            values["states"] = tuple(_state(one) for one in values["states"])
+            values["planned"] = planned = _planned(values["planned"])
+            refs = {ref.run: ref for ref in planned.runs}
+            values["states"] = tuple(_state(one, refs) for one in values["states"])
             values["ended_runs"] = tuple(values["ended_runs"])
             values["progress"] = _made(Progress, values["progress"]) if values["progress"] else None
             values["ended"] = _made(Ended, values["ended"]) if values["ended"] else None
@@ -457,19 +485,26 @@ def _shape(cls: type) -> tuple[tuple[str, Any], ...]:
     """The fields of a dataclass with their defaults (MISSING: none); looked up once, this is a hot path."""
     shape = _shapes.get(cls)
     if shape is None:
-        shape = _shapes[cls] = tuple((field.name, field.default) for field in fields(cls))
+        shape = _shapes[cls] = tuple((one.name, _default(one)) for one in fields(cls))
     return shape
+
+
+def _default(one: Field[Any]) -> Any:
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        plain = {}
+        plain: dict[str, Any] = {}
         for name, default in _shape(type(value)):
             item = getattr(value, name)
             if default is MISSING or item != default:
                 plain[name] = item if isinstance(item, (str, int, float)) else _plain(item)
+        if isinstance(value, RunState):
+            plain = {"run": value.ref.run, **plain}
+            del plain["ref"]
         return plain
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return value
 
@@ -487,11 +522,14 @@ def _planned(values: Mapping[str, Any]) -> Planned:
     return _made(Planned, {**values, "runs": tuple(_made(RunRef, one) for one in values["runs"])})
 
 
-def _state(values: Mapping[str, Any]) -> RunState:
+def _state(values: Mapping[str, Any], refs: Mapping[str, RunRef]) -> RunState:
+    """`refs`: the runs that are known, by id; of another one nothing but the id is."""
     plain = dict(values)
+    run = plain.pop("run")
+    plain["ref"] = refs.get(run) or RunRef(run, "", "", "", 0, 0, "")
     plain["failed"] = _pairs(plain.get("failed", ()))
     plain["retries"] = tuple(plain.get("retries", ()))
-    plain["parts"] = tuple(_made(StreamPart, one) for one in plain.get("parts", ()))
+    plain["parts"] = [_made(StreamPart, one) for one in plain.get("parts", ())]
     return _made(RunState, plain)
 
 

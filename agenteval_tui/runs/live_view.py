@@ -7,11 +7,12 @@ All of it is bounded: of each run the end of what streamed, and that only for ru
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.history.records import DECIDED
 from agenteval_tui.runs.events import (
+    IN_FLIGHT,
     AgentFinished,
     AttemptFailed,
     Ended,
@@ -21,7 +22,6 @@ from agenteval_tui.runs.events import (
     Planned,
     Progress,
     ReasoningStreamed,
-    RunRef,
     RunShown,
     RunStarted,
     RunState,
@@ -45,102 +45,7 @@ RECENT = 20
 RETRIES = 20
 """Failed attempts of one run whose messages are kept."""
 
-IN_FLIGHT = ("running", "grading")
 NO_FAILURE = ("passed", "cancelled", "skipped")
-
-
-@dataclass(slots=True)
-class RunView:
-    """One run as a watcher sees it. `status` is queued, running, grading, cancelled or an outcome."""
-
-    ref: RunRef
-    status: str = "queued"
-    attempt: int = 0
-    started_ms: int | None = None
-    duration_ms: float | None = None
-    score: float | None = None
-    failed: tuple[tuple[str, str], ...] = ()
-    error: str = ""
-    mend: str = ""
-    cached: bool = False
-    retries: tuple[str, ...] = ()
-    retry_in_s: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
-    parts: list[StreamPart] = field(default_factory=list)
-    dropped: int = 0
-    not_made: int = 0
-    """Its checks that could not be made, if it has a verdict all the same."""
-    ending: str = ""
-    """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
-    finish_reason: str = ""
-
-    @property
-    def text(self) -> str:
-        """The end of the answer's text, without reasoning and tools."""
-        return "\n\n".join(part.text for part in self.parts if part.kind == "text")
-
-    @property
-    def tools(self) -> list[StreamPart]:
-        """The tool calls that are held, in order."""
-        return [part for part in self.parts if part.kind == "tool"]
-
-    @property
-    def ended(self) -> bool:
-        """True once the run has its outcome (or was cancelled)."""
-        return self.status != "queued" and self.status not in IN_FLIGHT
-
-    def state(self) -> RunState:
-        """The same as plain data, for a snapshot."""
-        return RunState(
-            run=self.ref.run,
-            status=self.status,
-            attempt=self.attempt,
-            started_ms=self.started_ms,
-            duration_ms=self.duration_ms,
-            score=self.score,
-            failed=self.failed,
-            error=self.error,
-            mend=self.mend,
-            cached=self.cached,
-            retries=self.retries,
-            retry_in_s=self.retry_in_s,
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cost=self.cost,
-            parts=tuple(self.parts),
-            dropped=self.dropped,
-            not_made=self.not_made,
-            ending=self.ending,
-            finish_reason=self.finish_reason,
-        )
-
-
-def view_of(ref: RunRef, state: RunState) -> RunView:
-    """The view of a run with everything that `state` says."""
-    return RunView(
-        ref=ref,
-        status=state.status,
-        attempt=state.attempt,
-        started_ms=state.started_ms,
-        duration_ms=state.duration_ms,
-        score=state.score,
-        failed=state.failed,
-        error=state.error,
-        mend=state.mend,
-        cached=state.cached,
-        retries=state.retries,
-        retry_in_s=state.retry_in_s,
-        input_tokens=state.input_tokens,
-        output_tokens=state.output_tokens,
-        cost=state.cost,
-        parts=list(state.parts),
-        dropped=state.dropped,
-        not_made=state.not_made,
-        ending=state.ending,
-        finish_reason=state.finish_reason,
-    )
 
 
 class ExecutionView:
@@ -149,7 +54,7 @@ class ExecutionView:
     def __init__(self) -> None:
         self.seq = 0
         self.planned: Planned | None = None
-        self.runs: dict[str, RunView] = {}
+        self.runs: dict[str, RunState] = {}
         """All runs by id, in plan order."""
         self.counts: dict[str, int] = {}
         """How many runs have which status; statuses that no run has may be missing or 0."""
@@ -217,7 +122,7 @@ class ExecutionView:
         """How many runs have one of these statuses."""
         return sum(self.counts.get(status, 0) for status in statuses)
 
-    def in_flight(self) -> list[RunView]:
+    def in_flight(self) -> list[RunState]:
         """The runs that are running or being graded, in plan order."""
         return [run for run in self.runs.values() if run.status in IN_FLIGHT]
 
@@ -228,24 +133,24 @@ class ExecutionView:
         _APPLY[type(event)](self, event)
         if event.seq > self.seq:
             self.seq = event.seq
-        return event.state.run if isinstance(event, RunShown) else getattr(event, "run", "")
+        return event.state.ref.run if isinstance(event, RunShown) else getattr(event, "run", "")
 
     def snapshot(self) -> Snapshot:
         """Everything up to now, for a watcher that comes later. Needs the `Planned` event first (else ValueError)."""
         if self.planned is None:
             raise ValueError("nothing is planned yet")
-        states = tuple(run.state() for run in self.runs.values() if run.status != "queued")
+        states = tuple(run.copy() for run in self.runs.values() if run.status != "queued")
         ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
         return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled)
 
     def shown(self, run_id: str) -> RunShown | None:
         """The state of one run as an event; None when there is no such run."""
         run = self.runs.get(run_id)
-        return RunShown(self.seq, run.state()) if run is not None else None
+        return RunShown(self.seq, run.copy()) if run is not None else None
 
     def _planned(self, event: Planned) -> None:
         self.planned = event
-        self.runs = {ref.run: RunView(ref) for ref in event.runs}
+        self.runs = {ref.run: RunState(ref) for ref in event.runs}
         self.counts = {"queued": len(self.runs)}
         self.ended_runs = []
         self.failures = []
@@ -257,9 +162,9 @@ class ExecutionView:
     def _snapshot(self, event: Snapshot) -> None:
         self._planned(event.planned)
         for state in event.states:
-            run = self.runs.get(state.run)
+            run = self.runs.get(state.ref.run)
             if run is not None:
-                self.runs[state.run] = view_of(run.ref, state)
+                self.runs[run.ref.run] = state.copy(run.ref)
                 self._count("queued", state.status)
         self.ended_runs = [run for run in event.ended_runs if run in self.runs]
         self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
@@ -270,14 +175,14 @@ class ExecutionView:
         self.seq = event.seq
 
     def _run_shown(self, event: RunShown) -> None:
-        known = self.runs.get(event.state.run)
+        run_id = event.state.ref.run
+        known = self.runs.get(run_id)
         if known is None:
             return
-        ended = known.ended
-        self.runs[event.state.run] = view_of(known.ref, event.state)
-        self._count(known.status, event.state.status)
-        if not ended and self.runs[event.state.run].ended:
-            self._settled(event.state.run)
+        shown = self.runs[run_id] = event.state.copy(known.ref)
+        self._count(known.status, shown.status)
+        if shown.ended and not known.ended:
+            self._settled(run_id)
 
     def _started(self, event: RunStarted) -> None:
         run = self._unended(event.run)
@@ -390,12 +295,12 @@ class ExecutionView:
         self.awaits = ""
         self.ended = event
 
-    def _flying(self, run_id: str) -> RunView | None:
+    def _flying(self, run_id: str) -> RunState | None:
         """The run, if it is at work."""
         run = self.runs.get(run_id)
         return run if run is not None and run.status in IN_FLIGHT else None
 
-    def _unended(self, run_id: str) -> RunView | None:
+    def _unended(self, run_id: str) -> RunState | None:
         """The run, if it can still change: a late event must not take an outcome away."""
         run = self.runs.get(run_id)
         return None if run is None or run.ended else run
@@ -410,7 +315,7 @@ class ExecutionView:
             old.dropped += len(old.parts)
             old.parts.clear()
 
-    def _turn(self, run: RunView, status: str) -> None:
+    def _turn(self, run: RunState, status: str) -> None:
         self._count(run.status, status)
         run.status = status
 
@@ -419,7 +324,7 @@ class ExecutionView:
         self.counts[new] = self.counts.get(new, 0) + 1
 
     @staticmethod
-    def _add_part(run: RunView, part: StreamPart) -> None:
+    def _add_part(run: RunState, part: StreamPart) -> None:
         run.parts.append(part)
         if len(run.parts) > PARTS:
             del run.parts[0]

@@ -143,7 +143,7 @@ def test_who_watches_one_run_sees_all_of_it(events: list[Event], begins: int, wa
     box.watch(watched, truth.shown(watched))
     for one in box.take():
         seen.apply(one)
-    assert seen.runs[watched].state() == truth.runs[watched].state()
+    assert seen.runs[watched] == truth.runs[watched]
     assert {run: seen.runs[run].status for run in RUNS} == {run: truth.runs[run].status for run in RUNS}
 
 

@@ -21,8 +21,7 @@ from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.events import RunRef, StreamPart
-from agenteval_tui.runs.live_view import RunView
+from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_lines
 from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
@@ -299,7 +298,7 @@ def test_a_streaming_run_fits_and_is_harmless(text: str, width: int) -> None:
         StreamPart("tool", key=1, name=text, arguments='{"' + "a" * 300 + '": [1]}'),
         StreamPart("text", text, cut=True),
     ]
-    run = RunView(ref, "running", 2, 1, parts=parts, dropped=3, retries=(text,), retry_in_s=1.5, error=text)
+    run = RunState(ref, "running", 2, 1, parts=parts, dropped=3, retries=(text,), retry_in_s=1.5, error=text)
     check(RunStream().lines(run, width), width)
     check([live_heading(run, 5000, width)], width)
     run.status, run.failed, run.score, run.duration_ms = "failed", ((text, text),), 0.5, 1234.0
@@ -309,7 +308,7 @@ def test_a_streaming_run_fits_and_is_harmless(text: str, width: int) -> None:
 
 def test_a_stored_transcript_of_many_parts_shows_its_end(ran: tuple[Path, Store]) -> None:
     parts = [StreamPart("text", f"part {number}.") for number in range(PARTS + 7)]
-    shown = [plain(line) for line in RunStream().lines(RunView(REF, "passed"), 80, parts, 0)]
+    shown = [plain(line) for line in RunStream().lines(RunState(REF, "passed"), 80, parts, 0)]
     assert shown[0] == "… 7 earlier parts; enter opens the whole transcript"
     assert "part 6." not in "\n".join(shown)
     assert shown[-1].endswith(f"part {PARTS + 6}.")

@@ -8,9 +8,9 @@ from typing import Any
 from test_snapshots_runs import a_busy_execution
 
 from agenteval_tui.runs import events
-from agenteval_tui.runs.events import RunRef, StreamPart
+from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.live_view import ExecutionView, RunView
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.execution_watcher import ALL
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.screens.run.controller import RunController
@@ -39,7 +39,7 @@ def showing(view: ExecutionView) -> RunController:
     return controller
 
 
-def run(controller: RunController, name: str) -> RunView:
+def run(controller: RunController, name: str) -> RunState:
     assert controller.view is not None
     return controller.view.runs[name]
 

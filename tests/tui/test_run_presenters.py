@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from test_snapshots_runs import REFUSED, a_busy_execution
 
 from agenteval_tui.runs import events
-from agenteval_tui.runs.events import RunRef, StreamPart
-from agenteval_tui.runs.live_view import ExecutionView, RunView
+from agenteval_tui.runs.events import RunRef, RunState, StreamPart
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
@@ -159,7 +159,7 @@ def test_what_ended_an_answer_is_said_once(watched: bool) -> None:
 
 def test_only_what_changed_of_a_stream_is_laid_out_again() -> None:
     stream = RunStream()
-    run = RunView(RunRef("1", "t", "T", "", 0, 1, "a"), "running", parts=[StreamPart("text", "word " * 500)])
+    run = RunState(RunRef("1", "t", "T", "", 0, 1, "a"), "running", parts=[StreamPart("text", "word " * 500)])
     run.parts += [StreamPart("user", "And then?"), StreamPart("reasoning", "hm"), StreamPart("text", "so")]
     before = stream.lines(run, 60)
     run.parts[-1] = StreamPart("text", "so it is")
@@ -202,7 +202,7 @@ def test_fields_become_options() -> None:
 
 
 def test_what_was_asked_stands_above_what_streams() -> None:
-    run = RunView(RunRef("r", "t", "T", "", 0, 1, "a"), "running")
+    run = RunState(RunRef("r", "t", "T", "", 0, 1, "a"), "running")
     shown = [plain(line).rstrip() for line in RunStream().lines(run, 60, prompt="Where is\x1b[31m order 7?")]
     assert shown[0].startswith(" user")
     assert "order 7?" in shown[0]

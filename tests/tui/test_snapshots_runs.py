@@ -61,7 +61,7 @@ def a_busy_execution() -> ExecutionView:
     )
     fresh = ExecutionView()
     fresh.apply(replace(planned, runs=(*planned.runs, *extra), max_cost=1.0))
-    for state in [run.state() for run in view.runs.values() if run.status != "queued"]:
+    for state in [run.copy() for run in view.runs.values() if run.status != "queued"]:
         fresh.apply(events.RunShown(0, state))
     mend = "start it, or change `base_url`"
     stream: list[events.Event] = []

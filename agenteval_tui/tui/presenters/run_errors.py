@@ -14,7 +14,8 @@ from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.live_view import ExecutionView, RunView
+    from agenteval_tui.runs.events import RunState
+    from agenteval_tui.runs.live_view import ExecutionView
 
 MOST = 20_000
 """Runs that are looked at: a key press must not wait for more."""
@@ -36,7 +37,7 @@ def error_groups(view: ExecutionView) -> list[ErrorGroup]:
     """What ended runs first, most frequent first; then what was tried again."""
     groups: dict[tuple[str, str, bool], ErrorGroup] = {}
 
-    def add(run: RunView, message: str, mend: str, retried: bool) -> None:
+    def add(run: RunState, message: str, mend: str, retried: bool) -> None:
         key = (run.ref.agent, _shape(message), retried)
         group = groups.get(key)
         if group is None:
@@ -79,7 +80,7 @@ def group_detail(group: ErrorGroup, width: int) -> list[Line]:
     return lines
 
 
-def _erring(view: ExecutionView) -> Iterable[RunView]:
+def _erring(view: ExecutionView) -> Iterable[RunState]:
     for number, run in enumerate(view.runs.values()):
         if number >= MOST and len(view.runs) > MOST:
             # Of a huge execution: those that did not pass, which are known.
@@ -89,11 +90,11 @@ def _erring(view: ExecutionView) -> Iterable[RunView]:
             yield run
 
 
-def _why(run: RunView) -> str:
+def _why(run: RunState) -> str:
     return "; ".join(f"{name}: {why}" for name, why in run.failed) or "no reason was given"
 
 
-def _place(run: RunView) -> str:
+def _place(run: RunState) -> str:
     ref = run.ref
     variation = f" · {one_line(ref.variation, 24)}" if ref.variation else ""
     row = f" #{one_line(ref.row_label, 24)}" if ref.row else ""

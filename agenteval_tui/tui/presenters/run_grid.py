@@ -11,7 +11,8 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, width_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.live_view import ExecutionView, RunView
+    from agenteval_tui.runs.events import RunState
+    from agenteval_tui.runs.live_view import ExecutionView
 
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")
@@ -179,13 +180,13 @@ def legend(grid: RunGrid, width: int) -> Line:
     return fit(cells, width)
 
 
-def _sign(run: RunView) -> Cell:
+def _sign(run: RunState) -> Cell:
     if run.status in ("running", "grading") and run.retry_in_s is not None:
         return RETRIED
     return mark(run.status) if glyph(run.status).strip() else ("?", "dim")
 
 
-def _extra(run: RunView) -> Cell:
+def _extra(run: RunState) -> Cell:
     """The sign behind a cell: tried again, or answered by the cache."""
     if run.cached:
         return CACHED
@@ -196,7 +197,7 @@ def _summed(status: str) -> str:
     return "running" if status == "grading" else status
 
 
-def _name(run: RunView, suite: str) -> tuple[str, str, str]:
+def _name(run: RunState, suite: str) -> tuple[str, str, str]:
     """The test, and what tells its rows apart; `suite`: named where another one has a test of the same id."""
     ref = run.ref
     told = [one_line(ref.variation, 24)] if ref.variation else []

@@ -14,8 +14,8 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import Throttled
-    from agenteval_tui.runs.live_view import ExecutionView, RunView
+    from agenteval_tui.runs.events import RunState, Throttled
+    from agenteval_tui.runs.live_view import ExecutionView
 
 ROOMY = 100
 _SETTLED = ("cancelled", "skipped", "needs_review")
@@ -199,7 +199,7 @@ def _throttle(one: Throttled, wait: float) -> list[Cell]:
     return cells
 
 
-def run_heading(run: RunView, now_ms: int, width: int) -> Line:
+def run_heading(run: RunState, now_ms: int, width: int) -> Line:
     """What the chosen run is doing, or how it ended."""
     ref = run.ref
     cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(ref.test), "bold")]

@@ -17,8 +17,7 @@ from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import StreamPart
-    from agenteval_tui.runs.live_view import RunView
+    from agenteval_tui.runs.events import RunState, StreamPart
     from agenteval_tui.transcripts.model import Transcript
 
 _ENDING = "ending"
@@ -37,7 +36,7 @@ class RunStream:
         self._width = 0
 
     def lines(
-        self, run: RunView, width: int, stored: Sequence[StreamPart] = (), margin: int = 1, prompt: str = ""
+        self, run: RunState, width: int, stored: Sequence[StreamPart] = (), margin: int = 1, prompt: str = ""
     ) -> list[Line]:
         """What was asked, the transcript as far as it streamed, then what went wrong. `stored` are its parts out of the
         history, for a run that ended and of which the view has dropped them. Each line begins with `margin` empty
@@ -76,7 +75,7 @@ class RunStream:
         return lines
 
 
-def _ending(run: RunView, width: int) -> list[Line]:
+def _ending(run: RunState, width: int) -> list[Line]:
     lines: list[Line] = []
     for message in run.retries:
         lines += [(), *labelled("attempt", f"failed: {message}", width, label_style="error", style="")]

@@ -15,9 +15,9 @@ from agenteval_tui.tui.presenters.run_stream import RunStream
 from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import StreamPart, Throttled
+    from agenteval_tui.runs.events import RunState, StreamPart, Throttled
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView, RunView
+    from agenteval_tui.runs.live_view import ExecutionView
 
 ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
 RESUMABLE = ("stopped", "cancelled", "failed")
@@ -140,7 +140,7 @@ class RunController:
 
     # The chosen run
 
-    def chosen(self, row: int) -> RunView | None:
+    def chosen(self, row: int) -> RunState | None:
         """The run of the chosen cell."""
         return self.view.runs.get(self.grid.chosen(row)) if self.view is not None and self.grid is not None else None
 
@@ -181,7 +181,7 @@ class RunController:
         now = places[chosen.ref.run] if chosen is not None else -1
         return next((run for run in order if places[run] > now), order[0])
 
-    def runs_to_inspect(self, run: RunView) -> list[str] | str:
+    def runs_to_inspect(self, run: RunState) -> list[str] | str:
         """The runs that next and previous go through from this one; or why it can't be opened."""
         if self.view is None or not run.ended:
             return "This run has not ended yet; its answer is shown as it streams."
@@ -191,12 +191,12 @@ class RunController:
 
     # Its transcript
 
-    def watch_stream(self, run: RunView) -> bool:
+    def watch_stream(self, run: RunState) -> bool:
         """Its stream is shown now. False: it was already."""
         before, self._watched = self._watched, run.ref.run
         return before != run.ref.run
 
-    def lacks_transcript(self, run: RunView) -> bool:
+    def lacks_transcript(self, run: RunState) -> bool:
         """Must its transcript be read? Of a run that ended unseen nothing streamed here, or only its beginning; the
         history has it. True only once."""
         if not run.ended or self._stored.get(run.ref.run) or self._read == run.ref.run:
@@ -208,7 +208,7 @@ class RunController:
         """The stored transcript of a run."""
         self._stored = {run: parts}
 
-    def lacks_prompt(self, run: RunView) -> bool:
+    def lacks_prompt(self, run: RunState) -> bool:
         """Must what it is asked be read? No event says it to every watcher, the history knows it from the start. True
         only once."""
         if self._prompt[0] == run.ref.run:
@@ -223,7 +223,7 @@ class RunController:
         self._prompt = (run, prompt)
         return True
 
-    def stream_lines(self, run: RunView, width: int) -> list[Line]:
+    def stream_lines(self, run: RunState, width: int) -> list[Line]:
         """What it was asked and has said so far."""
         prompt = self._prompt[1] if self._prompt[0] == run.ref.run else ""
         return self._stream.lines(run, width, self._stored.get(run.ref.run, []), prompt=prompt)

@@ -31,9 +31,9 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import StreamPart
+    from agenteval_tui.runs.events import RunState, StreamPart
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView, RunView
+    from agenteval_tui.runs.live_view import ExecutionView
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
@@ -113,7 +113,7 @@ class RunScreen(FrameScreen):
         return self.query_one("#cells", VirtualList)
 
     @property
-    def _run(self) -> RunView | None:
+    def _run(self) -> RunState | None:
         return self.controller.chosen(self._cells.cursor)
 
     # Watching
