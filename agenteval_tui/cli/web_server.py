@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from textual_serve.server import Server
 
-from agenteval_tui.cli.commands.serve import is_loopback
+from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.core.errors import AgentevalError
 
 PAGE = Path(__file__).with_name("page") / "index.html"
@@ -67,7 +67,7 @@ def why_refused(host: str, origin: str, *, served: str, names: Iterable[str] = (
         if name != "localhost" and name not in {one.lower() for one in (served, *names)}:
             return f"{name} is no name of this machine"
     else:
-        if is_loopback(served) and not address.is_loopback:
+        if is_local(served) and not address.is_loopback:
             return f"{name} is not served"
     if origin:
         parts = urlsplit(origin)
@@ -86,7 +86,7 @@ def _name(host: str) -> str:
 def application(serving: Serving) -> web.Application:
     """The web application: the page, its files, and the websocket that an app hangs on."""
     inner = Server(serving.command, serving.host, serving.port, title="agenteval")
-    names = {socket.gethostname(), socket.getfqdn()} if not is_loopback(serving.host) else set()
+    names = {socket.gethostname(), socket.getfqdn()} if not is_local(serving.host) else set()
 
     @web.middleware
     async def guard(

@@ -13,13 +13,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.usage_import import moment_ms
-
-if TYPE_CHECKING:
-    from agenteval_tui.formats.stream.json_reader import JsonReader
 
 MOST_FIELDS = 30
 """Fields that are named in one note. Where there are more, those of one object are named together: `info.*`."""
@@ -82,14 +79,6 @@ class Unread:
         for found, name in ((self._left_out, "not kept"), (self._shortened, "shortened")):
             if said := found.said():
                 yield f"{name}: {said}"
-
-
-def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
-    """What a reader passed over, and what it shortened; `prefix`: the field in the file at which it began to read."""
-    if reader.passed_over:
-        yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})
-    for at, said in reader.shortened:
-        yield Skipped(f"`{prefix}{at}` was {said}", counts=False, place=place)
 
 
 def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterator[tuple[str, str]]:

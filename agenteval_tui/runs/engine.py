@@ -38,7 +38,7 @@ from agenteval_tui.runs.events import (
     UsageCounted,
 )
 from agenteval_tui.runs.execution_state import ExecutionState
-from agenteval_tui.runs.executors.base import executor_of
+from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
@@ -49,7 +49,6 @@ from agenteval_tui.transcripts.model import Transcript
 if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.executors.base import Executor
 
 log = logging.getLogger(__name__)
 

@@ -77,7 +77,7 @@ def is_local(host: str) -> bool:
     if host.rstrip(".").lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from ipaddress import ip_address
 from pathlib import Path
 
 import click
 
+from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.directories import own_command, own_environment
 from agenteval_tui.core.errors import AgentevalError
@@ -44,7 +44,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
         out = invocation.out
         out.line("agenteval in a browser: ", (address, "bold"))
         out.line("Whoever opens this address controls the app with your rights: files, agents, programs.")
-        if is_loopback(host):
+        if is_local(host):
             out.line(("Only this machine reaches it. From another one: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim"))
         else:
             out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
@@ -63,11 +63,3 @@ def app_command(paths: tuple[Path, ...], db: Path | None) -> str:
         words = ["env", f"PYTHONPATH={path}", *words] if path else ["env", "-u", "PYTHONPATH", *words]
     # The shell goes away: the app ends with the server.
     return "exec " + shlex.join([*words, *(str(path.absolute()) for path in paths)])
-
-
-def is_loopback(host: str) -> bool:
-    """Does only this machine reach it?"""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

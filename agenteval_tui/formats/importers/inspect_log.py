@@ -17,10 +17,10 @@ from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_reader import JsonReader, said_of
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages

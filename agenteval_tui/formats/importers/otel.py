@@ -21,11 +21,12 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number
+from agenteval_tui.formats.stream.json_reader import said_of
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
-from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages

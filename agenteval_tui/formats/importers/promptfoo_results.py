@@ -23,12 +23,12 @@ from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_reader import JsonReader
+from agenteval_tui.formats.stream.json_reader import JsonReader, said_of
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript

@@ -12,10 +12,10 @@ from agenteval_tui.formats.importers.derived_criteria import of_target
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.stream.json_reader import said_of
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import said_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import RunError, Timing, Usage

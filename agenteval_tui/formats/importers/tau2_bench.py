@@ -15,10 +15,11 @@ from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.stream.json_reader import said_of
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import said_of, texts_of
+from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage

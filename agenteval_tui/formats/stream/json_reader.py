@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import IO, Any
 
+from agenteval_tui.formats.importers.recording import Skipped
 from agenteval_tui.formats.stream.json_stream import LARGEST, RawText, UnreadableFile
 from agenteval_tui.formats.unread_texts import says_something
 
@@ -299,3 +300,11 @@ def _dotted(path: list[str | int], *, items: bool = True) -> str:
         else:
             found += f".{one}" if found else one
     return found
+
+
+def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
+    """What a reader passed over, and what it shortened; `prefix`: the field in the file at which it began to read."""
+    if reader.passed_over:
+        yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})
+    for at, said in reader.shortened:
+        yield Skipped(f"`{prefix}{at}` was {said}", counts=False, place=place)
