@@ -18,6 +18,7 @@ from agenteval_tui.analysis.divergence import acts_of
 from agenteval_tui.analysis.divergence_text import said_of_act
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
@@ -209,7 +210,7 @@ def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult
         crossed, ("old output with the new criterion", "new output with the old criterion"), strict=True
     ):
         if one.outcome not in _DECIDED:
-            return replace(made, reason=f"the {what} gives no verdict: {one.reason or one.outcome}")
+            return replace(made, reason=f"the {what} gives no verdict: {sentences.of_criterion(one) or one.outcome}")
     by_criterion, by_agent = (one.outcome == now.outcome for one in crossed)
     what = "criterion" if specs[0].hash != specs[1].hash else "expected values of the row"
     verdict = "fails" if now.outcome is Outcome.FAILED else "passes"

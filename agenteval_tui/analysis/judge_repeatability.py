@@ -14,6 +14,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.sentences import of_criterion, of_metric
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
@@ -49,7 +50,7 @@ class Rejudged:
             "spread": max(scores) - min(scores) if scores else None,
             "standard_deviation": pstdev(scores) if scores else None,
             "flips": min(counts["passed"], counts["failed"]) if decided else 0,
-            "reasons": [one.metrics[0].reason or one.reason for one in self.results if one.metrics],
+            "reasons": [of_metric(one.metrics[0]) or of_criterion(one) for one in self.results if one.metrics],
             "asked": self.asked,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,

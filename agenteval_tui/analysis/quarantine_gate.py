@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_t
     if len(left) == len(results):
         return run
     verdict = verdict_of(left, pass_threshold)
-    return replace(run, status=str(verdict.outcome), score=verdict.score, why=verdict.reason)
+    return replace(run, status=str(verdict.outcome), score=verdict.score, why=sentences.of_verdict(verdict))
 
 
 def _thresholds(store: Store, execution_id: str) -> dict[str, float | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
@@ -199,7 +200,7 @@ def with_labels(store: Store, row: RunRow) -> str:
             transcript=transcript,
             results=verdict.results,
             warnings=verdict.warnings,
-            why=verdict.reason,
+            why=sentences.of_verdict(verdict),
         )
     ).result()
     return str(verdict.outcome)
@@ -307,6 +308,6 @@ def _stored(
         transcript=transcript,
         results=(*one.verdict.results, *theirs),
         warnings=one.verdict.warnings,
-        why=one.verdict.reason,
+        why=sentences.of_verdict(one.verdict),
     )
     return planned, ended

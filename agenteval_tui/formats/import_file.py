@@ -24,6 +24,7 @@ from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import Unread
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
@@ -277,7 +278,7 @@ def _ended(run_id: str, one: Recording) -> RunEnded:
         status, why = "error", error.message
     elif counted := [result for result in one.results if not result.derived]:
         verdict = verdict_of(counted)
-        status, score, why = str(verdict.outcome), verdict.score, verdict.reason
+        status, score, why = str(verdict.outcome), verdict.score, sentences.of_verdict(verdict)
         warnings = verdict.warnings
     return RunEnded(
         run_id=run_id,

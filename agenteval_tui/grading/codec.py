@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import json_like
@@ -24,7 +25,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "rating": result.rating,
         "value": result.value,
         "metrics": [metric_to_json(metric) for metric in result.metrics],
-        "reason": result.reason,
+        "reason": sentences.of_criterion(result),
         **_said(result),
         "severity": result.severity,
         "weight": result.weight,
@@ -48,7 +49,7 @@ def metric_to_json(metric: MetricResult) -> dict[str, Any]:
         "evidence": [_evidence(one) for one in metric.evidence],
         "weight": metric.weight,
         "neutral": metric.neutral,
-        "reason": metric.reason,
+        "reason": sentences.of_metric(metric),
         **_said(metric),
     }
 
@@ -90,7 +91,7 @@ def _evidence(one: Evidence) -> dict[str, Any]:
     return {
         "condition": one.condition,
         "passed": one.passed,
-        "reason": one.reason,
+        "reason": sentences.of_evidence(one),
         "code": str(one.code),
         "fields": json_like(one.fields),
         "expected": json_like(one.expected),

@@ -15,7 +15,6 @@ What was asked for and what was found are `expected` and `found` of the evidence
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 
 class Code(StrEnum):
@@ -142,27 +141,3 @@ class Code(StrEnum):
     UNUSABLE_VECTOR = "unusable_vector"
     UNUSABLE_REPLY = "unusable_reply"
     """A reply that a plug-in could not use: `message` is why."""
-
-
-class CodedError(Exception):
-    """Why something could not be checked: a code with fields, or, raised by a plug-in, a message.
-
-    Its words are made when somebody reads them (`grading.sentences`).
-    """
-
-    code: str = Code.MESSAGE
-
-    def __init__(self, message: str = "", code: str = "", **fields: Any) -> None:
-        super().__init__(message)
-        self.code = code or self.code
-        if message and self.code != Code.MESSAGE:
-            message, fields = "", {"message": message, **fields}
-        self.message = message
-        self.fields: dict[str, Any] = fields
-
-    def __str__(self) -> str:
-        if self.message:
-            return self.message
-        from agenteval_tui.grading.sentences import of_error  # which needs the codes
-
-        return of_error(self.code, self.fields)

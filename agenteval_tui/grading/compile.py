@@ -12,7 +12,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import registry
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import ExtractionError
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in

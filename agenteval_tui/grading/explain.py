@@ -9,6 +9,7 @@ from typing import Any, Literal
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import own_of_criterion
@@ -51,8 +52,8 @@ def why(result: CriterionResult) -> str:
                 missed = [one for one in metric.evidence if one.passed is False]
                 if missed:
                     more = f" (and {len(missed) - 1} more)" if len(missed) > 1 else ""
-                    return f"{missed[0].reason}{more}"
-    return result.reason
+                    return f"{sentences.of_evidence(missed[0])}{more}"
+    return sentences.of_criterion(result)
 
 
 def own_reason(result: CriterionResult) -> str:
@@ -153,12 +154,12 @@ def _criterion(result: CriterionResult) -> Fact:
 
 def _metric(metric: MetricResult) -> Fact:
     if metric.neutral:
-        return Fact("info", f"{metric.name}: {metric.reason}")
+        return Fact("info", f"{metric.name}: {sentences.of_metric(metric)}")
     text = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
     if metric.score is not None:
         text += f": {metric.score:.2f}"
-    elif metric.reason:
-        text += f": {metric.reason}"
+    elif sentences.of_metric(metric):
+        text += f": {sentences.of_metric(metric)}"
     ordered = sorted(metric.evidence, key=lambda one: one.passed is True)
     return Fact(mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
 
@@ -166,7 +167,7 @@ def _metric(metric: MetricResult) -> Fact:
 def _evidence(one: Evidence) -> Fact:
     mark: Mark = "info" if one.passed is None else "passed" if one.passed else "failed"
     near = tuple(Fact("near", _where(span), (), span) for span in one.near[:3])
-    return Fact(mark, f"{one.condition}: {one.reason}", near, one.spans[0] if one.spans else None)
+    return Fact(mark, f"{one.condition}: {sentences.of_evidence(one)}", near, one.spans[0] if one.spans else None)
 
 
 def _where(span: Span) -> str:

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.json_reading import JsonSource, compact
 from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.transcripts.model import Transcript

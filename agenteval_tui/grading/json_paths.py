@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 
 Steps = tuple[str | int, ...]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.sentences import dotted, of_syntax, of_there
 from agenteval_tui.uxon.parse import parse

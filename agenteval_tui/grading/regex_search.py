@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.uxon import php_regex
 
 TIME_LIMIT = 1.0

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.metric import Metric

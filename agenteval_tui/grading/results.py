@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codes import Code
 
 
@@ -65,11 +64,6 @@ class Evidence:
     code: str = Code.MESSAGE
     fields: Fields = field(default_factory=dict)
 
-    @property
-    def reason(self) -> str:
-        """One line in plain words, made from code and fields each time that somebody asks."""
-        return sentences.of_evidence(self)
-
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
@@ -90,11 +84,6 @@ class MetricResult:
     message: str = ""
     code: str = ""
     fields: Fields = field(default_factory=dict)
-
-    @property
-    def reason(self) -> str:
-        """Why it failed, errs or waits, on one line, made each time; "" for one that passed."""
-        return sentences.of_metric(self)
 
     @property
     def rating(self) -> int | None:
@@ -131,11 +120,6 @@ class CriterionResult:
     derived: bool = False
 
     @property
-    def reason(self) -> str:
-        """Why it ended so, on one line, made each time."""
-        return sentences.of_criterion(self)
-
-    @property
     def neutral(self) -> bool:
         """Nothing was there to check: passed without a score, and left out of the test's mean."""
         return self.outcome is Outcome.PASSED and self.score is None
@@ -160,11 +144,6 @@ class Verdict:
     message: str = ""
     code: str = ""
     fields: Fields = field(default_factory=dict)
-
-    @property
-    def reason(self) -> str:
-        """Why it ended so, on one line, made each time; "" for one that passed."""
-        return sentences.of_verdict(self)
 
 
 def rating(score: float | None) -> int | None:

@@ -7,13 +7,11 @@ published are the codes and fields, so a sentence here may be improved at any ti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.core.phrasing import count, listed, nth, quoted, shown
 from agenteval_tui.grading.codes import Code
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
 
 Fields = Mapping[str, Any]
 

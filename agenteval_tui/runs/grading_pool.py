@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -46,7 +47,7 @@ class GradedRun:
     def failed(self) -> tuple[tuple[str, str], ...]:
         """The criteria that did not pass, with the reason."""
         return tuple(
-            (result.criterion, result.reason)
+            (result.criterion, sentences.of_criterion(result))
             for result in self.results
             if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
         )
@@ -84,7 +85,7 @@ def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | N
     if error is not None and error.kind == CANCELLED:
         return GradedRun.nothing(CANCELLED, error.message)
     verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies, row=run.ref.row)
-    why = verdict.reason if error is None else error.message
+    why = sentences.of_verdict(verdict) if error is None else error.message
     return GradedRun(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.agents.inline_secrets import put_back
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.merge import MERGED
 from agenteval_tui.runs.events import RunRef
@@ -203,7 +204,7 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[Earlie
         failed: tuple[tuple[str, str], ...] = ()
         if row.status in ("failed", "error", "needs_review"):
             failed = tuple(
-                (one.criterion, one.reason)
+                (one.criterion, sentences.of_criterion(one))
                 for one in store.results(row.id)
                 if one.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
             )

@@ -218,11 +218,11 @@ def test_the_agents_words_are_in_no_cause(name: str, text: str) -> None:
     assert cause_of(unpack_results(pack_results([result]))[0]) == cause
     printed = result_from_json(json.loads(json.dumps(result_to_json(result))))
     assert cause_of(printed) == cause
-    assert (printed.reason, [one.reason for one in lines]) == (
-        result.reason,
-        [one.reason for metric in printed.metrics for one in metric.evidence],
+    assert (sentences.of_criterion(printed), [sentences.of_evidence(one) for one in lines]) == (
+        sentences.of_criterion(result),
+        [sentences.of_evidence(one) for metric in printed.metrics for one in metric.evidence],
     )
-    assert all(one.reason and one.code in set(Code) for one in lines)
+    assert all(sentences.of_evidence(one) and one.code in set(Code) for one in lines)
 
 
 @settings(max_examples=30, deadline=None)
@@ -263,10 +263,12 @@ def test_tools_with_our_words_as_names(tool: str, arguments: dict[str, Any]) -> 
 @pytest.mark.parametrize("fields", [{}, {"path": 7}, {"tool": [], "near": 3, "arguments": "x", "message": "m"}])
 def test_fields_that_are_not_ours_make_a_sentence_too(code: str, fields: dict[str, Any]) -> None:
     line = Evidence("contains", False, code=code, fields=fields)
-    assert isinstance(line.reason, str)
+    assert isinstance(sentences.of_evidence(line), str)
     metric = MetricResult("m", "TextMatch", Outcome.ERROR, code=code, fields=fields, evidence=(line,))
     result = CriterionResult("c", Outcome.ERROR, None, metrics=(metric,), code=code, fields=fields)
-    assert isinstance(metric.reason + result.reason + sentences.own_of_criterion(result), str)
+    assert isinstance(
+        sentences.of_metric(metric) + sentences.of_criterion(result) + sentences.own_of_criterion(result), str
+    )
     for kind in ("ToolCheck", "Trajectory", "Json", "extraction", "Python"):
         failed = MetricResult("m", kind, Outcome.FAILED, 0.0, evidence=(line,))
         cause = cause_of(CriterionResult("c", Outcome.FAILED, 0.0, metrics=(failed,)))
@@ -278,8 +280,8 @@ def test_a_text_of_a_plug_in_is_shown_and_not_read() -> None:
     line = Evidence("polite", False, "get_order was never called: the agent called no tool")
     metric = MetricResult("p", "Polite", Outcome.FAILED, 0.0, evidence=(line,))
     result = CriterionResult("c", Outcome.FAILED, 0.0, prototype_class="TextResponse", metrics=(metric,))
-    assert (line.code, line.reason) == (Code.MESSAGE, line.message)
-    assert result.reason == line.message
+    assert (line.code, sentences.of_evidence(line)) == (Code.MESSAGE, line.message)
+    assert sentences.of_criterion(result) == line.message
     cause = cause_of(result)
     assert cause is not None
     assert cause.signature == '["failed","c","TextResponse","Polite","polite"]'

@@ -18,6 +18,7 @@ from agenteval_tui.grading.explain import explain, headline, render_text
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
+from agenteval_tui.grading.sentences import of_criterion, of_evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
@@ -163,13 +164,13 @@ def sound(result: CriterionResult, transcript: Transcript) -> None:
     if result.outcome is Outcome.ERROR:
         assert result.score is None
         assert result.rating is None
-        assert result.reason
+        assert of_criterion(result)
     if any(metric.outcome is Outcome.ERROR for metric in result.metrics):
         assert result.outcome is Outcome.ERROR
     spans = [*result.value_spans]
     for metric in result.metrics:
         for one in metric.evidence:
-            assert one.reason
+            assert of_evidence(one)
             spans += [*one.spans, *one.near]
     for span in spans:
         if span.kind in ("message", "value"):
@@ -224,7 +225,7 @@ def test_no_metric_raises(
         result = checker.check(transcript, {"x": x})
         sound(result, transcript)
         # Whatever broke says it in its own words.
-        assert " broke: " not in result.reason, result.reason
+        assert " broke: " not in of_criterion(result), of_criterion(result)
         quick = checker.check(transcript, {"x": x}, explain=False)
         assert (quick.outcome, quick.score) == (result.outcome, result.score)
         plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})

@@ -8,6 +8,7 @@ import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
+from agenteval_tui.grading.sentences import of_criterion, of_evidence, of_metric
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
 
@@ -69,7 +70,7 @@ def test_scores(metric: dict[str, Any], score: float) -> None:
     result = check("a b c d", **metric)
     assert result.score == pytest.approx(score)
     assert result.outcome is (Outcome.PASSED if score == 1.0 else Outcome.FAILED)
-    assert all(one.reason and "\n" not in one.reason for m in result.metrics for one in m.evidence)
+    assert all(of_evidence(one) and "\n" not in of_evidence(one) for m in result.metrics for one in m.evidence)
 
 
 def test_empty_equals_is_a_condition() -> None:
@@ -107,7 +108,7 @@ def test_spans_of_hits() -> None:
     assert marked(text, evidence(check(text, contains_any=["x", "three"]), "contains_any").spans) == ["three"]
     forbidden = evidence(check(text, not_contains_any=["two"]), "not_contains_any[0]")
     assert [(span.start, span.end) for span in forbidden.spans] == [(4, 7), (14, 17)]
-    assert forbidden.reason == '"two" must not be in the text, but it is (lines 1 and 2)'
+    assert of_evidence(forbidden) == '"two" must not be in the text, but it is (lines 1 and 2)'
     assert evidence(check(text, contains_all=["one", "two"]), "contains_all[1]").passed
 
 
@@ -171,7 +172,7 @@ def test_near_misses(text: str, metric: dict[str, Any], near: str | None, words:
     one = result.metrics[0].evidence[0]
     assert not one.passed
     for word in words:
-        assert word in one.reason
+        assert word in of_evidence(one)
     if near is not None:
         assert marked(text, one.near) == [near]
 
@@ -179,16 +180,16 @@ def test_near_misses(text: str, metric: dict[str, Any], near: str | None, words:
 def test_language_tag_before_the_code() -> None:
     text = "Here:\n```sql\nSELECT 1\n```"
     one = check(text, {"extract_code_block": 1}, starts_with="SELECT").metrics[0].evidence[0]
-    assert 'language tag "sql"' in one.reason
-    assert "code_language" in one.reason
+    assert 'language tag "sql"' in of_evidence(one)
+    assert "code_language" in of_evidence(one)
     assert marked(text, one.near) == ["SELECT"]
 
 
 def test_nothing_near() -> None:
     one = check("completely different", contains="0123456789").metrics[0].evidence[0]
     assert one.near == ()
-    assert one.reason == '"0123456789" is not in the text'
-    assert check("", contains="x").metrics[0].evidence[0].reason == '"x" is not in the text: the text is empty'
+    assert of_evidence(one) == '"0123456789" is not in the text'
+    assert of_evidence(check("", contains="x").metrics[0].evidence[0]) == '"x" is not in the text: the text is empty'
 
 
 def test_near_misses_in_long_texts_are_bounded_and_right() -> None:
@@ -210,8 +211,8 @@ def test_long_lists_of_needles_get_a_bounded_number_of_near_misses() -> None:
 
 def test_reason_of_the_metric_counts_the_other_misses() -> None:
     result = check("abc", contains_all=["x1", "y2"], starts_with="q")
-    assert result.metrics[0].reason.startswith('"x1" is not in the text')
-    assert result.metrics[0].reason.endswith("(and 2 more)")
+    assert of_metric(result.metrics[0]).startswith('"x1" is not in the text')
+    assert of_metric(result.metrics[0]).endswith("(and 2 more)")
 
 
 @pytest.mark.parametrize(
@@ -234,4 +235,4 @@ def test_wrong_types_are_an_error_with_the_reason(metric: dict[str, Any], words:
     assert result.outcome is Outcome.ERROR
     assert result.score is None
     for word in words:
-        assert word in result.reason
+        assert word in of_criterion(result)

@@ -13,7 +13,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import headline
 from agenteval_tui.grading.metrics.tool_check import Tool, ToolCheckData, differences, nearest_calls
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
-from agenteval_tui.grading.sentences import of_argument
+from agenteval_tui.grading.sentences import of_argument, of_evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -50,7 +50,7 @@ def test_of_several_wrong_calls_the_nearest_is_said_first() -> None:
     assert headline(result) == f"it: {said} (and 2 more)"
     near = evidence(result, "tools[0].nearest")
     assert near.passed is None
-    assert near.reason == f"nearest to the expected call: {said}"
+    assert of_evidence(near) == f"nearest to the expected call: {said}"
     assert near.near == (Span("tool", 1),)
 
 
@@ -62,15 +62,15 @@ def test_each_expected_call_gets_its_own() -> None:
         {"name": "get", "arguments": {"id": "#W2", "full": True}},
     ]
     result = check(transcript, tools=tools)
-    assert evidence(result, "tools[0].nearest").reason == "the expected call is the 2nd call of get"
-    assert evidence(result, "tools[1].nearest").reason == "the expected call is the 1st call of get"
+    assert of_evidence(evidence(result, "tools[0].nearest")) == "the expected call is the 2nd call of get"
+    assert of_evidence(evidence(result, "tools[1].nearest")) == "the expected call is the 1st call of get"
 
 
 def test_min_calls_stand_for_as_many_expected_calls() -> None:
     transcript = calls(("get", {"id": 1}), ("get", {"id": "1"}), ("get", {"id": 5}))
     result = check(transcript, tools=[{"name": "get", "min_calls": 2, "arguments": {"id": 1}}])
-    assert evidence(result, "tools[0].nearest[1]").reason == "the 1st expected call is the 1st call of get"
-    second = evidence(result, "tools[0].nearest[2]").reason
+    assert of_evidence(evidence(result, "tools[0].nearest[1]")) == "the 1st expected call is the 1st call of get"
+    second = of_evidence(evidence(result, "tools[0].nearest[2]"))
     assert second == (
         "nearest to the 2nd expected call: the 2nd call of get differs only in id: "
         'expected 1, got "1" (a string instead of a number)'
@@ -80,23 +80,25 @@ def test_min_calls_stand_for_as_many_expected_calls() -> None:
 def test_a_call_that_is_right_elsewhere_is_no_near_miss() -> None:
     transcript = calls(("get_orders", {}))
     both = check(transcript, tools=[{"name": "get_order"}, {"name": "get_orders"}])
-    assert evidence(both, "tools[0].usage").reason == "get_order was never called; called were get_orders"
+    assert of_evidence(evidence(both, "tools[0].usage")) == "get_order was never called; called were get_orders"
     alone = check(transcript, tools=[{"name": "get_order"}])
-    assert evidence(alone, "tools[0].usage").reason == "get_order was never called; nearest get_orders (1 call)"
+    assert of_evidence(evidence(alone, "tools[0].usage")) == "get_order was never called; nearest get_orders (1 call)"
 
 
 def test_the_same_arguments_under_another_name() -> None:
     transcript = calls(("ping", {}), ("find_customer", {"email": "a@b.c", "limit": 10}))
     tools = [{"name": "lookup", "arguments": {"email": "a@b.c", "limit": 10}}]
     usage = evidence(check(transcript, tools=tools), "tools[0].usage")
-    assert usage.reason == "lookup was never called; nearest find_customer (1 call), with the expected arguments"
+    assert of_evidence(usage) == "lookup was never called; nearest find_customer (1 call), with the expected arguments"
     assert usage.near == (Span("tool", 1),)
 
 
 def test_too_few_calls_name_what_may_be_the_missing_one() -> None:
     transcript = calls(("get_order", {"id": 1}), ("get_orders", {"id": 1}))
     usage = evidence(check(transcript, tools=[{"name": "get_order", "min_calls": 2}]), "tools[0].usage")
-    assert usage.reason == ("get_order was called once, expected at least twice; perhaps call 2, get_orders was meant")
+    assert of_evidence(usage) == (
+        "get_order was called once, expected at least twice; perhaps call 2, get_orders was meant"
+    )
     assert usage.near == (Span("tool", 1),)
 
 

@@ -1,7 +1,8 @@
 """Nothing in the program reads a sentence: what is decided is decided by codes and fields (`grading.codes`).
 
-A sentence is what `.reason`, `.message`, `.what` and the like hold, and the text of an exception. Looking for words in
-one, cutting it up, or matching it with a pattern is an error here, in the one place that makes sentences as well.
+A sentence is what `grading.sentences` makes, what `.reason`, `.message`, `.what` and the like hold, and the text of an
+exception. Looking for words in one, cutting it up, or matching it with a pattern is an error here, in the one place
+that makes sentences as well.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ ALLOWED = {
 }
 """(file, code) and why it may."""
 
+WORDS = ("of_evidence", "of_metric", "of_criterion", "of_verdict", "of_error")
+"""What makes a sentence of a code and fields (`grading.sentences`)."""
+
 
 def _sentence(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
@@ -62,6 +66,8 @@ def _sentence(node: ast.AST) -> bool:
         return node.id in NAMES
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"):
         return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id in EXCEPTIONS
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in WORDS:
+        return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
         return _sentence(node.func.value)
     return False
@@ -139,6 +145,8 @@ def test_each_error_of_an_agent_has_a_code() -> None:
         "metric.reason.removeprefix('waits for a person: ')",
         "re.search('missing', one.reason)",
         "_CALLED.search(line.reason)",
+        "'was never called' in sentences.of_evidence(line)",
+        "of_criterion(result).split(': ')",
         "why.startswith('not graded')",
         "'nothing was decided' not in error.what",
         "str(error).startswith('no such')",

@@ -16,7 +16,7 @@ from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import label_line, labels_by_run
 from agenteval_tui.formats.timestamps import iso
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import of_criterion, of_not_made
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.views.comparison import overall_text, regression_text
 
@@ -83,7 +83,7 @@ def _case(
 
 def _not_made(store: Store, row: RunRow) -> str:
     """Which checks could not be made, with the reason of each."""
-    whys = [f"{one.criterion}: {one.reason}" for one in store.results(row.id) if one.outcome == "error"]
+    whys = [f"{one.criterion}: {of_criterion(one)}" for one in store.results(row.id) if one.outcome == "error"]
     return f"{of_not_made(row.checks_not_made)}: {'; '.join(whys)}"
 
 

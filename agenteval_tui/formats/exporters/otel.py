@@ -16,6 +16,7 @@ from agenteval_tui.formats.exporters.exporter import (
     json_line,
 )
 from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
@@ -164,7 +165,7 @@ def _evaluation(one: CriterionResult, at: int) -> dict[str, Any]:
             "gen_ai.evaluation.name": one.criterion,
             "gen_ai.evaluation.score.value": one.score,
             "gen_ai.evaluation.score.label": str(one.outcome),
-            "gen_ai.evaluation.explanation": one.reason or None,
+            "gen_ai.evaluation.explanation": sentences.of_criterion(one) or None,
             "agenteval.evaluation.severity": one.severity,
             "agenteval.evaluation.weight": one.weight,
             "agenteval.evaluation.negate": one.negate,

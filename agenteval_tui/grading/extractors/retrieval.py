@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import TOOL_NAMES
 from agenteval_tui.grading.extracted_value import ExtractionError, ListValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype

@@ -11,7 +11,8 @@ from typing import Any
 
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import regex_search
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.ecma_regex import compile_ecma
 from agenteval_tui.grading.json_formats import FORMATS, format_checker
 from agenteval_tui.grading.metrics.matchers import type_of

@@ -10,7 +10,8 @@ from pydantic import Field
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.core.phrasing import SHOWN, shown
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.coded_error import CodedError
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import Properties
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value

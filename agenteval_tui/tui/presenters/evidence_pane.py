@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.core.display import one_line
+from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
@@ -167,8 +168,8 @@ def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
         made.add(_condition(one, width), one)
     if metric.neutral:
         made.add([(("  nothing is configured: it checks nothing", "dim"),)])
-    elif not metric.evidence and metric.reason:
-        made.add(paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2))
+    elif not metric.evidence and sentences.of_metric(metric):
+        made.add(paragraph(sentences.of_metric(metric), width, "error" if metric.outcome == "error" else "", 2))
 
 
 def _condition(one: Evidence, width: int) -> list[Line]:
@@ -177,8 +178,8 @@ def _condition(one: Evidence, width: int) -> list[Line]:
         (("  ", ""), mark(outcome), (" ", ""), (one_line(one.condition, 80), "dim"), (_expected(one), "")),
     ]
     # A passed condition needs no story; a failed one is why the person is here.
-    if one.reason and (not one.passed or width >= 60):
-        lines += paragraph(one.reason, width, "dim" if one.passed else "", 6)
+    if sentences.of_evidence(one) and (not one.passed or width >= 60):
+        lines += paragraph(sentences.of_evidence(one), width, "dim" if one.passed else "", 6)
     return lines
 
 
@@ -246,5 +247,5 @@ def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], w
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
         # What another tool said of an imported run is no criterion that could be chosen here.
         made.add([spread(start, tail, width)], None if one.source else number)
-        if one.source and one.reason:
-            made.add(paragraph(one.reason, width, "dim", 4))
+        if one.source and sentences.of_criterion(one):
+            made.add(paragraph(sentences.of_criterion(one), width, "dim", 4))
