@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.notification_log import NotificationSource
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.screens.causes import CausesScreen
-    from agenteval_tui.tui.screens.compare import CompareScreen
+    from agenteval_tui.tui.screens.compare.screen import CompareScreen
     from agenteval_tui.tui.screens.difference import DifferenceScreen
     from agenteval_tui.tui.screens.divergence import DivergenceScreen
     from agenteval_tui.tui.screens.editor.screen import EditorScreen

@@ -14,7 +14,7 @@ _SCREENS = {
     "run": "run.screen:RunScreen",
     "inspect": "inspect.screen:InspectScreen",
     "history": "history.screen:HistoryScreen",
-    "compare": "compare:CompareScreen",
+    "compare": "compare.screen:CompareScreen",
     "trends": "trends:TrendsScreen",
     "agents": "agents:AgentsScreen",
     "causes": "causes:CausesScreen",

@@ -53,7 +53,7 @@ SHOWN = {
         "new_test.TagsScreen",
         "plan.PlanScreen",
         "confirm_dialog.QuestionScreen",
-        "run.RunScreen",
+        "screen.RunScreen",
         "screen.SuitesScreen",
         "trust.TrustScreen",
     },

@@ -41,7 +41,7 @@ SHOWN = {
         "triage_dialog.DecideScreen",
         "causes.CausesScreen",
         "select_dialog.ChooseScreen",
-        "compare.CompareScreen",
+        "screen.CompareScreen",
         "quarantine.QuarantineScreen",
         "json_viewer.RawJsonScreen",
         "criterion_versions.VersionsScreen",

@@ -20,7 +20,7 @@ from agenteval_tui.history.baselines import baselines, set_baseline
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.screens.causes import CausesScreen
-from agenteval_tui.tui.screens.compare import CompareScreen
+from agenteval_tui.tui.screens.compare.screen import CompareScreen
 from agenteval_tui.tui.screens.compare_shortcuts import say_what_regressed
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.criterion_versions import VersionsScreen

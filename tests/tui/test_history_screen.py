@@ -18,7 +18,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.history_rows import duration_cell
-from agenteval_tui.tui.screens.compare import CompareScreen
+from agenteval_tui.tui.screens.compare.screen import CompareScreen
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen

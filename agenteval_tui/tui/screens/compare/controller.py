@@ -1,0 +1,266 @@
+"""What the Compare screen compares, which changes it lists, and what its actions are meant for. It knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.attribution import Attributed, attribute
+from agenteval_tui.analysis.comparison import compare, metric_changes
+from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
+from agenteval_tui.core.display import one_line
+from agenteval_tui.history.quarantines import active
+from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
+from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.tui.styled_text import Cell, Line
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
+    from agenteval_tui.tui.analysis_context import Session
+
+MOST = 300
+"""Tests whose change is attributed by itself; further ones when the cursor comes to them."""
+
+Answer = tuple["Attributed | None", "dict[str, tuple[MetricChange, ...]]"]
+"""Who changed a test's verdicts, and by criterion what its metrics say now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Two versions of a criterion (hashes) over the stored runs of its test.
+
+    `back` is the row of the comparison before that esc leads to; "": esc leaves the screen.
+    """
+
+    suite_key: str
+    test: str
+    criterion: str
+    old: str
+    new: str
+    back: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
+
+    run: str
+    criterion: str
+    runs: Sequence[str]
+
+
+@dataclass(slots=True)
+class Explained:
+    """What was found out of the changes of one comparison, by the test's key."""
+
+    attributed: dict[TestKey, Attributed | None] = field(default_factory=dict)
+    metrics: dict[TestKey, Mapping[str, tuple[MetricChange, ...]]] = field(default_factory=dict)
+
+
+def read_comparison(session: Session, sides: Sides) -> Comparison:
+    """Compare these sides. Raises `AgentevalError`."""
+    a, b = sides_of(session.store, sides, session.projects)
+    found = compare(session.store, a, b, quarantined=active(session.store))
+    found.check_in_common()
+    return found
+
+
+def read_versions(session: Session, one: Versions) -> Comparison:
+    """Compare two versions of a criterion. Raises `AgentevalError`."""
+    old, new = stored_spec(session.store, one.old), stored_spec(session.store, one.new)
+    return compare_versions(session.store, one.suite_key, one.test, old, new, one.criterion)
+
+
+def explain_change(session: Session, change: TestChange) -> Answer:
+    """Who changed a test's verdicts, and what its metrics say now."""
+    return attribute(session.store, change.pairs), metric_changes(session.store, change)
+
+
+class CompareController:
+    """The state of the Compare screen. `row` in its methods is the one with the cursor."""
+
+    def __init__(self) -> None:
+        self.found: Comparison | None = None  # None: nothing is compared yet
+        self.sides: Sides | None = None  # what was compared last, two versions left aside
+        self.versions: Versions | None = None  # two versions of a criterion are compared
+        self.rows: CompareRows | None = None
+        self.everything = False
+        self.words = ""
+        self.place = ""  # the row that the cursor goes to when what is read is there
+        self._test: tuple[str, str] | None = None  # the suite's key and id of the test that the cursor goes to then
+        self._explained = Explained()
+
+    # What is compared
+
+    def take(self, found: Comparison, sides: Sides, test: tuple[str, str] | None = None) -> None:
+        """These sides are compared now. `test`: the suite's key and the id of the test to begin with."""
+        self.sides, self.versions, self._test = sides, None, test
+        self._take(found)
+
+    def take_versions(self, found: Comparison, versions: Versions) -> None:
+        """Two versions of a criterion are compared now; what was compared before is a step back."""
+        self.versions, self._test = versions, None
+        self._take(found)
+
+    def _take(self, found: Comparison) -> None:
+        self.found, self._explained = found, Explained()
+        self.arrange()
+
+    @property
+    def of_versions(self) -> bool:
+        """Whether two versions of a criterion stand beside each other: the outputs are the same."""
+        return self.found is not None and self.found.a.kind == "version"
+
+    def swapped(self) -> Sides | Versions | str | None:
+        """The left side to the right: what to compare then, or why that can't be; None: nothing is compared."""
+        found, sides, versions = self.found, self.sides, self.versions
+        if versions is not None:
+            return replace(versions, old=versions.new, new=versions.old)
+        if sides is None or found is None:
+            return None
+        if found.a.kind == "baseline":
+            return "The baseline stays on the left: s chooses another left side."
+        a, b = found.a.reference, found.b.reference
+        return replace(sides, a=b, b=a, agents=sides.agents[::-1], variations=sides.variations[::-1])
+
+    def before_versions(self) -> Sides | None:
+        """What was compared before two versions of a criterion, at its row; None: there is no way back to it."""
+        if self.versions is None or not self.versions.back or self.sides is None:
+            return None
+        self.place = self.versions.back
+        return self.sides
+
+    @property
+    def executions(self) -> Comparison | None:
+        """The comparison, where its sides are executions."""
+        return None if self.of_versions else self.found
+
+    def reference(self, side: str) -> str:
+        """How the "left" or "right" side is named; "" where it is no execution."""
+        found = self.executions
+        if found is None:
+            return ""
+        return found.a.reference if side == "left" else found.b.reference
+
+    def command(self) -> list[str] | None:
+        """The command that prints this comparison; None: nothing is compared."""
+        found, sides, versions = self.found, self.sides, self.versions
+        if versions is not None:
+            name = f"{versions.test}/{versions.criterion}"
+            return ["agenteval", "criterion", name, "--compare", versions.old[:8], versions.new[:8]]
+        if found is None or sides is None:
+            return None
+        words = ["agenteval", "compare", found.a.reference, found.b.reference]
+        words += [word for one in sides.agents for word in ("--agent", one)]
+        return [*words, *(word for one in sides.variations for word in ("--variation", one))]
+
+    # The rows
+
+    def arrange(self) -> None:
+        """Make the rows anew: those that have the words, unchanged tests only where `everything` is shown."""
+        if self.found is not None:
+            rows = rows_of(self.found, everything=self.everything, words=self.words)
+            self.rows = CompareRows(rows, self._explained.attributed, versions=self.of_versions)
+
+    def row_at(self, index: int) -> CompareRow | None:
+        """The row at `index`; None where there is none."""
+        return self.rows.rows[index] if self.rows is not None and 0 <= index < self.rows.count() else None
+
+    def go_to_test(self) -> str:
+        """The first row of the test that was asked for ("" for none); one that did not change is shown for it."""
+        wanted, self._test = self._test, None
+        if wanted is None or self.found is None or self.rows is None:
+            return ""
+        asked = [one for one in self.found.tests if (one.suite_key, one.test) == wanted]
+        if asked and all(one.state == "same" for one in asked) and not self.everything:
+            self.everything = True
+            self.arrange()
+        keys = (one.key for one in self.rows.rows if one.change is not None and one.change in asked)
+        return next(keys, "")
+
+    def criterion(self, row: CompareRow) -> str:
+        """The row's criterion, else the first of its test; "" for none."""
+        if row.criterion is not None:
+            return row.criterion.name
+        return next((one.name for one in row.change.criteria), "") if row.change is not None else ""
+
+    def run_to_open(self, row: CompareRow, side: int, *, edit: bool) -> OpenRequest | str:
+        """The run of the left (0) or right (1) side; or why there is none. `edit`: with its criterion's config."""
+        change = row.change
+        if change is None:
+            return "Choose a test first."
+        runs = (change.was_runs, change.now_runs)[side]
+        if not runs:
+            return f"{one_line(change.label, 60)} was not run on the {('left', 'right')[side]}."
+        run = change.pair[side] if change.pair is not None else runs[0]
+        return OpenRequest(run, self.criterion(row) if edit or row.criterion is not None else "", runs)
+
+    # Whose doing it was
+
+    def next_to_explain(self, row: CompareRow | None) -> TestChange | None:
+        """The test to explain now: the one under the cursor first, then down the list; None: all are explained."""
+        known = self._explained.attributed
+        if row is not None and row.change is not None and row.change.key not in known:
+            return row.change
+        if self.found is None or len(known) >= MOST:
+            return None
+        return next((one for one in self.found.tests if one.pairs and one.key not in known), None)
+
+    def lacks_explanation(self, row: CompareRow | None) -> bool:
+        """Is nothing known yet of the row's test?"""
+        return row is not None and row.change is not None and row.change.key not in self._explained.attributed
+
+    def take_explanation(self, of: Comparison, change: TestChange, answer: Answer) -> bool:
+        """Who changed a test's verdicts. False: another comparison is shown by now."""
+        if self.found is not of:
+            return False
+        self._explained.attributed[change.key], self._explained.metrics[change.key] = answer
+        return True
+
+    # Lines
+
+    def detail(self, row: CompareRow | None, width: int) -> list[Line]:
+        """The row's change in full."""
+        if row is None or row.change is None:
+            return []
+        known, key = self._explained, row.change.key
+        return detail_lines(
+            row,
+            width,
+            known.attributed.get(key),
+            known.metrics.get(key),
+            waiting=key not in known.attributed and bool(row.change.pairs),
+            versions=self.of_versions,
+        )
+
+    def head(self, width: int) -> list[Line]:
+        """What is compared, and how it went as a whole."""
+        return head_lines(self.found, width) if self.found is not None else []
+
+    def empty(self) -> list[Line]:
+        """What stands where the rows would be."""
+        if self.found is None:
+            return [(), (("  Nothing is compared yet.", ""),)]
+        if self.words:
+            return [(), (("  No test or criterion has these words.", ""),), (("  esc clears the filter.", "dim"),)]
+        return [
+            (),
+            (("  Nothing changed: every test passes as often, with the same scores.", "passed"),),
+            (("  f shows the unchanged tests too.", "dim"),),
+        ]
+
+    def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title."""
+        if self.found is None:
+            return (), ()
+        counts = self.found.counts()
+        worse, better = counts.get("worse", 0), counts.get("better", 0)
+        cells: list[Cell] = [(f"{count(worse, 'test')} worse", "bold failed" if worse else "dim")]
+        cells += [("   ", ""), (f"{count(better, 'test')} better", "bold passed" if better else "dim")]
+        if mixed := counts.get("mixed", 0):
+            cells.append((f"   {count(mixed, 'test')} both ways", "bold review"))
+        if self.words:
+            cells.append((f"   “{one_line(self.words, 30)}”", ""))
+        return tuple(cells), ((count(len(self.found.tests), "test"), "dim"),)

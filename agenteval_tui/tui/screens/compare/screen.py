@@ -1,0 +1,373 @@
+"""The Compare screen: two executions, agents, variations or a baseline; what got worse stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize
+from textual.widgets import Input
+
+from agenteval_tui.analysis.comparison_sides import Sides
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.shell import command_line
+from agenteval_tui.history.quarantines import active
+from agenteval_tui.history.queries import NOTHING_RAN
+from agenteval_tui.history.references import NothingHereError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.presenters.comparison import CompareRow, cells_to_figures
+from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
+from agenteval_tui.tui.screens.compare.controller import (
+    Answer,
+    CompareController,
+    Versions,
+    explain_change,
+    read_comparison,
+    read_versions,
+)
+from agenteval_tui.tui.screens.compare_picker import choices_of, chosen_sides
+from agenteval_tui.tui.screens.criterion_versions import show_versions
+from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
+from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
+from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import Comparison, TestChange
+    from agenteval_tui.history.quarantines import Quarantined
+
+
+class CompareScreen(FilteredScreen):
+    """The list of changes, and the chosen one in full. Who changed what is found out in the background.
+
+    What is compared and listed is the controller's.
+    """
+
+    SCOPE = "compare"
+    BY_PROJECT = True
+    LIST = "#changes"
+    CSS_PATH = "screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller = CompareController()
+        self._composed = False
+        self._pending: Callable[[], None] | None = None  # what was to be compared before the screen was there
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(self.controller.head, id="head")
+        yield Input(placeholder="words in tests and criteria", id="search", classes="filter")
+        with Container(id="body"):
+            yield VirtualList(empty=self.controller.empty(), id="changes")
+            yield LinesView(id="details")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self._composed = True
+        self.hide_filter()
+        if self._pending is not None:
+            self._pending()
+        else:
+            self.open(Sides())
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+        # The row under the cursor is one to its figures, and to whose doing it was.
+        self._list.cursor_width = GUTTER + cells_to_figures(event.size.width - GUTTER)
+
+    @property
+    def _list(self) -> VirtualList:
+        return self.query_one("#changes", VirtualList)
+
+    @property
+    def _row(self) -> CompareRow | None:
+        return self.controller.row_at(self._list.cursor)
+
+    # What is compared
+
+    def open(self, sides: Sides, test: tuple[str, str] | None = None) -> None:
+        """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
+        of the test to begin with."""
+        if not self._composed:
+            self._pending = partial(self.open, sides, test)
+            return
+        session = self.agenteval.session
+        if self.controller.found is None:
+            self._list.set_empty([(), (("  comparing …", "dim"),)])
+
+        def then(found: Comparison) -> None:
+            self.controller.take(found, sides, test)
+            self._show()
+
+        self.ask(lambda: read_comparison(session, sides), then, group="open", failed=self._failed)
+
+    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str, *, back: str = "") -> None:
+        """Compare two versions of a criterion (hashes) over the stored runs of its test. `back`: the row of what is
+        compared now that esc leads back to."""
+        self._open_versions(Versions(suite_key, test, criterion, old, new, back))
+
+    def _open_versions(self, one: Versions) -> None:
+        if not self._composed:
+            self._pending = partial(self._open_versions, one)
+            return
+        session = self.agenteval.session
+
+        def then(found: Comparison) -> None:
+            self.controller.take_versions(found, one)
+            self._show()
+
+        self.ask(lambda: read_versions(session, one), then, group="open", failed=self._failed)
+
+    def projects_changed(self) -> None:
+        self.open(Sides())
+
+    def action_reload(self) -> None:
+        self.controller.place = self._list.cursor_key or ""
+        if self.controller.versions is not None:
+            self._open_versions(self.controller.versions)
+        elif self.controller.sides is not None:
+            self.open(self.controller.sides)
+
+    def action_swap(self) -> None:
+        """The left side to the right."""
+        wanted = self.controller.swapped()
+        if isinstance(wanted, str):
+            self.agenteval.say(wanted)
+        elif isinstance(wanted, Versions):
+            self._open_versions(wanted)
+        elif wanted is not None:
+            self.open(wanted)
+
+    def action_left(self) -> None:
+        self._choose("left")
+
+    def action_right(self) -> None:
+        self._choose("right")
+
+    def _choose(self, side: str) -> None:
+        session, found = self.agenteval.session, self.controller.executions
+        wanted, value = self.controller.sides or Sides(), self.controller.reference(side)
+
+        def answered(chosen: str | None) -> None:
+            if chosen:
+                self.open(chosen_sides(wanted, found, side, chosen))
+
+        def show(choices: list[Choice]) -> None:
+            self.app.push_screen(ChooseScreen(f"Compare: the {side} side", choices, value=value), answered)
+
+        self.ask(lambda: choices_of(session.store, found, side, session.projects), show, group="choose")
+
+    def step_back(self) -> bool:
+        if super().step_back():
+            return True
+        before = self.controller.before_versions()
+        if before is not None:
+            self.open(before)
+        return before is not None
+
+    # What is shown
+
+    def _show(self) -> None:
+        """Another comparison, or the same read anew."""
+        view, place = self._list, self.controller.place
+        self.query_one("#head", LineBlock).show(self.controller.head)
+        self.show_filtered()
+        if not (place and view.move_to_key(place)) and view.count > 1:
+            view.cursor = 1  # the first row is a section's head
+        self.controller.place = ""
+        if key := self.controller.go_to_test():
+            self.show_filtered()
+            view.move_to_key(key)
+        self._detail()
+        self._explain()
+
+    def _failed(self, error: AgentevalError) -> None:
+        if self.controller.found is not None:
+            self.agenteval.say_error(error)
+        elif isinstance(error, NothingHereError):
+            self._list.set_empty(nothing_here(error.elsewhere, "H"))
+        elif error.what == NOTHING_RAN:
+            self._list.set_empty(nothing_ran())
+        else:
+            lines = error_lines(error, max(self.size.width - 4, 20))
+            hint: Line = (("  s chooses the left side, S the right one; 5: history, 1: suites.", "dim"),)
+            self._list.set_empty([(), *(((" ", ""), *line) for line in lines), (), hint])
+
+    def show_filtered(self) -> None:
+        """Show the rows that have the words, and the chosen one in full."""
+        self.controller.words = self._words
+        self.controller.arrange()
+        rows, view = self.controller.rows, self._list
+        if rows is not None:
+            view.set_empty(self.controller.empty())
+            view.set_source(rows, keep_key=view.cursor_key)
+            self.retitle()
+            self._detail()
+
+    def action_everything(self) -> None:
+        """Unchanged tests too, or only what changed."""
+        self.controller.everything = not self.controller.everything
+        self.show_filtered()
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        return self.controller.heading()
+
+    def _detail(self) -> None:
+        row = self._row
+        self.query_one("#details", LinesView).show(lambda width: self.controller.detail(row, width), keep_place=False)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Show the change in full; what is not known of it yet comes next."""
+        self.soon(self._follow)
+
+    def _follow(self) -> None:
+        self._detail()
+        if self.controller.lacks_explanation(self._row):
+            self._explain()
+
+    def _explain(self) -> None:
+        """Find out who changed the next test; the one under the cursor first, then down the list."""
+        found, change = self.controller.found, self.controller.next_to_explain(self._row)
+        if found is None or change is None:
+            return
+        session = self.agenteval.session
+
+        def then(answer: Answer) -> None:
+            if not self.controller.take_explanation(found, change, answer):
+                return
+            self._list.refresh()
+            row = self._row
+            if row is not None and row.change is not None and row.change.key == change.key:
+                self._detail()
+            self._explain()
+
+        self.ask(lambda: explain_change(session, change), then, group="attribution")
+
+    # What a person does with a change
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter, or a click on the chosen row."""
+        self.action_open()
+
+    def _chosen(self) -> tuple[CompareRow, TestChange] | None:
+        """The row with the cursor and its test; says so where there is none."""
+        row = self._row
+        if row is None or row.change is None:
+            self.agenteval.say("Choose a test first.")
+            return None
+        return row, row.change
+
+    def action_open(self) -> None:
+        """Both transcripts side by side: the run before on the left, as the sides stand here."""
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        _, change = chosen
+        if change.pair is None:
+            self.agenteval.say(f"{one_line(change.label, 60)} was run on one side only.")
+        elif change.pair[0] == change.pair[1]:
+            self.action_inspect()  # two versions of a criterion on the same run
+        else:
+            self.agenteval.show_difference(*change.pair)
+
+    def action_inspect(self) -> None:
+        self._inspect(1)
+
+    def action_inspect_before(self) -> None:
+        self._inspect(0)
+
+    def action_edit(self) -> None:
+        """The config of the chosen criterion, beside the run on the right."""
+        self._inspect(1, edit=True)
+
+    def _inspect(self, side: int, *, edit: bool = False) -> None:
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        request = self.controller.run_to_open(chosen[0], side, edit=edit)
+        if isinstance(request, str):
+            self.agenteval.say(request)
+        else:
+            self.agenteval.inspect(request.run, criterion=request.criterion, runs=request.runs, edit=edit)
+
+    def action_versions(self) -> None:
+        """The versions of the chosen criterion."""
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        row, change = chosen
+        name = self.controller.criterion(row)
+        if not name:
+            self.agenteval.say("This test has no criterion.")
+            return
+
+        def beside(old: str, new: str) -> None:
+            self._open_versions(Versions(change.suite_key, change.test, name, old, new, back=row.key))
+
+        show_versions(self, change.suite_key, change.test, name, compare=beside)
+
+    def action_quarantine(self) -> None:
+        """Let the chosen test (or criterion) run, and not gate."""
+        chosen = self._chosen()
+        if chosen is None:
+            return
+        change, session = chosen[1], self.agenteval.session
+        names = [one.name for one in change.criteria]
+
+        def done(said: str | None) -> None:
+            if said:
+                self.agenteval.say(said)
+                self.action_reload()
+
+        def show(held: Quarantined) -> None:
+            mine = [one for one in held if (one.suite_key, one.test_id) == (change.suite_key, change.test)]
+            self.app.push_screen(QuarantineScreen(change.suite_key, change.test, criteria=names, held=mine), done)
+
+        self.ask(lambda: active(session.store), show, group="quarantine")
+
+    def action_clear_baseline(self) -> None:
+        """Take the chosen test's baseline away; asks."""
+        chosen = self._chosen()
+        if chosen is not None:
+            ask_to_clear(self, chosen[1].suite_key, chosen[1].test)
+
+    # And with the whole
+
+    def action_baseline(self) -> None:
+        """The right side's execution becomes the baseline of its tests."""
+        found = self.controller.found
+        if self.controller.of_versions:
+            self.agenteval.say("Two versions of a criterion are compared: no execution to set. s chooses one.")
+        elif found is not None:
+            ask_for_baseline(self, found.b)
+
+    def action_causes(self) -> None:
+        """Why the right side's runs failed: decide about each cause once."""
+        found = self.controller.found
+        if found is not None and len(found.b.executions) == 1:
+            self.agenteval.show_causes(found.b.executions[0])
+        else:
+            self.agenteval.say("Causes are of one execution: s and S choose other sides.")
+
+    def action_copy(self) -> None:
+        """Copy the command that prints this comparison."""
+        words = self.controller.command()
+        if words is not None:
+            command = command_line(*words)
+            self.app.copy_to_clipboard(command)
+            self.agenteval.say(f"Copied: {command}")
+
+    def action_next_pane(self) -> None:
+        details = self.query_one("#details", LinesView)
+        (self._list if details.has_focus else details).focus()
