@@ -1,0 +1,56 @@
+"""A comparison in the terminal, in Markdown and on the screen: the same words for the same facts."""
+
+from __future__ import annotations
+
+from agenteval_tui.analysis.attribution import Attributed
+from agenteval_tui.analysis.comparison_model import Comparison, CriterionChange, Overall, Side, Tally, TestChange
+from agenteval_tui.analysis.statistics import PairedCounts
+from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, rows_of
+from agenteval_tui.tui.styled_text import plain as plain_line
+from agenteval_tui.views.comparison import change_in_full, comparison_lines, comparison_page, who_text
+from agenteval_tui.views.markdown import markdown
+from agenteval_tui.views.model import plain
+from agenteval_tui.views.terminal import lines
+
+WAS, NOW = Tally(5, 5, 5, 0, 1.0), Tally(5, 5, 2, 0, 0.4)
+CRITERION = CriterionChange("polite", "worse", WAS, NOW, ("aaaaaa1",), ("bbbbbb2",), was_name="kind")
+CHANGE = TestChange(
+    "s", "S", "greeting", "Greets", "", "worse", 1, WAS, NOW, -0.6, None, 0.17, (CRITERION,), ("a", "b"), (("a", "b"),)
+)  # fmt: skip
+FOUND = Comparison(
+    Side("execution", "old", "a", ()),
+    Side("execution", "new", "b", ()),
+    Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 0),
+    (CHANGE,),
+)
+KNOWN = {CHANGE.key: Attributed("unknown", "no reply is stored", "step 1: it asked, now it answers", ())}
+
+
+def media() -> dict[str, str]:
+    (row,) = [one for one in rows_of(FOUND) if one.change is not None]
+    screen = [
+        CompareRows(rows_of(FOUND), KNOWN).line(1, 200, focused=False),
+        *detail_lines(row, 200, KNOWN[CHANGE.key], {}),
+    ]
+    return {
+        "terminal": "\n".join(map(plain, lines(comparison_lines(FOUND, KNOWN)))),
+        "markdown": markdown(comparison_page(FOUND, KNOWN)),
+        "screen": "\n".join(map(plain_line, screen)),
+    }
+
+
+def test_every_medium_has_the_same_words() -> None:
+    for name, shown in media().items():
+        for words in ("greeting", "5/5", "2/5", "not known", "step 1: it asked, now it answers"):
+            assert words in shown, (name, words)
+    for name in ("terminal", "screen"):
+        for words in ("config changed aaaaaa → bbbbbb", "renamed, it was kind", "-60 points", "not comparable"):
+            assert words in media()[name], (name, words)
+
+
+def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
+    assert (who_text("unknown"), who_text("judge noise")) == ("not known", "judge noise")
+    waiting = change_in_full(CHANGE, None, None, waiting=True)
+    assert "…" in "\n".join(map(plain, lines(waiting)))
+    versions = change_in_full(CHANGE, None, None, versions=True)
+    assert "both versions judge the same outputs" in "\n".join(map(plain, lines(versions)))
