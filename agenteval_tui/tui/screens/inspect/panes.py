@@ -33,7 +33,7 @@ from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
-from agenteval_tui.tui.terminal.mounting import comes_too_late
+from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -51,6 +51,7 @@ LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is no criterion."""
 
 
+@drop_messages(comes_too_late)
 class InspectPane(Vertical):
     """A column with a title, which says whether it has the keys. The widget in it that takes the keys has the id
     `NAME`, the pane `<NAME>-pane`."""
@@ -63,10 +64,6 @@ class InspectPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
         yield from self.parts()
-
-    async def _dispatch_message(self, message: Message) -> None:
-        if not comes_too_late(self, message):
-            await super()._dispatch_message(message)
 
     @property
     def has_keys(self) -> bool:
