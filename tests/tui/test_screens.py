@@ -266,7 +266,7 @@ async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(
         await pilot.press("enter")
         await settle(pilot)
         told = text_of(app) + " ".join(note.message for note in app._notifications)
-        assert "File name too long" in told
+        assert "this file name is too long" in told
         assert "A bug in agenteval" not in told
         assert app.screen is sheet
     assert not (directories.data_dir() / "errors.log").exists()
