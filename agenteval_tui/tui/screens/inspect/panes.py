@@ -115,7 +115,7 @@ class PaneTabs(LineBlock):
 
 
 class TranscriptPane(InspectPane):
-    """The transcript and the search in it. `words` are searched for ("": nothing); `hits` says how often they were
+    """The transcript and the search in it. `term` is searched for ("": nothing); `hits` says how often they were
     found, and which hit is shown."""
 
     NAME = "transcript"
@@ -125,7 +125,7 @@ class TranscriptPane(InspectPane):
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = ""
+        self.term = ""
         self.hits = ""
         self._opened = False
 
@@ -182,7 +182,7 @@ class TranscriptPane(InspectPane):
 
     def search(self, words: str) -> None:
         """Search for `words`; a newer search ends the one before."""
-        self.words = words
+        self.term = words
         self.hits = ""
         start_worker(self.screen, partial(self._look_for, words), group="search", name="searching")
 
@@ -204,13 +204,13 @@ class TranscriptPane(InspectPane):
         self._count_hits(whole=True)
 
     def _search_again(self) -> None:
-        if self.words:
-            self.search(self.words)
+        if self.term:
+            self.search(self.term)
 
     def _count_hits(self, *, whole: bool) -> None:
         """`3 of 17` in the title; `of 17 …` while there may be more."""
         number, total = self.view.match_number
-        if not self.words:
+        if not self.term:
             hits = ""
         elif not total:
             hits = "not found" if whole else "searching …"

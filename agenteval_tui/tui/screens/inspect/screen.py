@@ -269,7 +269,7 @@ class InspectScreen(FrameScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         state = self.controller
-        if self.pane == "transcript" and self.transcript.words:
+        if self.pane == "transcript" and self.transcript.term:
             hits = (("n", "next hit", "next_failure"), ("N", "hit before", "next_run"), ("/", "other words", "search"))
             return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self.pane != "config":
@@ -354,7 +354,7 @@ class InspectScreen(FrameScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter: back to the transcript, where `n` and `N` go on."""
-        if not self.transcript.words:
+        if not self.transcript.term:
             return
         if not self.transcript.view.document.matches:
             self._say_not_found()
@@ -368,12 +368,12 @@ class InspectScreen(FrameScreen):
     def _step_hit(self, step: int) -> bool:
         """The next hit (1) or the one before (-1), while something is searched for."""
         pane = self.transcript
-        if pane.words and not pane.step_hit(step):
+        if pane.term and not pane.step_hit(step):
             self._say_not_found()
-        return bool(pane.words)
+        return bool(pane.term)
 
     def _say_not_found(self) -> None:
-        self._say(f"{one_line(self.transcript.words, 60)} is not in this transcript.")
+        self._say(f"{one_line(self.transcript.term, 60)} is not in this transcript.")
 
     def action_next_evidence(self) -> None:
         self._show_next_evidence(self.transcript.view.next_mark() is not None)
