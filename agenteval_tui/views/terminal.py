@@ -24,7 +24,7 @@ from agenteval_tui.views.model import (
 )
 
 _GAP = "  "
-_LEAST = 4  # cells of a column that is cut
+_LEAST = 4  # cells of a column that is cut, where there is room for so many
 _SIGNS = {"+": "added", "-": "removed", "@": "dim"}
 
 
@@ -81,7 +81,9 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     heads = tuple(text((column.head, "dim")) for column in table.columns)
     rows = [tuple(_on_one_line(cell) for cell in cells_of) for cells_of in (heads, *(row.cells for row in table.rows))]
     room = [max(cells(plain(row[at])) for row in rows) for at in range(len(table.columns))]
-    while sum(room) + len(_GAP) * (len(room) - 1) > width and max(room, default=0) > _LEAST:
+    space_for_cells = width - len(_GAP) * (len(room) - 1)
+    least = min(_LEAST, space_for_cells // max(1, len(room)))
+    while sum(room) > space_for_cells and max(room, default=0) > max(1, least):
         room[room.index(max(room))] -= 1
     for row in rows:
         spans: list[tuple[str, str]] = []

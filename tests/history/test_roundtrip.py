@@ -76,7 +76,10 @@ transcripts = st.builds(
     model=texts,
     finish_reason=texts,
     final_output=texts,
-    error=st.none() | st.builds(RunError, texts, texts, texts, texts, st.dictionaries(texts, texts, max_size=2)),
+    error=st.none()
+    | st.builds(RunError, texts, texts, texts)
+    # Fields are a code's.
+    | st.builds(RunError, texts, texts, texts, texts.filter(bool), st.dictionaries(texts, texts, max_size=2)),
     log=texts,
     notes=st.lists(st.builds(Note, texts, texts), max_size=2).map(tuple),
 )

@@ -68,4 +68,4 @@ def test_all_work_is_begun_in_this_way() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in ("run_worker", "_new_worker"):
                 found.append(path.stem)
-    assert found == ["undo", "config", "workers"]
+    assert found == ["screen", "panes", "workers"]
