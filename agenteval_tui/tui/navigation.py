@@ -167,7 +167,9 @@ class Navigation:
         """Keep where the person is and what the screens show, for the next start."""
         if not self._trail.shown:
             return
-        kept = {name: screen.kept() for name in FACTORIES if (screen := self._made(name)) is not None}
+        # Of a screen that is not made yet stays what was kept before.
+        made = {name: screen for name in FACTORIES if (screen := self._made(name)) is not None and screen.is_mounted}
+        kept = {name: screen.kept() for name, screen in made.items()}
         kept["projects"] = {"all": self._session.everything}
         self._state.keep_place(self._trail.shown, {name: data for name, data in kept.items() if data is not None})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,26 @@ async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh:
             tell(screen)
         await settle(pilot)
         assert screen.is_mounted
+        assert broken(app) == []
+
+
+async def test_places_may_be_kept_before_the_first_screen_is_made(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The monkey, seed 1: the app was left while its first screen came."""
+    app = app_on(*fresh)
+    compose = SuitesScreen.compose
+    kept: list[bool] = []
+
+    def keeping(self: SuitesScreen) -> Iterator[Widget]:
+        app.keep_places()
+        kept.append(True)
+        yield from compose(self)
+
+    monkeypatch.setattr(SuitesScreen, "compose", keeping)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        assert kept
         assert broken(app) == []
 
 

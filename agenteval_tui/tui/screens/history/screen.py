@@ -92,7 +92,7 @@ class HistoryScreen(FrameScreen):
             self.reload()
 
     def kept(self) -> dict[str, Any] | None:
-        return self.controller.kept(self._list.cursor_key) if self._composed else None
+        return self.controller.kept(self._list.cursor_key)
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         self.controller.restore(kept)
