@@ -168,7 +168,7 @@ class Navigation:
         if not self._trail.shown:
             return
         # Of a screen that is not made yet stays what was kept before.
-        made = {name: screen for name in FACTORIES if (screen := self._made(name)) is not None and screen.is_mounted}
+        made = {name: screen for name in FACTORIES if (screen := self._made(name)) is not None and is_there(screen)}
         kept = {name: screen.kept() for name, screen in made.items()}
         kept["projects"] = {"all": self._session.everything}
         self._state.keep_place(self._trail.shown, {name: data for name, data in kept.items() if data is not None})
