@@ -60,6 +60,9 @@ class Watcher:
         self.card = json.loads(card.read_text("utf-8"))
         program = [sys.executable, "-m", "agenteval_tui", "ps", "--json"]
         self.ps = json.loads(subprocess.run(program, capture_output=True, check=True, timeout=UNTIL_S).stdout)
+        for execution in self.ps["executions"]:
+            # No run has told yet what it used, or one has told that it was nothing: which, is a matter of the moment.
+            execution.update({key: execution[key] or 0 for key in ("input_tokens", "output_tokens")})
         until(lambda: bool(self._first(path)["states"][0].get("parts")))  # what it said before it waits has come
         with socket.socket(socket.AF_UNIX) as connected:
             connected.settimeout(UNTIL_S)
