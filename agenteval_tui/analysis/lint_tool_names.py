@@ -17,6 +17,7 @@ from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_place
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.grading.type_names import short_name
+from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.suites.agents_file import resolve_agent
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.uxon.did_you_mean import closest
@@ -55,7 +56,7 @@ def facts_problems(loaded: LoadedSuite, store: Store, user_agents: Mapping[str, 
     suite = loaded.suite
     if suite is None:
         return []
-    seen = store.facts(loaded.key)
+    seen = facts_for(store, loaded.key)
     problems: list[Problem] = []
     for test in suite.tests:
         facts = with_declared(seen, _declared(loaded, suite, test, user_agents))
@@ -68,7 +69,7 @@ def facts_problems(loaded: LoadedSuite, store: Store, user_agents: Mapping[str, 
             if document.broken:
                 continue
             if own is None:
-                own = store.facts(loaded.key, test.id) if seen.runs else AgentFacts()
+                own = facts_for(store, loaded.key, test.id) if seen.runs else AgentFacts()
             given = _given(test, number)
             for code, path, message, remedy, severity in _criterion(
                 document.value, short_name(criterion.prototype_class), facts, own, given

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -19,10 +19,7 @@ from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.process_liveness import is_alive
-from agenteval_tui.history.writer import Totals
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import History, Totals
 
 TestKey = tuple[str, str]
 """Suite key and test id."""
@@ -61,7 +58,12 @@ class BaselineSet:
 
 
 def set_baseline(
-    store: Store, execution_id: str, *, tests: Iterable[TestKey] | None = None, who: str = "", at_ms: int | None = None
+    store: History,
+    execution_id: str,
+    *,
+    tests: Iterable[TestKey] | None = None,
+    who: str = "",
+    at_ms: int | None = None,
 ) -> BaselineSet:
     """The runs of a finished execution become the baseline of its tests (or of `tests` among them). Blocks.
 
@@ -71,39 +73,39 @@ def set_baseline(
     return _done(store, _SetExecution(execution_id, wanted, who, now_ms() if at_ms is None else at_ms))
 
 
-def set_baseline_run(store: Store, run_id: str, *, who: str = "", at_ms: int | None = None) -> BaselineSet:
+def set_baseline_run(store: History, run_id: str, *, who: str = "", at_ms: int | None = None) -> BaselineSet:
     """A single run becomes the baseline of its test. Raises AgentevalError: it has not ended, or ended in an error."""
     return _done(store, _SetRun(run_id, who, now_ms() if at_ms is None else at_ms))
 
 
-def clear_baselines(store: Store, tests: Iterable[TestKey] | None = None) -> int:
+def clear_baselines(store: History, tests: Iterable[TestKey] | None = None) -> int:
     """Take the baselines of these tests (None: all) away; the runs stay. Gives how many there were. Blocks."""
     return int(store.write(_Clear(None if tests is None else tuple(tests))).result())
 
 
-def baselines(store: Store) -> list[Baseline]:
+def baselines(store: History) -> list[Baseline]:
     """All baselines, by suite and test."""
     return store.read(read_all)
 
 
-def any_set(store: Store) -> bool:
+def any_set(store: History) -> bool:
     """Whether there is a baseline at all."""
     return bool(store.read(lambda c: c.execute("SELECT EXISTS (SELECT 1 FROM baselines)").fetchone()[0]))
 
 
-def baselines_of(store: Store, tests: Iterable[TestKey]) -> dict[TestKey, Baseline]:
+def baselines_of(store: History, tests: Iterable[TestKey]) -> dict[TestKey, Baseline]:
     """The baselines of these tests; tests without one are left out."""
     wanted = set(tests)
     return store.read(lambda c: {(one.suite_key, one.test_id): one for one in read_all(c, wanted)})
 
 
-def baseline_runs(store: Store, tests: Iterable[TestKey]) -> list[str]:
+def baseline_runs(store: History, tests: Iterable[TestKey]) -> list[str]:
     """The ids of the runs that the baselines of these tests consist of, in the order of their plans."""
     wanted = set(tests)
     return store.read(lambda c: _run_ids(c, wanted))
 
 
-def _done(store: Store, operation: _SetExecution | _SetRun) -> BaselineSet:
+def _done(store: History, operation: _SetExecution | _SetRun) -> BaselineSet:
     made: BaselineSet = store.write(operation).result()
     return made
 

@@ -8,14 +8,12 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.observed_tools import EXAMPLES, AgentFacts, ArgumentFacts, ToolFacts
 from agenteval_tui.history.blobs import clean, unpack_transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.store import Store
 
 RUNS = 2_000
 """The newest runs that are looked at for tools."""
@@ -33,11 +31,10 @@ def facts_for(store: Store, suite_key: str, test_id: str | None = None) -> Agent
 
     Nothing stored: facts with `runs` 0. Raises HistoryError when the file can't be read.
     """
-    return store.facts(suite_key, test_id)
+    return store.read(lambda connection: _facts(connection, suite_key, test_id))
 
 
-def read_facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None = None) -> AgentFacts:
-    """`facts_for` on a reader's connection."""
+def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) -> AgentFacts:
     condition, values = "s.key = ?", [clean(suite_key)]
     if test_id is not None:
         condition, values = f"{condition} AND t.test_id = ?", [*values, clean(test_id)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.results import CriterionResult
@@ -49,9 +49,6 @@ from agenteval_tui.history.records import (
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.writer import Operation, Writer
 from agenteval_tui.transcripts.model import Transcript, Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.observed_tools import AgentFacts
 
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
@@ -389,12 +386,6 @@ class Store:
     def criterion(self, content_hash: str) -> dict[str, Any] | None:
         """The version of a criterion with this hash, as JSON; None: never stored."""
         return self._read(lambda c: queries.criterion(c, content_hash))
-
-    def facts(self, suite_key: str, test_id: str | None = None) -> AgentFacts:
-        """What the newest runs of a suite (or of one of its tests) say of its agent: tools, arguments, answers."""
-        from agenteval_tui.history.observed_facts import read_facts  # only the linter and completion ask
-
-        return self._read(lambda c: read_facts(c, suite_key, test_id))
 
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""

@@ -16,13 +16,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history.connections import WRITING_TRIES
+from agenteval_tui.history.connections import WRITING_TRIES, Connection
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
 from agenteval_tui.history.lock_wait import waiting_for
 
+_T = TypeVar("_T")
 _BATCH = 512  # operations in one transaction
 _TRIES = WRITING_TRIES  # of a batch, when another process holds the lock longer than a connection waits (2 s)
 _PATIENT_TRIES = 300  # where something was paid for that would be lost: ten minutes, unless the program wants to end
@@ -68,6 +69,18 @@ class Operation(Protocol):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
         """Write, within the batch's transaction; the value becomes the future's result."""
+        ...
+
+
+class History(Protocol):
+    """An open history (`store.Store`), as the modules need it that the store itself is made of."""
+
+    def read(self, query: Callable[[Connection], _T]) -> _T:
+        """What a query gives; raises HistoryError."""
+        ...
+
+    def write(self, operation: Operation) -> Future[Any]:
+        """Write, behind what waits; the future holds what the operation gives."""
         ...
 
 

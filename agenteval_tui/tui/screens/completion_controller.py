@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
+from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.tui.presenters.completion_rows import hover_lines
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
@@ -34,7 +35,7 @@ class Assist:
                 prepare()
                 self._prepared = True
             if key not in self._facts:
-                self._facts[key] = store.facts(*key)
+                self._facts[key] = facts_for(store, *key)
             return complete_config(asked.text, asked.offset, prototype_class, self._facts[key])
 
         items = await asyncio.to_thread(work)
