@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from agenteval_tui.cli.output import json_text
+from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 
@@ -194,13 +194,4 @@ def _write(name: str, text: str) -> None:
             file.write(data)
         return
     path = path.resolve()  # a link stays one
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, (data,), like=path.stat() if path.exists() else None, durable=False)

@@ -1,13 +1,81 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the lock for those that several processes change."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from agenteval_tui.core.errors import AgentevalError
+
+PRIVATE = 0o600
+"""Permissions of a file that only its user reads and writes."""
+
+
+def draft_path(path: Path, suffix: str = ".tmp") -> Path:
+    """A free hidden name beside `path`, for what takes its place when it is complete."""
+    return path.with_name(f".{path.stem[:50]}.{os.getpid()}-{os.urandom(4).hex()}{suffix}")
+
+
+def write_whole(
+    path: Path,
+    pieces: Iterable[bytes],
+    *,
+    mode: int | None = None,
+    like: os.stat_result | None = None,
+    force: bool = True,
+    durable: bool = True,
+    check: Callable[[Path], object] | None = None,
+    suffix: str = ".tmp",
+) -> None:
+    """Write a file in one step: it holds all of `pieces`, or is as it was, also when the machine stops midway.
+
+    `mode`: its permissions; `like`: the permissions and, where the system allows it, the owner of this file; with
+    neither, what the umask leaves. `force`: take the place of a file that is there. `check` is called with the complete
+    draft just before it takes that place, and stops that with an error. Without `durable` the file may be lost (but not
+    torn) when the machine stops in the next seconds: for files that are written with each move of a person.
+    Raises OSError (`FileExistsError` without `force`), and what `pieces` and `check` raise.
+    """
+    if like is not None:
+        mode = stat.S_IMODE(like.st_mode)
+    draft = draft_path(path, suffix)
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else PRIVATE)
+        with os.fdopen(descriptor, "wb") as stream:
+            for piece in pieces:
+                stream.write(piece)
+            stream.flush()
+            if like is not None and (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(descriptor, like.st_uid, like.st_gid)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            if durable:
+                os.fsync(descriptor)
+        if check is not None:
+            check(draft)
+        if force:
+            draft.replace(path)
+        else:
+            os.link(draft, path)  # fails where there is a file, also one that came this moment
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+    if durable:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming durable. Some file systems can't; then it is as durable as they are."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> None:
@@ -15,26 +83,29 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
 
     Raises `AgentevalError`, also when there is a file of that name and `force` is not set.
     """
-    temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         if path.is_dir():
             raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
-        try:
-            with temporary.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            if force:
-                temporary.replace(path)
-            else:
-                os.link(temporary, path)  # fails where there is a file, also one that came this moment
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        write_whole(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces), force=force)
     except FileExistsError:
         raise AgentevalError(
             "there is a file of this name already, and it is not written over", where=str(path), mend="name another"
         ) from None
     except OSError as error:
         raise AgentevalError(f"this file can't be written: {error.strerror or error}", where=str(path)) from None
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, needed: bool = True) -> Iterator[None]:
+    """While this lasts, no other process gets the same lock: it lies on a folder, or on a lock file that is made.
+
+    Raises OSError; where `needed` is not set, a file system that knows no locks is passed without one.
+    """
+    flags = os.O_RDONLY if path.is_dir() else os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK
+    descriptor = os.open(path, flags | os.O_CLOEXEC, PRIVATE)
+    try:
+        with contextlib.nullcontext() if needed else contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

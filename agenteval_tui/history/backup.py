@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
+from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.connections import READING_TRIES, connect_reader
 from agenteval_tui.history.errors import HistoryError, explain
@@ -39,7 +40,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
             where=str(target),
             mend="name another",
         )
-    draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    draft = draft_path(target)
     try:
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

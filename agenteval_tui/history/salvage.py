@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
 from agenteval_tui.history.connections import connect_reader
@@ -678,7 +679,7 @@ def salvage(path: Path, new: Path) -> Salvaged:
         raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
     if new.exists():
         raise _taken(new)
-    draft = new.with_name(f".{new.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    draft = draft_path(new)
     try:
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

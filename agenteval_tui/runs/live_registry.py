@@ -12,6 +12,7 @@ from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
 from agenteval_tui.core.private_files import make_private
@@ -146,24 +147,13 @@ def shown(live: Live) -> Iterator[Live]:
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with _locked(card.parent):
+        with locked(card.parent):  # the folder itself carries the lock
             live = replace(live, order=_next_order(card.parent))
             os.write(descriptor, json.dumps(live.to_json()).encode())
             new.rename(card)  # it comes into being whole and locked
         yield live
     finally:
         card.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """While this lasts, no other process shows an execution in this folder. The folder itself carries the lock."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
         os.close(descriptor)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import fcntl
 import hashlib
 import io
 import json
@@ -12,11 +10,12 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS, kind_of, rows_and_problems
 from agenteval_tui.suites.files import BOM
@@ -40,7 +39,7 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
     kind = kind_of(path)
     path = path.resolve()
     try:
-        with _alone(path.parent):
+        with locked(path.parent, needed=False):  # nobody else adds a row meanwhile
             before, mode = _before(path)
             count = _checked(path) if before.strip() else 0
             make = {"csv": _csv, "jsonl": _jsonl, "yaml": _yaml}[kind]
@@ -54,18 +53,6 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
             f"the row can't be written: {error.strerror or error}", where=str(path), mend="check its folder"
         ) from None
     return count + 1
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else adds a row in this folder meanwhile."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems know no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _before(path: Path) -> tuple[bytes, int | None]:
@@ -94,32 +81,17 @@ def _checked(path: Path) -> int:
 
 
 def _replace(path: Path, data: bytes, mode: int | None, rows: int) -> None:
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}-{os.urandom(4).hex()}{path.suffix}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if mode is not None:
-                os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
+    def check(draft: Path) -> None:
         try:
-            count = _checked(temporary)
+            count = _checked(draft)
         except AgentevalError:
             count = -1
         if count != rows:
             raise AgentevalError(
                 "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
             )
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # some file systems can't
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+    write_whole(path, (data,), mode=mode, check=check, suffix=path.suffix)
 
 
 def _renamed(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
@@ -341,14 +313,7 @@ def undo_add_row(added: RowAdded) -> None:
             added.path.unlink()
             return
         path = added.path.resolve()
-        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(added.before)
-            with contextlib.suppress(OSError):
-                shutil.copymode(path, temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(path, (added.before,), like=path.stat())
     except OSError as error:
         raise AgentevalError(f"the row can't be taken back: {error.strerror or error}", where=str(added.path)) from None
 

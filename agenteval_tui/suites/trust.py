@@ -8,7 +8,6 @@ so does every file that a command of it names, wherever that lies. When one is c
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.atomic_write import PRIVATE, locked, write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private, open_to_others, read_small
 
@@ -153,15 +153,11 @@ class Trust:
         """Read what others wrote meanwhile, let it be changed, and write it down in one step."""
         try:
             make_private(self.path.parent)
-            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with locked(self.path.with_suffix(".lock")):
                 self._read()
                 yield
                 self._write()
                 self.problem = ""
-            finally:
-                os.close(lock)
         except OSError as error:
             raise AgentevalError(
                 f"the trusted folders can't be written down: {error.strerror or error}",
@@ -174,16 +170,7 @@ class Trust:
         data = json.dumps({"version": _VERSION, "folders": folders}, indent=1, sort_keys=True).encode(
             "utf-8", "surrogatepass"
         )
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(self.path, (data,), mode=PRIVATE)
 
 
 def contents(folder: Path, files: Iterable[Path] = ()) -> dict[str, str]:

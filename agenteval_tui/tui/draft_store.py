@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.atomic_write import PRIVATE, write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private, read_small
 
@@ -48,16 +48,12 @@ class Drafts:
         now = time.time_ns() // 1_000_000
         made = {"version": VERSION, "kind": kind, "suite": suite, "test": test, "part": part, "when_ms": now}
         path = self._path(kind, suite, test, part)
-        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
         try:
             make_private(self.folder.parent)
             make_private(self.folder)
             # Half a character may stand in a text; JSON can hold it escaped.
             encoded = json.dumps({**made, "data": data}).encode("ascii")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(encoded)
-            temporary.replace(path)
+            write_whole(path, (encoded,), mode=PRIVATE, durable=False)
             self._forget_oldest()
         except OSError:
             return False

@@ -7,15 +7,13 @@ as it is, and `problem` says so.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.atomic_write import PRIVATE, locked, write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private, read_small_bytes
 
@@ -79,14 +77,10 @@ class State:
             return
         try:
             make_private(self._path.parent)
-            with _alone(self._path.with_suffix(".lock")):
+            with locked(self._path.with_suffix(".lock")):
                 data = read(self._path)
                 change(data)
-                draft = self._path.with_suffix(f".{os.getpid()}.new")
-                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    json.dump(data, file, indent=1)
-                draft.replace(self._path)
+                write_whole(self._path, (json.dumps(data, indent=1).encode(),), mode=PRIVATE, durable=False)
         except (OSError, AgentevalError):
             return  # a folder that can't be written is no reason to stop
 
@@ -136,14 +130,3 @@ def number(data: Mapping[str, Any], key: str) -> float:
     """A number within `data`; 0 for anything else."""
     found = data.get(key)
     return found if isinstance(found, int | float) and not isinstance(found, bool) else 0
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait for other apps that write."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 from pathlib import Path
 
+from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
@@ -101,22 +101,11 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
         before = path.stat()
         if not os.access(path, os.W_OK):
             raise SaveFailed("this file is read-only", where=where, mend="change its permissions, or save elsewhere")
-        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                with contextlib.suppress(PermissionError):
-                    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                        os.fchown(stream.fileno(), before.st_uid, before.st_gid)
-                os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode))
-                os.fsync(stream.fileno())
+
+        def check(_: Path) -> None:
             check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+
+        write_whole(path, (data,), like=before, check=check)
         _stay_trusted(loaded)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -133,13 +122,3 @@ def _stay_trusted(loaded: LoadedSuite) -> None:
     # Where that can't be written down the folder is asked about again: the file is saved all the same.
     with contextlib.suppress(AgentevalError, OSError):
         Trust.load().saved(loaded.path, loaded.digest)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming durable. Some file systems can't; then it is as durable as they are."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
