@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.errors import HistoryError
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -49,7 +50,7 @@ def known_runs(store: Store, runs: Iterable[str]) -> list[RunRow]:
     for run in runs:
         try:
             rows.append(store.run(run))
-        except InfrastructureError:
+        except HistoryError:
             raise
         except AgentevalError:
             continue

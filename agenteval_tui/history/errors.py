@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 
 if TYPE_CHECKING:
     import sqlite3
 
 
-class HistoryError(InfrastructureError):
-    """The history file could not be opened, read or written. What was stored before is still there."""
+class HistoryError(AgentevalError):
+    """The history file could not be opened, read or written. What was stored before is still there. Exit code 3."""
+
+    exit_code = INFRASTRUCTURE
 
 
 class DamagedError(HistoryError):
