@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Protocol, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions
+
+
+class _HasKey(Protocol):
+    @property
+    def api_key_env(self) -> str | None: ...
+
+
+_Keyed = TypeVar("_Keyed", bound=_HasKey)
 
 
 class Timeouts(BaseModel):
@@ -21,27 +29,49 @@ class Timeouts(BaseModel):
     silence: float = Field(default=60.0, gt=0, description="Between two pieces of an answer that streams.")
 
 
-class NetworkOptions(AgentOptions):
+KeyVariable = Annotated[
+    str | None, Field(default=None, description="The environment variable that holds the key. Never the key.")
+]
+Headers = Annotated[dict[str, str], Field(default_factory=dict, description="More HTTP headers.")]
+Query = Annotated[
+    dict[str, str],
+    Field(default_factory=dict, description="Parameters for the address, such as Azure's `api-version`."),
+]
+Patience = Annotated[Timeouts, Field(default_factory=Timeouts, description="How long to wait, in seconds.")]
+ReplyLimit = Annotated[float, Field(default=16.0, gt=0, description="A longer reply is an error.")]
+
+
+class NetworkOptions(Protocol):
     """What every server needs: a key, headers, and how long and how much to take from it."""
 
-    api_key_env: str | None = Field(None, description="The environment variable that holds the key. Never the key.")
-    headers: dict[str, str] = Field(default_factory=dict, description="More HTTP headers.")
-    query: dict[str, str] = Field(
-        default_factory=dict, description="Parameters for the address, such as Azure's `api-version`."
-    )
-    timeouts: Timeouts = Field(default_factory=Timeouts, description="How long to wait, in seconds.")
-    max_reply_mb: float = Field(16.0, gt=0, description="A longer reply is an error.")
+    @property
+    def headers(self) -> dict[str, str]: ...
 
-    @model_validator(mode="after")
-    def _a_name_and_no_key(self) -> Self:
-        if self.api_key_env is not None and not self.api_key_env.replace("_", "").isalnum():
-            raise ValueError("`api_key_env` is the name of an environment variable, not the key itself")
-        return self
+    @property
+    def query(self) -> dict[str, str]: ...
+
+    @property
+    def timeouts(self) -> Timeouts: ...
+
+    @property
+    def max_reply_mb(self) -> float: ...
 
 
-class ModelOptions(NetworkOptions):
+def names_a_key(options: _Keyed) -> _Keyed:
+    """`options`, whose `api_key_env` is a variable's name: a validator. Raises ValueError where it may be a key."""
+    if options.api_key_env is not None and not options.api_key_env.replace("_", "").isalnum():
+        raise ValueError("`api_key_env` is the name of an environment variable, not the key itself")
+    return options
+
+
+class ModelOptions(AgentOptions):
     """What every kind takes that asks a model and answers its tool calls."""
 
+    api_key_env: KeyVariable
+    headers: Headers
+    query: Query
+    timeouts: Patience
+    max_reply_mb: ReplyLimit
     base_url: str = ""
     model: str = Field(min_length=1, description="The model's name as the server knows it.")
     system: str | None = Field(None, description="The system prompt.")
@@ -51,6 +81,8 @@ class ModelOptions(NetworkOptions):
     max_steps: int = Field(12, ge=1, description="Requests in one run before its loop of tool calls is an error.")
     stream: bool = Field(True, description="false: one reply instead of a stream.")
     extra_body: dict[str, Any] = Field(default_factory=dict, description="Anything else for the request's JSON.")
+
+    _names_a_key = model_validator(mode="after")(names_a_key)
 
     @model_validator(mode="after")
     def _right_address(self) -> Self:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agenteval_tui.agents.network_options import NetworkOptions
+from agenteval_tui.agents.network_options import Headers, KeyVariable, Patience, Query, ReplyLimit, names_a_key
+from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
 
@@ -62,9 +63,14 @@ class UsagePaths(BaseModel):
     cost: str | None = Field(default=None, description="US dollars.")
 
 
-class HttpOptions(NetworkOptions):
+class HttpOptions(AgentOptions):
     """Any endpoint that takes JSON: a request made of templates, and JMESPath to find what is in the reply."""
 
+    api_key_env: KeyVariable
+    headers: Headers
+    query: Query
+    timeouts: Patience
+    max_reply_mb: ReplyLimit
     url: str = Field(description="The address. Its path and query may hold templates; their values are escaped.")
     method: Literal["POST", "PUT", "PATCH", "GET"] = Field("POST", description="The HTTP method.")
     api_key_header: str = Field("authorization", description="The header that carries the key.")
@@ -101,6 +107,8 @@ class HttpOptions(NetworkOptions):
         description="JMESPath of more text in each event of a stream. Without it, an event that is no JSON is text.",
     )
     done: str = Field("[DONE]", description="The data, or the name, of the event that ends a stream.")
+
+    _names_a_key = model_validator(mode="after")(names_a_key)
 
     @model_validator(mode="after")
     def _right_address(self) -> Self:

@@ -14,12 +14,13 @@ from agenteval_tui.core.errors import AgentevalError
 TIMEOUT_S = 30.0
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+_EXACT = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Named(_Entry):
+class _Named(BaseModel):
     """What every single tool has."""
+
+    model_config = _EXACT
 
     name: str = Field(min_length=1, description="What the model calls it by.")
     description: str | None = Field(None, description="What the model is told of it.")
@@ -72,8 +73,10 @@ class CommandEntry(_Running):
         return self
 
 
-class McpServerOptions(_Entry):
+class McpServerOptions(BaseModel):
     """Where the server is: a program that is started, or an address."""
+
+    model_config = _EXACT
 
     command: str | list[str] | None = Field(None, description="A program that speaks MCP on its standard streams.")
     cwd: str = "."
@@ -99,8 +102,10 @@ class McpServerOptions(_Entry):
         return self
 
 
-class McpEntry(_Entry):
+class McpEntry(BaseModel):
     """The tools of an MCP server."""
+
+    model_config = _EXACT
 
     name: str = Field("", description="What errors call the server.")
     mcp: McpServerOptions
