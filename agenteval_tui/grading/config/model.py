@@ -19,21 +19,22 @@ class NullError(ValueError):
         self.path = (name,)
 
 
-class Properties(BaseModel):
-    """Base of what people configure: types are exact, unknown names and null are errors, nothing changes later."""
+EXACT: Final = ConfigDict(extra="forbid", strict=True, frozen=True)
+"""What people configure: types are exact, unknown names are errors, nothing changes later."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_null(cls, given: Any) -> Any:
-        # None is the default of what is not given; written down it would say nothing, and means a mistake.
-        if isinstance(given, Mapping):
-            for name, value in given.items():
-                field = cls.model_fields.get(name)
-                if value is None and field is not None and field.annotation is not Any:
-                    raise NullError(name)
-        return given
+def _refuse_null(cls: type[BaseModel], given: Any) -> Any:
+    # None is the default of what is not given; written down it would say nothing, and means a mistake.
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            field = cls.model_fields.get(name)
+            if value is None and field is not None and field.annotation is not Any:
+                raise NullError(name)
+    return given
+
+
+no_null: Final = model_validator(mode="before")(_refuse_null)
+"""A validator of such a model: null is an error."""
 
 
 @dataclass(frozen=True, slots=True)

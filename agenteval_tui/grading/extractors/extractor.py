@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from agenteval_tui.grading.config.model import Properties
+from pydantic import BaseModel
+
+from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
 from agenteval_tui.transcripts.model import Transcript
 
@@ -15,12 +17,15 @@ if TYPE_CHECKING:
 Extract = Callable[[Transcript], Value | None]
 
 
-class Prototype(Properties):
+class Prototype(BaseModel):
     """Base of prototype classes (entry point group `agenteval.prototypes`).
 
     The fields are the properties of `config_uxon` beside `metrics`; docstring and field descriptions are what the
     editor shows. Types are exact.
     """
+
+    model_config = EXACT
+    _no_null = no_null
 
     def extract(self, transcript: Transcript) -> Value | None:
         """The value that the metrics look at; None when there is none (the criterion fails, then)."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.core.phrasing import SHOWN, shown
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.config.model import Properties
+from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
@@ -31,12 +31,15 @@ class ConfigWarning:
 Check = Callable[[Value, Context], MetricResult]
 
 
-class Metric(Properties):
+class Metric(BaseModel):
     """Base of metrics (entry point group `agenteval.metrics`).
 
     The fields are the metric's properties; docstring and field descriptions are what the editor shows. Types are
     exact. `check` never raises for any value; what it raises all the same becomes outcome `error`.
     """
+
+    model_config = EXACT
+    _no_null = no_null
 
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, BaseModel, Field, field_validator
 
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.config.model import TOOL_ARGUMENTS, TOOL_NAMES, Properties
+from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.hungarian import assign
@@ -31,8 +31,11 @@ from agenteval_tui.grading.sentences import of_wanted
 from agenteval_tui.transcripts.model import ToolCall
 
 
-class ToolCheckData(Properties):
+class ToolCheckData(BaseModel):
     """What is expected of one tool: how often it is called, and with which arguments."""
+
+    model_config = EXACT
+    _no_null = no_null
 
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     required: bool = Field(True, description="Whether the tool must be called at all.")

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.config.model import TOOL_ARGUMENTS, TOOL_NAMES, Properties
+from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, errors_in, same_json, type_of
@@ -25,8 +25,11 @@ from agenteval_tui.transcripts.model import ToolCall, Transcript
 ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
 
 
-class ExpectedCall(Properties):
+class ExpectedCall(BaseModel):
     """One tool call that is expected."""
+
+    model_config = EXACT
+    _no_null = no_null
 
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     arguments: dict[str, Any] | None = Field(
