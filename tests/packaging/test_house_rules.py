@@ -77,6 +77,22 @@ def test_names_say_what_is_inside() -> None:
     assert not [path for path in (ROOT / "agenteval_tui").rglob("*.py") if path.stem in vague]
 
 
+def test_our_own_classes_stand_at_most_two_deep() -> None:
+    """Below a library's class or a protocol: what needs more is composed."""
+    bases: dict[tuple[str, str], set[str]] = {}
+    for path in sorted((ROOT / "agenteval_tui").rglob("*.py")):
+        for name, given in re.findall(r"(?m)^class (\w+)\(([^)]*)\):", path.read_text(encoding="utf-8")):
+            bases[str(path), name] = set(re.findall(r"\w+", re.sub(r"\[.*\]", "", given)))
+    public = {name: (path, name) for path, name in bases if not name.startswith("_")}
+
+    def above(path: str, name: str) -> set[tuple[str, str]]:
+        named = ((path, base) if (path, base) in bases else public.get(base) for base in bases[path, name])
+        own = {base for base in named if base and base != (path, name)}
+        return own.union(*(above(*base) for base in own))
+
+    assert [one for one in bases if len(above(*one)) > 2] == []
+
+
 def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
     from agenteval_tui.tui.app import AgentevalApp
