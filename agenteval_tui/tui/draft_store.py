@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private, read_small
 
 VERSION = 1
+WRITE_AFTER_S = 0.5
+"""So long after an edit its draft is written."""
 MOST = 200
 LARGEST = 32 << 20  # bytes of one, as of a suite
 """So many are kept; the oldest go first."""
@@ -42,6 +45,26 @@ class Drafts:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or directories.data_dir() / "drafts"
+        self._waiting: dict[tuple[str, str, str, str], Mapping[str, Any] | None] = {}
+        self._writing = threading.Lock()
+
+    def put(self, kind: str, suite: str, test: str, part: str, data: Mapping[str, Any] | None) -> bool:
+        """What `write` keeps of this; None: it forgets the draft. Of each draft the newest state waits.
+
+        Takes no time. True: nothing else was waiting, so `write` must be called, in a moment.
+        """
+        self._waiting[kind, suite, test, part] = data
+        return len(self._waiting) == 1
+
+    def write(self) -> None:
+        """Write all that waits: in a thread, and at the end. An older state never lands on a newer one."""
+        with self._writing:
+            while self._waiting:
+                place, data = self._waiting.popitem()
+                if data is None:
+                    self._forget(*place)
+                else:
+                    self.keep(*place, data)
 
     def keep(self, kind: str, suite: str, test: str, part: str, data: Mapping[str, Any]) -> bool:
         """Write a draft in place of the one before; False when it can't be written."""
@@ -60,7 +83,12 @@ class Drafts:
         return True
 
     def drop(self, kind: str, suite: str, test: str, part: str = "") -> None:
-        """Forget a draft."""
+        """Forget a draft, also one that waits to be written."""
+        with self._writing:
+            self._waiting.pop((kind, suite, test, part), None)
+            self._forget(kind, suite, test, part)
+
+    def _forget(self, kind: str, suite: str, test: str, part: str) -> None:
         try:
             self._path(kind, suite, test, part).unlink(missing_ok=True)
         except OSError:

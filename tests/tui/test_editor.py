@@ -60,8 +60,7 @@ tests:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
     monkeypatch.setattr("agenteval_tui.tui.screens.editor.controller.QUIET_S", 0.0)
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.screen.KEEP_S", 0.01)
-    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.panes.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.draft_store.WRITE_AFTER_S", 0.01)
 
 
 @pytest.fixture
@@ -282,6 +281,22 @@ async def test_an_edit_that_was_not_saved_is_offered_and_a_file_that_changed_is_
         assert not Drafts().listed("test")
         assert isinstance(again.screen, EditorScreen)
         await a_file_that_changed_is_shown_before_the_edit_goes_into_it(pilot, again.screen, file)
+
+
+async def test_two_tests_that_are_edited_one_right_after_the_other_have_both_a_draft(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenteval_tui.tui.draft_store.WRITE_AFTER_S", 0.4)
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        field(screen, "name").value = "Mine"
+        await until(pilot, lambda: len(screen.controller.edited_keys()) == 1)
+        await opened(pilot, "two")
+        field(screen, "name").value = "Mine as well"
+        await until(pilot, lambda: len(screen.controller.edited_keys()) == 2)
+        await until(pilot, lambda: bool(Drafts().find("test", str(shop / "shop.suite.yaml"), "two")))
+        assert {one.test for one in Drafts().listed("test")} == {"one", "two"}
 
 
 async def a_file_that_changed_is_shown_before_the_edit_goes_into_it(

@@ -184,9 +184,9 @@ def test_criteria_are_added_copied_moved_and_deleted(session: Session) -> None:
 
 def test_a_draft_is_offered_until_it_is_decided_about(session: Session) -> None:
     editor, doc = opened(session)
-    assert editor.draft_of(doc) is None
     editor.edit("name", "Mine", of_criterion=False)
-    editor.write_draft(doc, editor.draft_of(doc))
+    assert editor.put_draft(doc)
+    editor.drafts.write()
     later = EditorController()
     again = reread(later, session)
     draft = later.draft_to_offer()

@@ -146,6 +146,21 @@ def test_drafts_survive_bad_files_and_are_private_and_few(monkeypatch: pytest.Mo
     assert nowhere.listed("test") == []
 
 
+def test_of_each_draft_the_newest_state_is_written_and_none_after_it_was_dropped() -> None:
+    drafts = Drafts()
+    assert drafts.put("test", "s", "one", "", {"name": "M"})
+    for state in ({"name": "Mi"}, {"name": "Mine"}):
+        drafts.put("test", "s", "one", "", state)
+    assert not drafts.put("test", "s", "two", "", {})
+    assert not drafts.put("test", "s", "three", "", {})
+    drafts.drop("test", "s", "three")
+    drafts.write()
+    assert {one.test: one.data for one in drafts.listed("test")} == {"one": {"name": "Mine"}, "two": {}}
+    assert drafts.put("test", "s", "one", "", None), "nothing waits any more"
+    drafts.write()
+    assert [one.test for one in drafts.listed("test")] == ["two"]
+
+
 def test_rows_show_hostile_words_and_fit() -> None:
     hostile = SUITE.replace("name: S", 'name: "S\\e[2J\\u202e"')
     overview = Overview((SuiteOverview(load_text(hostile, Path("s.yaml")), (), {}),))

@@ -210,9 +210,11 @@ async def test_a_draft_stays_with_its_criterion(person: Person, runs: list[str])
     assert "was not saved: it is here again" in again.said[-1]
     again.editor = saved
     again.state.edit(saved)
-    keep = again.state.draft_writer()
-    assert keep is not None
-    keep()
+    assert again.state.put_draft()
+    again.choose((first + 1) % len(state.bench.criteria if state.bench else ()))
+    again.state.edit("{}")
+    assert not again.state.put_draft(), "one write is enough for both"
+    again.state.drafts.write()
     third = Person(person.session)
     assert third.open(runs[0], criterion=state.criterion_name).text == saved
     assert third.said == []
@@ -270,7 +272,7 @@ async def test_a_new_criterion_goes_along_to_other_runs_and_is_never_saved_here(
     assert state.is_new
     assert state.is_unsaved
     assert not state.was_graded
-    assert state.draft_writer() is None, "the Editor keeps it"
+    assert not state.put_draft(), "the Editor keeps it"
     await person.write(person.editor.replace("SELECT", "FROM"))
     assert state.impact is not None
     assert state.impact.now == {}

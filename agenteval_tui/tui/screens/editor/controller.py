@@ -6,7 +6,6 @@ Nothing here knows a widget. Methods that read or write files say so: call them 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -141,7 +140,7 @@ class EditorController:
         self.doc: SuiteDocument | None = None
         self.diagnostics: tuple[Diagnostic, ...] = ()
         self.preview = CriterionPreview()
-        self._drafts = Drafts()
+        self.drafts = Drafts()
         self._docs: dict[str, SuiteDocument] = {}
         self._kept: dict[str, Kept] = {}  # drafts that nobody has decided about
         self._request: OpenRequest | None = None
@@ -163,7 +162,7 @@ class EditorController:
 
     def read(self, session: Session) -> Contents:
         """Read the suites, the user's agents and the drafts. Raises `AgentevalError` where that is not possible."""
-        return Contents(session.overview(), user_agents(), self._drafts.listed("test"))
+        return Contents(session.overview(), user_agents(), self.drafts.listed("test"))
 
     def take(self, contents: Contents) -> OpenRequest | None:
         """Take what was read: edits stay, all else is as the files say now. The test to open, if there is one."""
@@ -196,7 +195,7 @@ class EditorController:
                     return False
                 alike = [one.values for one in now.criteria] == [one.values for one in doc.form.criteria]
                 if alike and now.values == doc.form.values:
-                    self._drafts.drop("test", doc.loaded.key, doc.test_id)
+                    self.drafts.drop("test", doc.loaded.key, doc.test_id)
                     return True
         return False
 
@@ -344,24 +343,18 @@ class EditorController:
 
     # Drafts
 
-    def draft_of(self, doc: SuiteDocument) -> Mapping[str, Any] | None:
-        """What a draft of this test keeps now; a copy, for the form goes on changing. None: it is not edited."""
-        return json.loads(json.dumps(doc.as_data())) if doc.edited else None
-
-    def write_draft(self, doc: SuiteDocument, data: Mapping[str, Any] | None) -> None:
-        """Write a draft of this test, or forget it (None). Writes a file."""
+    def put_draft(self, doc: SuiteDocument) -> bool:
+        """The test was edited: its draft waits to be written. True: `drafts.write` must be called in a moment."""
         # Beside an older draft that nobody has decided about, not over it.
         part = "newer" if doc.key in self._kept else ""
-        if data is None:
-            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
-        else:
-            self._drafts.keep("test", doc.loaded.key, doc.test_id, part, data)
+        return self.drafts.put("test", doc.loaded.key, doc.test_id, part, doc.as_data() if doc.edited else None)
 
     def write_drafts(self) -> None:
         """Write a draft of each test that is edited. Writes files."""
         for doc in self._docs.values():
             if doc.edited:
-                self.write_draft(doc, doc.as_data())
+                self.put_draft(doc)
+        self.drafts.write()
 
     def draft_to_offer(self) -> Kept | None:
         """The open test's draft, if it has one that was not offered since the test was opened."""
@@ -378,10 +371,10 @@ class EditorController:
         if answer == "restore":
             doc.restore(kept.data)
             self._kept.pop(doc.key, None)
-            self._drafts.drop("test", kept.suite, kept.test, "newer")  # it is in the form, with the older one
+            self.drafts.drop("test", kept.suite, kept.test, "newer")  # it is in the form, with the older one
         elif answer == "discard":
             self._kept.pop(doc.key, None)
-            self._drafts.drop("test", kept.suite, kept.test, kept.part)
+            self.drafts.drop("test", kept.suite, kept.test, kept.part)
         elif self._kept.get(doc.key) is kept:
             doc.draft_checked = False
 
@@ -497,7 +490,7 @@ class EditorController:
             new_id = renamed
             doc.form.values["id"] = form.values["id"] = renamed
         for part in ("", "newer"):
-            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
+            self.drafts.drop("test", doc.loaded.key, doc.test_id, part)
         self._docs.pop(doc.key, None)
         base = read_form(written, new_id)
         now = base.copy() if doc.form == form else doc.form

@@ -91,8 +91,8 @@ class SuiteDocument:
     # Drafts
 
     def as_data(self) -> dict[str, Any]:
-        """What a draft keeps."""
-        return {"base": form_data(self.base), "form": form_data(self.form), "criterion": self.criterion}
+        """What a draft keeps: the form as it is now, also when it is edited on."""
+        return {"base": form_data(self.base), "form": form_data(self.form.copy()), "criterion": self.criterion}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Put a draft's edits into the form, also where the file has changed since: what differs there stays."""

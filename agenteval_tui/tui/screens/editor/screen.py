@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import DescendantFocus, Resize, ScreenResume
-from textual.timer import Timer
 from textual.widget import Widget
 
 from agenteval_tui.core.display import one_line
@@ -19,6 +18,7 @@ from agenteval_tui.grading.criterion_templates import Starter, starters
 from agenteval_tui.suites.editing import TestEdit, Written
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of, key_word
 from agenteval_tui.tui.draft_store import Kept
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_rows
@@ -47,8 +47,6 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
-KEEP_S = 0.5
-"""So long after a change its draft is written."""
 WIDE = 190
 """From so many columns on a test's fields and what its criteria say of a run stand side by side."""
 LOW = 30
@@ -72,7 +70,6 @@ class EditorScreen(FrameScreen):
         self.controller = EditorController()
         self._panes: dict[str, EditorPane] = {}
         self._pane = "tests"  # which of them has the keys
-        self._keep_timer: Timer | None = None
         self._dataset: DatasetFile | None = None  # the one that is shown
 
     def compose(self) -> ComposeResult:
@@ -245,14 +242,10 @@ class EditorScreen(FrameScreen):
         self._retitle_panes()
         self.retitle()
         self.tests_pane.show_tests()
-        if self._keep_timer is not None:
-            self._keep_timer.stop()
-        if self.controller.doc is not None:
-            self._keep_timer = self.set_timer(KEEP_S, partial(self._keep_soon, self.controller.doc))
-
-    def _keep_soon(self, doc: SuiteDocument) -> None:
-        write = partial(self.controller.write_draft, doc, self.controller.draft_of(doc))
-        self.run_worker(write, thread=True, group="draft", exit_on_error=False)
+        if self.controller.doc is not None and self.controller.put_draft(self.controller.doc):
+            write = self.controller.drafts.write
+            begin = partial(self.run_worker, write, thread=True, group="draft", exit_on_error=False)
+            self.set_timer(draft_store.WRITE_AFTER_S, begin)
 
     def _show_dataset(self) -> None:
         wanted = self.controller.dataset()

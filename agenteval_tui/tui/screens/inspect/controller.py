@@ -19,7 +19,7 @@ from agenteval_tui.formats.exporters.explanation import address_of_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.load import load_suite
-from agenteval_tui.tui.screens.inspect.drafts import Draft, DraftKey, KeptConfigs, Saving, index_in
+from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, Saving, index_in
 from agenteval_tui.tui.serial_worker import OneAtATime
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class InspectController:
         """The saved config, as the editor shows it: it knows one kind of line end."""
         self._saved_results: tuple[CriterionResult, ...] = ()
         self._drafts: dict[DraftKey, Draft] = {}
-        self._kept = KeptConfigs()
+        self.drafts = ConfigDrafts()
         self._editing: DraftKey | None = None
 
     # What is open
@@ -348,30 +348,31 @@ class InspectController:
             draft.base = saving.text
             if draft.text == saving.text:
                 del self._drafts[saving.key]
-                self._kept.keep(saving.key, None)
+                self.drafts.drop(saving.key)
         if self.bench is saving.bench:
             self.saved_text = saving.text
         return loaded.line_of(saving.bench.run.test_id, saving.index)
 
     # Drafts outlive a crash
 
-    def draft_writer(self) -> Callable[[], None] | None:
-        """What writes down the chosen criterion's draft as it is now: to be called in a thread. None for a new
-        criterion, whose draft the Editor keeps."""
+    def put_draft(self) -> bool:
+        """The chosen criterion was edited: its draft waits to be written. True: `drafts.write` must be called in a
+        moment. A new criterion's draft is kept by the Editor."""
         if self._editing is None or self.is_new:
-            return None
-        return partial(self._kept.keep, self._editing, self._drafts.get(self._editing))
+            return False
+        return self.drafts.put(self._editing, self._drafts.get(self._editing))
 
     def keep_drafts(self) -> None:
         """Write down every draft but that of a new criterion."""
         new = self._draft_key(-1) if self.new_criterion is not None else None
         for key, draft in self._drafts.items():
             if key != new:
-                self._kept.keep(key, draft)
+                self.drafts.put(key, draft)
+        self.drafts.write()
 
     def _restore_draft(self, key: DraftKey, saved: str) -> None:
         """An edit that an earlier start could not save is here again."""
-        kept = self._kept.found(key) if key not in self._drafts and not self.is_new else None
+        kept = self.drafts.found(key) if key not in self._drafts and not self.is_new else None
         if kept is None or kept[0].text == saved:
             return
         self._drafts[key] = kept[0]

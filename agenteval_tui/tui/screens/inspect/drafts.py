@@ -24,11 +24,12 @@ class Draft:
     base: str
 
 
-class KeptConfigs:
+class ConfigDrafts:
     """Edits of configs in the store of drafts, which outlives a crash."""
 
     def __init__(self) -> None:
         self._store = Drafts()
+        self.write = self._store.write
         self._looked: set[DraftKey] = set()
 
     def found(self, key: DraftKey) -> tuple[Draft, int] | None:
@@ -36,22 +37,26 @@ class KeptConfigs:
         if key in self._looked:
             return None
         self._looked.add(key)
-        suite, test, name, number = key
-        kept = self._store.find("config", suite, test, f"{name}\x1f{number}")
+        kept = self._store.find(*_place(key))
         text, base = (kept.data.get("text"), kept.data.get("base")) if kept is not None else (None, None)
         if kept is None or not isinstance(text, str) or not isinstance(base, str):
             return None
         return Draft(text, base), kept.when_ms
 
-    def keep(self, key: DraftKey, draft: Draft | None) -> None:
-        """Write the edit as it is now, or forget it. Takes a moment: in a thread."""
+    def put(self, key: DraftKey, draft: Draft | None) -> bool:
+        """As `Drafts.put`, of the edit as it is now; None: there is none any more."""
         self._looked.add(key)
-        suite, test, name, number = key
-        part = f"{name}\x1f{number}"
-        if draft is None:
-            self._store.drop("config", suite, test, part)
-        else:
-            self._store.keep("config", suite, test, part, {"text": draft.text, "base": draft.base})
+        return self._store.put(*_place(key), {"text": draft.text, "base": draft.base} if draft is not None else None)
+
+    def drop(self, key: DraftKey) -> None:
+        """As `Drafts.drop`: it was saved."""
+        self._looked.add(key)
+        self._store.drop(*_place(key))
+
+
+def _place(key: DraftKey) -> tuple[str, str, str, str]:
+    suite, test, name, number = key
+    return "config", suite, test, f"{name}\x1f{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Input
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
 from agenteval_tui.transcripts.model import ToolCall, Transcript
+from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.label_agreement import against_labels
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 EDITED = "○" if UNICODE else "*"
 DRAW_SECONDS = 0.05
-KEEP_SECONDS = 0.5
 PAINT_SECONDS = 0.5
 LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is no criterion."""
@@ -334,7 +333,6 @@ class ConfigPane(InspectPane):
         super().__init__()
         self._controller = controller
         self._assist = Assist()
-        self._keep_timer: Timer | None = None
         self._painted = asyncio.Event()
         self._painted.set()
 
@@ -446,12 +444,10 @@ class ConfigPane(InspectPane):
 
     def _keep_soon(self) -> None:
         """Write the draft down in a moment, in case that this ends badly."""
-        if self._keep_timer is not None:
-            self._keep_timer.stop()
-        write = self._controller.draft_writer()
-        if write is not None:
+        if self._controller.put_draft():
+            write = self._controller.drafts.write
             begin = partial(self.screen.run_worker, write, thread=True, group="draft", exit_on_error=False)
-            self._keep_timer = self.set_timer(KEEP_SECONDS, begin)
+            self.set_timer(draft_store.WRITE_AFTER_S, begin)
 
     # What is done to the config
 
