@@ -10,6 +10,7 @@ from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.records import ENDED
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
 """`worse`: passes less often; `better`: more often; `mixed`: as often, but other rows of its dataset; `score`: as
@@ -37,6 +38,11 @@ class Side:
     runs: tuple[ComparedRun, ...]
     executions: tuple[str, ...] = ()
     started_ms: int = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many of its runs have not ended."""
+        return sum(run.status not in ENDED for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +173,10 @@ class TestChange:
 
     @property
     def comparable(self) -> bool:
-        """Whether its runs were judged alike on both sides: by the same versions of the same criteria. Of a test that
-        one side has not there is nothing to compare."""
-        return self.was is None or self.now is None or all(one.comparable for one in self.criteria)
+        """Whether its runs were judged alike on both sides: by the same versions of the same criteria. Where one side
+        does not have the test, or judged none of its runs, there is nothing to compare."""
+        sides = ([one.was for one in self.criteria], [one.now for one in self.criteria])
+        return not all(map(any, sides)) or all(one.comparable for one in self.criteria)
 
     @property
     def label(self) -> str:

@@ -126,7 +126,8 @@ class Navigation:
             self._app.pop_screen()
         if name == self._trail.shown:
             return
-        if not self._app.is_screen_installed(name):
+        known = self._made(name)
+        if known is None:
             screen = FACTORIES[name]()
             screen.restore(self._state.of(name))
             self._app.install_screen(screen, name)
@@ -135,6 +136,8 @@ class Navigation:
         else:
             self._app.push_screen(name)
         self._trail.go(name)
+        if known is not None:
+            known.revisited()
         self._app.call_later(self.keep_places)
 
     def _open(self, name: str) -> Any:

@@ -301,6 +301,12 @@ def overall_in_short(one: Overall) -> List:
 def notes(found: Comparison) -> list[str]:
     """What a reader must know before the figures are believed, a clause each."""
     words = [paired_suites_text(one) for one in found.paired]
+    for side in (found.a, found.b):
+        words.append(
+            f"{side.waiting:,} of {numbers.count(len(side.runs), 'run')} of {side.name} have not ended"
+            if side.waiting
+            else ""
+        )
     words.append("" if found.by_variation else "variations are not told apart: the sides are different ones")
     words.append(datasets_text(found.tests))
     for side, number in zip((found.a, found.b), found.checks_not_made, strict=True):

@@ -279,3 +279,14 @@ def test_very_many_cases_give_what_drawing_gives(monkeypatch: pytest.MonkeyPatch
     assert normal.rate is not None
     assert drawn.rate is not None
     assert normal.rate.interval == pytest.approx(drawn.rate.interval, abs=0.02)
+
+
+def test_a_test_that_waits_was_not_judged_by_other_criteria(store: Store) -> None:
+    tests = [Planned(name, [answered("ten")], [text("ten")]) for name in ("fast", "slow")]
+    keep(store, OLD, tests)
+    keep(store, NEW, tests, at_ms=NOON + 1, title="again")
+    store.resume_execution(NEW, again=["NEW-slow-0-1"]).result()
+    found = compared(store, a=OLD, b=NEW)
+    assert notes(found) == ["1 of 2 runs of again have not ended"]
+    assert found.not_comparable == []
+    assert [(one.test, one.state) for one in found.tests] == [("slow", "undecided"), ("fast", "same")]

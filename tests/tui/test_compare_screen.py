@@ -17,6 +17,7 @@ from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.core.display import displayable
 from agenteval_tui.history.baselines import baselines, set_baseline
+from agenteval_tui.history.records import RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.screens.causes import CausesScreen
@@ -161,6 +162,26 @@ async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
         shown = await press(pilot, "6")
         assert "has a baseline" in shown
         assert "s chooses the left side" in shown
+
+
+async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(recorded: tuple[Path, Path]) -> None:
+    folder, db = recorded
+    newest = "01KB2000000000000000NEWEST"
+    with Store.open(db) as store:
+        store.resume_execution(NEW, again=["NEW-top-products-0-1"]).result()
+        app = app_on(folder, db)
+        async with app.run_test(size=(140, 45)) as pilot:
+            await settle(pilot)
+            assert "1 of 20 runs of smoke v2 have not ended" in await press(pilot, "6")
+            store.run_ended(RunEnded("NEW-top-products-0-1", "passed", 1.0, NOON, 1.0, 1, answered("ten"))).result()
+            app.navigation.tell_new_runs()
+            assert "have not ended" not in await press(pilot)
+            # Back to it is back to what was compared; its key asks for what is newest by now.
+            await press(pilot, "enter")
+            keep(store, newest, BEFORE[2:3], suite=str(folder / "support.suite.yaml"), title="one test")
+            assert "→  smoke v2" in await press(pilot, "escape")
+            await press(pilot, "1")
+            assert "→  one test" in await press(pilot, "6")
 
 
 def test_rows_fit_and_foreign_text_is_harmless(tmp_path: Path) -> None:

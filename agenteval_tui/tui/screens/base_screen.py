@@ -75,6 +75,10 @@ class FrameScreen(Screen[None]):
     def new_runs(self) -> None:
         """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""
 
+    def revisited(self) -> None:
+        """The person goes to this screen again, which is not the way back. Screens override it where what they show by
+        themselves may be another thing by now."""
+
     def step_back(self) -> bool:
         """Take `escape` for something inside the screen; False when there is nothing to leave."""
         return False

@@ -113,6 +113,16 @@ class CompareController:
         """Whether two versions of a criterion stand beside each other: the outputs are the same."""
         return self.found is not None and self.found.a.kind == "version"
 
+    @property
+    def of_newest(self) -> bool:
+        """Is the newest execution compared, whichever that is?"""
+        return self.versions is None and self.sides == Sides()
+
+    @property
+    def waits(self) -> bool:
+        """Are there runs on either side that have not ended?"""
+        return self.found is not None and bool(self.found.a.waiting or self.found.b.waiting)
+
     def swapped(self) -> Sides | Versions | str | None:
         """The left side to the right: what to compare then, or why that can't be; None: nothing is compared."""
         found, sides, versions = self.found, self.sides, self.versions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.analysis.comparison_sides import Sides
@@ -131,6 +131,19 @@ class CompareScreen(FilteredScreen):
 
     def projects_changed(self) -> None:
         self.open(Sides())
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        self.new_runs()
+
+    def new_runs(self) -> None:
+        """What is compared may have been waiting for them."""
+        if self.controller.waits:
+            self.action_reload()
+
+    def revisited(self) -> None:
+        """There may be a newer execution than the one that is compared."""
+        if self.controller.of_newest:
+            self.action_reload()
 
     def action_reload(self) -> None:
         self.controller.place = self._list.cursor_key or ""
