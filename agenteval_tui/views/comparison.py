@@ -246,12 +246,13 @@ def overall_lines(one: Overall) -> View:
         for name, measure in _measures(one)
         if abs(measure.difference) > 1e-12 or name == "score"
     ]
-    left_out = f"{one.left_out:,} cases were decided on one side only, and are left out" if one.left_out else ""
+    alone = "was decided on one side only, and is" if one.left_out == 1 else "were decided on one side only, and are"
+    left_out = f"{numbers.count(one.left_out, 'case')} {alone} left out" if one.left_out else ""
     means = f"mean of a run: {', '.join(measured)}" if measured else ""
     token = _token(one.rate.difference) if one.rate is not None else ""
     below = (significance_text(one), power_text(one), means, left_out)
     return (
-        Paragraph(text("pass rate ", (rate_text(one), token))),
+        Paragraph(text("pass rate " if one.rate else "", (rate_text(one), token))),
         *paragraphs((text((line, "dim")) for line in below), indent=2),
     )
 

@@ -7,7 +7,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, CriterionChange,
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, rows_of
 from agenteval_tui.tui.styled_text import plain as plain_line
-from agenteval_tui.views.comparison import change_in_full, comparison_lines, comparison_page, who_text
+from agenteval_tui.views.comparison import change_in_full, comparison_lines, comparison_page, overall_lines, who_text
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import plain
 from agenteval_tui.views.terminal import lines
@@ -54,3 +54,11 @@ def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
     assert "…" in "\n".join(map(plain, lines(waiting)))
     versions = change_in_full(CHANGE, None, None, versions=True)
     assert "both versions judge the same outputs" in "\n".join(map(plain, lines(versions)))
+
+
+def test_one_case_is_singular_and_no_rate_is_no_figure() -> None:
+    one = Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 1)
+    assert list(map(plain, lines(overall_lines(one)))) == [
+        "no test was decided on both sides",
+        "  1 case was decided on one side only, and is left out",
+    ]
