@@ -120,6 +120,14 @@ def test_failures_are_gone_through_in_the_order_of_the_plan_and_round() -> None:
     assert showing(started("passed")).next_failure(0) == ""
 
 
+def test_the_first_failure_is_the_first_one_wherever_the_execution_was_followed_to() -> None:
+    controller = showing(started("passed", "failed", "error", "passed", "failed"))
+    at = controller.choose("b1") or 0
+    assert controller.next_failure(at) == "a2", "nobody has chosen a run"
+    at = controller.choose("a2") or 0
+    assert controller.next_failure(at) == "b1", "now somebody has"
+
+
 def test_only_what_has_ended_and_was_needed_is_opened() -> None:
     controller = showing(started("passed", "skipped", "failed"))
     assert controller.runs_to_inspect(run(controller, "a1")) == ["a1", "b1"]

@@ -170,14 +170,15 @@ class RunController:
         return True
 
     def next_failure(self, row: int) -> str:
-        """The failure behind the chosen run in the order of the plan, then from the beginning; "" for none."""
+        """The failure after the chosen run in the order of the plan, then from the beginning; "" for none. Where nobody
+        has chosen a run yet, the first failure."""
         view = self.view
         if view is None or not view.failures:
             return ""
-        self.follow = False
         places = {run: place for place, run in enumerate(view.runs)}
         order = sorted(view.failures, key=places.__getitem__)
-        chosen = self.chosen(row)
+        chosen = None if self.follow else self.chosen(row)
+        self.follow = False
         now = places[chosen.ref.run] if chosen is not None else -1
         return next((run for run in order if places[run] > now), order[0])
 
