@@ -24,7 +24,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.options import read_options
-from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
+from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice

@@ -16,7 +16,7 @@ from typing import Any
 
 from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.demo import arguments_json, chunks, tokens
-from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
+from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice

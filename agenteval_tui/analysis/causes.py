@@ -15,10 +15,6 @@ from agenteval_tui.history.baselines import baseline_runs, baselines_of
 from agenteval_tui.history.causes import Failure
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-    from agenteval_tui.history.store import Store
-if TYPE_CHECKING:
     from array import array
     from sqlite3 import Connection
 

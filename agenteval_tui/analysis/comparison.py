@@ -4,6 +4,10 @@ A *case* is a test, or a row of its dataset (what it is, wherever it stands), in
 a case on the left goes with the k-th on the right: repetitions are interchangeable, so any pairing that does not look
 at outcomes is as good. Where one side is another variation or another agent, variations are not told apart. Errors are
 no verdicts, and are left out.
+
+Suites whose keys differ belong together where that is without doubt: a file that was moved, or imports of two files.
+The key of an import is `import:FORMAT:FILE`. Two imports of one eval have other files, so their suites are told by
+their tests: the ids that both have, and what was asked in them.
 """
 
 from __future__ import annotations
@@ -12,14 +16,17 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.comparison_model import (
+    LEAST_CHANGE,
     ORDER,
     Comparison,
     CriterionChange,
     MetricChange,
     Overall,
+    PairedSuites,
     RowChange,
     Side,
     State,
@@ -29,7 +36,6 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     state_of,
 )
-from agenteval_tui.analysis.comparison_suites import Questions, paired_suites, unpaired_imports
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.statistics import (
@@ -55,19 +61,357 @@ from agenteval_tui.history.records import DECIDED
 from agenteval_tui.suites.row_keys import ID, row_label
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.comparison_model import TestChange
-    from agenteval_tui.history.store import Store
-if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantined
     from agenteval_tui.history.store import Store
 
+
+Questions = Mapping[int, tuple[str, str]]
+"""By plan: the beginning of the prompt, and the variables as JSON."""
+_IMPORT = "import:"
+_NOT_ASKED = ("", "{}")
 Case = tuple[str, str, str, str]
 RunsByCase = Mapping[Case, Sequence[ComparedRun]]
-_PASSED_OR_FAILED = ("passed", "failed")
 _DRAWS = 400_000  # of the bootstrap of what was measured, at most
 _MANY = 400
 """Cases from which on the normal distribution of the mean, and of flipped signs, is taken: drawing gives the same then,
 seconds later."""
+Rows = Mapping[str, Sequence[ComparedRun]]
+"""The runs of one side by what tells their row from others."""
+Variables = Mapping[int, Mapping[str, Any]]
+"""Of plans (by number): the variables of their runs."""
+MOST_RUNS = 20
+"""RunLists of each side whose evidence is read: the first ones."""
+_PASSED_OR_FAILED = (Outcome.PASSED, Outcome.FAILED)
+Metrics = Mapping[tuple[str, str], Sequence[MetricResult]]
+RunLists = dict[Case, list[ComparedRun]]
+MOST_PAIRS = 50
+"""Pairs of runs that flipped which a test keeps, for attribution."""
+Results = Mapping[int, Sequence[ComparedCriterion]]
+"""What the criteria said, by the run's row number."""
+
+
+def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
+    """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
+    results = [_read(store, side) for side in (a, b)]
+    variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
+    plans = [sorted({run.plan for runs in side.values() for run in runs}) for side in unpaired_imports(a, b)]
+    questions = store.read(lambda connection: questions_of(connection, plans[0] + plans[1])) if all(plans) else None
+    return compare_runs(
+        a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables, questions=questions
+    )
+
+
+def compare_runs(
+    a: Side,
+    b: Side,
+    results_a: Results,
+    results_b: Results,
+    *,
+    quarantined: Quarantined | None = None,
+    seed: int = 0,
+    variables: Variables | None = None,
+    questions: Questions | None = None,
+) -> Comparison:
+    """The same of what was read already. `variables`: of plans, by number, where rows may have been edited;
+    `questions`: of those of imports of different files."""
+    by_variation = not _other_variations(a, b)
+    paired = paired_suites(a, b, questions)
+    renamed = {one.was: one.now for one in paired}
+    sides: tuple[RunLists, RunLists] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
+    tests: list[TestChange] = []
+    grouped: dict[TestKey, list[Case]] = {}
+    for case in (*sides[1], *sides[0]):
+        cases = grouped.setdefault(case[:3], [])
+        if case not in cases[-1:]:
+            cases.append(case)
+    for key, cases in grouped.items():
+        tests.append(
+            _test_change(
+                key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed, variables or {}
+            )
+        )
+    # Within a state what changed most comes first, then as the tests were run.
+    ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
+    checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
+    known = {run.id: run for side in (a, b) for run in side.runs}
+    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, checks, known, paired)
+
+
+def with_quarantines(found: Comparison, quarantined: Quarantined) -> Comparison:
+    """The same comparison, its tests marked that are in quarantine."""
+
+    def marked(one: TestChange) -> TestChange:
+        held = quarantined.test(one.suite_key, one.test)
+        return replace(one, quarantine=(held.reason or "in quarantine") if held is not None else "")
+
+    return replace(found, tests=tuple(map(marked, found.tests)))
+
+
+def _read(store: Store, side: Side) -> Results:
+    rowids = [run.rowid for run in side.runs]
+    return _results(store.read(lambda connection: list(criteria_of(connection, rowids))))
+
+
+def _results(found: Iterable[ComparedCriterion]) -> Results:
+    by_run: dict[int, list[ComparedCriterion]] = {}
+    for one in found:
+        by_run.setdefault(one.run, []).append(one)
+    return by_run
+
+
+def _edited_plans(a: Side, b: Side) -> list[int]:
+    """The plans of rows with an id that were planned otherwise on the other side."""
+    plans = [
+        {
+            (run.suite_name, run.test_id, run.variation, run.row_key): run.plan
+            for run in side.runs
+            if run.row_key.startswith(ID)
+        }
+        for side in (a, b)
+    ]
+    return sorted(
+        {plan for key, was in plans[0].items() if plans[1].get(key, was) != was for plan in (was, plans[1][key])}
+    )
+
+
+def _other_variations(a: Side, b: Side) -> bool:
+    """Whether the sides are told apart by agent or variation, so that variations can't be matched by their names."""
+    if {"agent", "variation"} & {a.kind, b.kind}:
+        return True
+    names = [{run.variation for run in side.runs} for side in (a, b)]
+    return bool(names[0] and names[1]) and not names[0] & names[1]
+
+
+def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[str, str]) -> RunLists:
+    found: RunLists = {}
+    for run in runs:
+        variation = run.variation if by_variation else ""
+        key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row_case)
+        found.setdefault(key, []).append(run)
+    for listed in found.values():
+        listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))
+    return found
+
+
+def _checks_not_made(side: Side, results: Results) -> int:
+    """How many checks of a side could not be made although its runs have a verdict."""
+    decided = (run.rowid for run in side.runs if run.status in DECIDED)
+    return sum(one.outcome == "error" for run in decided for one in results.get(run, ()))
+
+
+def _weight(one: TestChange) -> float:
+    return abs(one.difference or 0.0) or abs(one.score or 0.0)
+
+
+def _test_change(
+    key: TestKey,
+    cases: Sequence[Case],
+    sides: tuple[RunLists, RunLists],
+    results: tuple[Results, Results],
+    quarantined: Quarantined | None,
+    seed: int,
+    variables: Variables,
+) -> TestChange:
+    both = [case for case in cases if case in sides[0] and case in sides[1]]
+    runs: list[list[ComparedRun]] = []
+    for side in sides:
+        # Rows that only one side has are no change of the test; where no row is shared all of them are shown.
+        runs.append([run for case in (both or cases) for run in side.get(case, ())])
+    first = (runs[1] or runs[0])[0]
+    tallies = [tally(side) if side else None for side in runs]
+    differences = _differences(both, sides, lambda run: float(run.status == "passed"))
+    difference = mean(differences)
+    scores = _differences(both, sides, lambda run: run.score)
+    criteria = _criterion_changes(runs, results)
+    rows = _rows_of_test(cases, sides, variables) if any(case[3] for case in cases) else ()
+    state = _state(tallies, difference, mean(scores), criteria, rows)
+    flipped: tuple[tuple[str, str], ...] = ()
+    if state in ("worse", "better", "mixed"):
+        flipped = _flipped(both, sides, worse=state != "better")
+    held = quarantined.test(*key[:2]) if quarantined is not None else None
+    return TestChange(
+        suite_key=key[0],
+        suite=first.suite_name,
+        test=first.test_id,
+        name=first.test_name,
+        variation=key[2],
+        state=state,
+        cases=len(both) or len(cases),
+        was=tallies[0],
+        now=tallies[1],
+        difference=difference,
+        score=mean(scores),
+        p_value=_p_value(both, sides, differences, seed),
+        criteria=criteria,
+        pair=flipped[0] if flipped else _any_pair(both, sides),
+        pairs=flipped,
+        quarantine=(held.reason or "in quarantine") if held is not None else "",
+        was_runs=tuple(run.id for run in runs[0]),
+        now_runs=tuple(run.id for run in runs[1]),
+        rows=rows,
+    )
+
+
+def tally(runs: Sequence[ComparedRun]) -> Tally:
+    """The figures of some runs."""
+    decided = [run for run in runs if run.status in _PASSED_OR_FAILED]
+    paid = [run for run in runs if not run.cached]
+    return Tally(
+        runs=len(runs),
+        n=len(decided),
+        passed=sum(run.status == "passed" for run in decided),
+        errors=sum(run.status == "error" for run in runs),
+        score=mean([run.score for run in decided if run.score is not None]),
+        latency_ms=mean([run.duration_ms for run in paid if run.duration_ms is not None]),
+        tokens=mean([run.tokens for run in paid if run.tokens is not None]),
+        cost=mean([run.cost for run in paid if run.cost is not None]),
+    )
+
+
+def _state(
+    tallies: Sequence[Tally | None],
+    difference: float | None,
+    score: float | None,
+    criteria: Sequence[CriterionChange],
+    rows: Sequence[RowChange],
+) -> State:
+    was, now = tallies
+    if was is None or now is None:
+        return "added" if was is None else "removed"
+    if difference is None:
+        return "undecided"
+    if abs(difference) > 1e-9:
+        return "worse" if difference < 0 else "better"
+    if any(one.state in ("worse", "better") for one in rows):
+        return "mixed"
+    if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
+        return "score"
+    return "criteria" if any(one.state != "same" or one.edited for one in criteria) else "same"
+
+
+def _rows_of_test(
+    cases: Sequence[Case], sides: tuple[RunLists, RunLists], variables: Variables
+) -> tuple[RowChange, ...]:
+    was, now = ({case[3]: side[case] for case in cases if case in side} for side in sides)
+    tallies = {
+        key: (tally(was[key]) if key in was else None, tally(now[key]) if key in now else None) for key in (*now, *was)
+    }
+    return row_changes(was, now, tallies, variables)
+
+
+def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
+    return mean([found for run in runs if run.status in _PASSED_OR_FAILED and (found := value(run)) is not None])
+
+
+def _differences(
+    cases: Sequence[Case], sides: tuple[RunLists, RunLists], value: Callable[[ComparedRun], float | None]
+) -> list[float]:
+    """Now minus was of each case that was decided on both sides."""
+    found = []
+    for case in cases:
+        was, now = _value(sides[0][case], value), _value(sides[1][case], value)
+        if was is not None and now is not None:
+            found.append(now - was)
+    return found
+
+
+def _p_value(
+    cases: Sequence[Case], sides: tuple[RunLists, RunLists], differences: Sequence[float], seed: int
+) -> float | None:
+    if len(cases) == 1:
+        counts = [tally(side[cases[0]]) for side in sides]
+        if min(one.n for one in counts) == 0 or max(one.n for one in counts) == 1:
+            return None
+        return fisher_exact(counts[0].passed, counts[0].n, counts[1].passed, counts[1].n)
+    if not differences:
+        return None
+    if all(one in (-1.0, 0.0, 1.0) for one in differences):
+        moved = paired_counts((one < 0, one > 0) for one in differences)
+        return mcnemar_exact(moved.only_a, moved.only_b)
+    return sign_flip(differences, seed=seed)
+
+
+def _flipped(cases: Sequence[Case], sides: tuple[RunLists, RunLists], *, worse: bool) -> tuple[tuple[str, str], ...]:
+    """Pairs of runs that show the change: those of the same repetition, else any two of the same case."""
+    wanted = ("passed", "failed") if worse else ("failed", "passed")
+    paired, other = [], []
+    for case in cases:
+        left = [run for run in sides[0][case] if run.status == wanted[0]]
+        right = [run for run in sides[1][case] if run.status == wanted[1]]
+        paired += [
+            (one.id, two.id)
+            for one, two in zip(sides[0][case], sides[1][case], strict=False)
+            if (one.status, two.status) == wanted
+        ]
+        if left and right:
+            other.append((left[0].id, right[0].id))
+        if len(paired) >= MOST_PAIRS:
+            break
+    return tuple((paired or other)[:MOST_PAIRS])
+
+
+def _any_pair(cases: Sequence[Case], sides: tuple[RunLists, RunLists]) -> tuple[str, str] | None:
+    return next(((sides[0][case][0].id, sides[1][case][0].id) for case in cases), None)
+
+
+def _criterion_changes(
+    runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]
+) -> tuple[CriterionChange, ...]:
+    found = [
+        _by_name(result for run in side for result in results[number].get(run.rowid, ()))
+        for number, side in enumerate(runs)
+    ]
+    was, now = found
+    renamed = _renamed(was, now)
+    changes = []
+    for name, listed in now.items():
+        before = renamed.get(name, name)
+        changes.append(_criterion_change(name, was.get(before, ()), listed, before if before != name else ""))
+    gone = [name for name in was if name not in now and name not in renamed.values()]
+    changes += [_criterion_change(name, was[name], (), "") for name in gone]
+    if not runs[0] or not runs[1]:
+        # A test that only one side has: its criteria came or went with it.
+        return tuple(changes)
+    return tuple(sorted(changes, key=lambda one: ORDER.index(one.state)))
+
+
+def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
+    found: dict[str, list[ComparedCriterion]] = {}
+    for one in results:
+        found.setdefault(one.name, []).append(one)
+    return found
+
+
+def _renamed(
+    was: Mapping[str, Sequence[ComparedCriterion]], now: Mapping[str, Sequence[ComparedCriterion]]
+) -> dict[str, str]:
+    """The new names of criteria that were called otherwise on the left: the same version, and neither name twice."""
+    gone = {_versions(listed): name for name, listed in was.items() if name not in now and all(_versions(listed))}
+    came = {_versions(listed): name for name, listed in now.items() if name not in was and all(_versions(listed))}
+    return {name: gone[versions] for versions, name in came.items() if versions and versions in gone}
+
+
+def _criterion_change(
+    name: str, was: Sequence[ComparedCriterion], now: Sequence[ComparedCriterion], was_name: str
+) -> CriterionChange:
+    tallies = [criterion_tally(one) if one else None for one in (was, now)]
+    return CriterionChange(name, state_of(*tallies), tallies[0], tallies[1], _versions(was), _versions(now), was_name)
+
+
+def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
+    """The figures of one criterion's results."""
+    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED]
+    return Tally(
+        runs=len(results),
+        n=len(decided),
+        passed=sum(one.outcome == "passed" for one in decided),
+        errors=sum(one.outcome == "error" for one in results),
+        score=mean([one.score for one in decided if one.score is not None]),
+    )
+
+
+def _versions(results: Iterable[ComparedCriterion]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.hash for one in results if one.hash))
 
 
 def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
@@ -102,6 +446,72 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
         tokens=_measure(sides, lambda run: None if run.cached else run.tokens, seed),
         cost=_measure(sides, lambda run: None if run.cached else run.cost, seed),
     )
+
+
+def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple[PairedSuites, ...]:
+    """The suites that belong together though their keys differ; only where that is without doubt."""
+    left, right = ({run.suite_key: run.suite_name for run in side.runs} for side in (a, b))
+    found = []
+    for key, name in left.items():
+        others = [other for other, called in right.items() if called == name and other not in left]
+        alike = [one for one, called in left.items() if called == name]
+        if key not in right and len(others) == 1 and len(alike) == 1:
+            found.append(PairedSuites(key, others[0], name))
+    known = {one.was for one in found} | {one.now for one in found}
+    was, now = unpaired_imports(a, b)
+    for rank in (2, 1, 0):
+        pairs = [
+            (one, other)
+            for one, other in product(was, now)
+            if not {one, other} & known and _rank(was[one], now[other], questions or {}) == rank
+        ]
+        for one, other in pairs:
+            if sum(one == each for each, _ in pairs) == sum(other == each for _, each in pairs) == 1:
+                found.append(PairedSuites(one, other, right[other], "tests", rank > 0))
+                known |= {one, other}
+    return tuple(found)
+
+
+def unpaired_imports(a: Side, b: Side) -> tuple[dict[str, list[ComparedRun]], dict[str, list[ComparedRun]]]:
+    """By key, the runs of each side's imports of files that the other side has not got."""
+    sides: list[dict[str, list[ComparedRun]]] = [{}, {}]
+    for number, (side, other) in enumerate(((a, b), (b, a))):
+        keys = {run.suite_key for run in other.runs}
+        for run in side.runs:
+            if run.suite_key.startswith(_IMPORT) and run.suite_key not in keys:
+                sides[number].setdefault(run.suite_key, []).append(run)
+    return sides[0], sides[1]
+
+
+def _rank(was: Sequence[ComparedRun], now: Sequence[ComparedRun], questions: Questions) -> int:
+    """How surely two imports are of one eval. 2: of one format, and a test was asked the same; 1: the latter; 0: of
+    one format, and a test has the same id; -1: nothing says so."""
+    cases, others = _plans_by_case(was), _plans_by_case(now)
+    if not cases.keys() & others.keys():
+        return -1
+    of_one_format = _import_format(was[0].suite_key) == _import_format(now[0].suite_key)
+    for case in cases.keys() & others.keys():
+        if any(_asked_alike(one, other, questions) for one, other in product(cases[case], others[case])):
+            return 2 if of_one_format else 1
+    return 0 if of_one_format else -1
+
+
+def _plans_by_case(runs: Sequence[ComparedRun]) -> dict[tuple[str, str], set[int]]:
+    found: dict[tuple[str, str], set[int]] = {}
+    for run in runs:
+        found.setdefault((run.test_id, run.row_case), set()).add(run.plan)
+    return found
+
+
+def _asked_alike(one: int, other: int, questions: Questions) -> bool:
+    if one == other:
+        return True
+    said = zip(questions.get(one, ()), questions.get(other, ()), strict=False)
+    return any(was == now and was not in _NOT_ASKED for was, now in said)
+
+
+def _import_format(key: str) -> str:
+    return key.removeprefix(_IMPORT).partition(":")[0]
 
 
 def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
@@ -220,12 +630,6 @@ def _sign_flip(differences: Sequence[float], seed: int) -> float:
     return math.erfc(abs(math.fsum(moved)) / math.sqrt(2 * math.fsum(one * one for one in moved)))
 
 
-Rows = Mapping[str, Sequence[ComparedRun]]
-"""The runs of one side by what tells their row from others."""
-Variables = Mapping[int, Mapping[str, Any]]
-"""Of plans (by number): the variables of their runs."""
-
-
 def row_changes(
     was: Rows, now: Rows, tallies: Mapping[str, tuple[Tally | None, Tally | None]], variables: Variables
 ) -> tuple[RowChange, ...]:
@@ -252,7 +656,7 @@ def row_changes(
                 place_now=places[1].get(key),
                 moved=key in moved,
                 content=_edited(left, right, variables),
-                pair=_pair(left, right),
+                pair=_pair_of_row(left, right),
             )
         )
     return tuple(changes)
@@ -293,7 +697,7 @@ def _edited(left: Sequence[ComparedRun], right: Sequence[ComparedRun], variables
     return tuple(name for name in names if was.get(name, missing) != now.get(name, missing))
 
 
-def _pair(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> tuple[str, str] | None:
+def _pair_of_row(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> tuple[str, str] | None:
     """Two runs that show the change, the first of each where none does."""
     if not left or not right:
         return None
@@ -304,15 +708,10 @@ def _pair(left: Sequence[ComparedRun], right: Sequence[ComparedRun]) -> tuple[st
     return left[0].id, other.id
 
 
-MOST = 20
-"""Runs of each side whose evidence is read: the first ones."""
-_PASSED_OR_FAILED = (Outcome.PASSED, Outcome.FAILED)
-
-
-def metric_changes(store: Store, change: TestChange, *, most: int = MOST) -> dict[str, tuple[MetricChange, ...]]:
+def metric_changes(store: Store, change: TestChange, *, most: int = MOST_RUNS) -> dict[str, tuple[MetricChange, ...]]:
     """By criterion: its metrics as they were and are, over the first runs of each side; unchanged ones too."""
-    was = _by_criterion(store, change.was_runs[:most])
-    now = _by_criterion(store, change.now_runs[:most])
+    was = _metrics_by_criterion(store, change.was_runs[:most])
+    now = _metrics_by_criterion(store, change.now_runs[:most])
     before = {one.name: one.was_name or one.name for one in change.criteria}
     found = {}
     for name in dict.fromkeys([*now, *was]):
@@ -320,16 +719,13 @@ def metric_changes(store: Store, change: TestChange, *, most: int = MOST) -> dic
             continue  # it goes by another name now
         left, right = was.get(before.get(name, name), {}), now.get(name, {})
         found[name] = tuple(
-            MetricChange(key[0], key[1], _tally(left.get(key)), _tally(right.get(key)))
+            MetricChange(key[0], key[1], _metric_tally(left.get(key)), _metric_tally(right.get(key)))
             for key in dict.fromkeys([*right, *left])
         )
     return found
 
 
-Metrics = Mapping[tuple[str, str], Sequence[MetricResult]]
-
-
-def _by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str, str], list[MetricResult]]]:
+def _metrics_by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str, str], list[MetricResult]]]:
     found: dict[str, dict[tuple[str, str], list[MetricResult]]] = {}
     for run in runs:
         try:
@@ -343,7 +739,7 @@ def _by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[tuple[str
     return found
 
 
-def _tally(results: Sequence[MetricResult] | None) -> Tally | None:
+def _metric_tally(results: Sequence[MetricResult] | None) -> Tally | None:
     if not results:
         return None
     decided = [one for one in results if one.outcome in _PASSED_OR_FAILED and not one.neutral]
@@ -354,333 +750,3 @@ def _tally(results: Sequence[MetricResult] | None) -> Tally | None:
         errors=sum(one.outcome is Outcome.ERROR for one in results),
         score=mean([one.score for one in decided if one.score is not None]),
     )
-
-
-Runs = dict[Case, list[ComparedRun]]
-MOST_PAIRS = 50
-"""Pairs of runs that flipped which a test keeps, for attribution."""
-
-
-def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
-    """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
-    results = [_read(store, side) for side in (a, b)]
-    variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
-    plans = [sorted({run.plan for runs in side.values() for run in runs}) for side in unpaired_imports(a, b)]
-    questions = store.read(lambda connection: questions_of(connection, plans[0] + plans[1])) if all(plans) else None
-    return compare_runs(
-        a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables, questions=questions
-    )
-
-
-Results = Mapping[int, Sequence[ComparedCriterion]]
-"""What the criteria said, by the run's row number."""
-
-
-def compare_runs(
-    a: Side,
-    b: Side,
-    results_a: Results,
-    results_b: Results,
-    *,
-    quarantined: Quarantined | None = None,
-    seed: int = 0,
-    variables: Variables | None = None,
-    questions: Questions | None = None,
-) -> Comparison:
-    """The same of what was read already. `variables`: of plans, by number, where rows may have been edited;
-    `questions`: of those of imports of different files."""
-    by_variation = not _other_variations(a, b)
-    paired = paired_suites(a, b, questions)
-    renamed = {one.was: one.now for one in paired}
-    sides: tuple[Runs, Runs] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
-    tests: list[TestChange] = []
-    grouped: dict[TestKey, list[Case]] = {}
-    for case in (*sides[1], *sides[0]):
-        cases = grouped.setdefault(case[:3], [])
-        if case not in cases[-1:]:
-            cases.append(case)
-    for key, cases in grouped.items():
-        tests.append(
-            _test(key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed, variables or {})
-        )
-    # Within a state what changed most comes first, then as the tests were run.
-    ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
-    checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
-    known = {run.id: run for side in (a, b) for run in side.runs}
-    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, checks, known, paired)
-
-
-def _checks_not_made(side: Side, results: Results) -> int:
-    """How many checks of a side could not be made although its runs have a verdict."""
-    decided = (run.rowid for run in side.runs if run.status in DECIDED)
-    return sum(one.outcome == "error" for run in decided for one in results.get(run, ()))
-
-
-def _read(store: Store, side: Side) -> Results:
-    rowids = [run.rowid for run in side.runs]
-    return _results(store.read(lambda connection: list(criteria_of(connection, rowids))))
-
-
-def _results(found: Iterable[ComparedCriterion]) -> Results:
-    by_run: dict[int, list[ComparedCriterion]] = {}
-    for one in found:
-        by_run.setdefault(one.run, []).append(one)
-    return by_run
-
-
-def _other_variations(a: Side, b: Side) -> bool:
-    """Whether the sides are told apart by agent or variation, so that variations can't be matched by their names."""
-    if {"agent", "variation"} & {a.kind, b.kind}:
-        return True
-    names = [{run.variation for run in side.runs} for side in (a, b)]
-    return bool(names[0] and names[1]) and not names[0] & names[1]
-
-
-def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[str, str]) -> Runs:
-    found: Runs = {}
-    for run in runs:
-        variation = run.variation if by_variation else ""
-        key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row_case)
-        found.setdefault(key, []).append(run)
-    for listed in found.values():
-        listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))
-    return found
-
-
-def _test(
-    key: TestKey,
-    cases: Sequence[Case],
-    sides: tuple[Runs, Runs],
-    results: tuple[Results, Results],
-    quarantined: Quarantined | None,
-    seed: int,
-    variables: Variables,
-) -> TestChange:
-    both = [case for case in cases if case in sides[0] and case in sides[1]]
-    runs: list[list[ComparedRun]] = []
-    for side in sides:
-        # Rows that only one side has are no change of the test; where no row is shared all of them are shown.
-        runs.append([run for case in (both or cases) for run in side.get(case, ())])
-    first = (runs[1] or runs[0])[0]
-    tallies = [tally(side) if side else None for side in runs]
-    differences = _differences(both, sides, lambda run: float(run.status == "passed"))
-    difference = mean(differences)
-    scores = _differences(both, sides, lambda run: run.score)
-    criteria = _criteria(runs, results)
-    rows = _rows(cases, sides, variables) if any(case[3] for case in cases) else ()
-    state = _state(tallies, difference, mean(scores), criteria, rows)
-    flipped: tuple[tuple[str, str], ...] = ()
-    if state in ("worse", "better", "mixed"):
-        flipped = _flipped(both, sides, worse=state != "better")
-    held = quarantined.test(*key[:2]) if quarantined is not None else None
-    return TestChange(
-        suite_key=key[0],
-        suite=first.suite_name,
-        test=first.test_id,
-        name=first.test_name,
-        variation=key[2],
-        state=state,
-        cases=len(both) or len(cases),
-        was=tallies[0],
-        now=tallies[1],
-        difference=difference,
-        score=mean(scores),
-        p_value=_p_value(both, sides, differences, seed),
-        criteria=criteria,
-        pair=flipped[0] if flipped else _any_pair(both, sides),
-        pairs=flipped,
-        quarantine=(held.reason or "in quarantine") if held is not None else "",
-        was_runs=tuple(run.id for run in runs[0]),
-        now_runs=tuple(run.id for run in runs[1]),
-        rows=rows,
-    )
-
-
-def _rows(cases: Sequence[Case], sides: tuple[Runs, Runs], variables: Variables) -> tuple[RowChange, ...]:
-    was, now = ({case[3]: side[case] for case in cases if case in side} for side in sides)
-    tallies = {
-        key: (tally(was[key]) if key in was else None, tally(now[key]) if key in now else None) for key in (*now, *was)
-    }
-    return row_changes(was, now, tallies, variables)
-
-
-def _edited_plans(a: Side, b: Side) -> list[int]:
-    """The plans of rows with an id that were planned otherwise on the other side."""
-    plans = [
-        {
-            (run.suite_name, run.test_id, run.variation, run.row_key): run.plan
-            for run in side.runs
-            if run.row_key.startswith(ID)
-        }
-        for side in (a, b)
-    ]
-    return sorted(
-        {plan for key, was in plans[0].items() if plans[1].get(key, was) != was for plan in (was, plans[1][key])}
-    )
-
-
-def tally(runs: Sequence[ComparedRun]) -> Tally:
-    """The figures of some runs."""
-    decided = [run for run in runs if run.status in _PASSED_OR_FAILED]
-    paid = [run for run in runs if not run.cached]
-    return Tally(
-        runs=len(runs),
-        n=len(decided),
-        passed=sum(run.status == "passed" for run in decided),
-        errors=sum(run.status == "error" for run in runs),
-        score=mean([run.score for run in decided if run.score is not None]),
-        latency_ms=mean([run.duration_ms for run in paid if run.duration_ms is not None]),
-        tokens=mean([run.tokens for run in paid if run.tokens is not None]),
-        cost=mean([run.cost for run in paid if run.cost is not None]),
-    )
-
-
-def _state(
-    tallies: Sequence[Tally | None],
-    difference: float | None,
-    score: float | None,
-    criteria: Sequence[CriterionChange],
-    rows: Sequence[RowChange],
-) -> State:
-    was, now = tallies
-    if was is None or now is None:
-        return "added" if was is None else "removed"
-    if difference is None:
-        return "undecided"
-    if abs(difference) > 1e-9:
-        return "worse" if difference < 0 else "better"
-    if any(one.state in ("worse", "better") for one in rows):
-        return "mixed"
-    from agenteval_tui.analysis.change_classification import LEAST_CHANGE
-
-    if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
-        return "score"
-    return "criteria" if any(one.state != "same" or one.edited for one in criteria) else "same"
-
-
-def _weight(one: TestChange) -> float:
-    return abs(one.difference or 0.0) or abs(one.score or 0.0)
-
-
-def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
-    return mean([found for run in runs if run.status in _PASSED_OR_FAILED and (found := value(run)) is not None])
-
-
-def _differences(
-    cases: Sequence[Case], sides: tuple[Runs, Runs], value: Callable[[ComparedRun], float | None]
-) -> list[float]:
-    """Now minus was of each case that was decided on both sides."""
-    found = []
-    for case in cases:
-        was, now = _value(sides[0][case], value), _value(sides[1][case], value)
-        if was is not None and now is not None:
-            found.append(now - was)
-    return found
-
-
-def _p_value(cases: Sequence[Case], sides: tuple[Runs, Runs], differences: Sequence[float], seed: int) -> float | None:
-    if len(cases) == 1:
-        counts = [tally(side[cases[0]]) for side in sides]
-        if min(one.n for one in counts) == 0 or max(one.n for one in counts) == 1:
-            return None
-        return fisher_exact(counts[0].passed, counts[0].n, counts[1].passed, counts[1].n)
-    if not differences:
-        return None
-    if all(one in (-1.0, 0.0, 1.0) for one in differences):
-        moved = paired_counts((one < 0, one > 0) for one in differences)
-        return mcnemar_exact(moved.only_a, moved.only_b)
-    return sign_flip(differences, seed=seed)
-
-
-def _flipped(cases: Sequence[Case], sides: tuple[Runs, Runs], *, worse: bool) -> tuple[tuple[str, str], ...]:
-    """Pairs of runs that show the change: those of the same repetition, else any two of the same case."""
-    wanted = ("passed", "failed") if worse else ("failed", "passed")
-    paired, other = [], []
-    for case in cases:
-        left = [run for run in sides[0][case] if run.status == wanted[0]]
-        right = [run for run in sides[1][case] if run.status == wanted[1]]
-        paired += [
-            (one.id, two.id)
-            for one, two in zip(sides[0][case], sides[1][case], strict=False)
-            if (one.status, two.status) == wanted
-        ]
-        if left and right:
-            other.append((left[0].id, right[0].id))
-        if len(paired) >= MOST_PAIRS:
-            break
-    return tuple((paired or other)[:MOST_PAIRS])
-
-
-def _any_pair(cases: Sequence[Case], sides: tuple[Runs, Runs]) -> tuple[str, str] | None:
-    return next(((sides[0][case][0].id, sides[1][case][0].id) for case in cases), None)
-
-
-# Criteria
-
-
-def _criteria(runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]) -> tuple[CriterionChange, ...]:
-    found = [
-        _by_name(result for run in side for result in results[number].get(run.rowid, ()))
-        for number, side in enumerate(runs)
-    ]
-    was, now = found
-    renamed = _renamed(was, now)
-    changes = []
-    for name, listed in now.items():
-        before = renamed.get(name, name)
-        changes.append(_criterion(name, was.get(before, ()), listed, before if before != name else ""))
-    gone = [name for name in was if name not in now and name not in renamed.values()]
-    changes += [_criterion(name, was[name], (), "") for name in gone]
-    if not runs[0] or not runs[1]:
-        # A test that only one side has: its criteria came or went with it.
-        return tuple(changes)
-    return tuple(sorted(changes, key=lambda one: ORDER.index(one.state)))
-
-
-def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
-    found: dict[str, list[ComparedCriterion]] = {}
-    for one in results:
-        found.setdefault(one.name, []).append(one)
-    return found
-
-
-def _renamed(
-    was: Mapping[str, Sequence[ComparedCriterion]], now: Mapping[str, Sequence[ComparedCriterion]]
-) -> dict[str, str]:
-    """The new names of criteria that were called otherwise on the left: the same version, and neither name twice."""
-    gone = {_versions(listed): name for name, listed in was.items() if name not in now and all(_versions(listed))}
-    came = {_versions(listed): name for name, listed in now.items() if name not in was and all(_versions(listed))}
-    return {name: gone[versions] for versions, name in came.items() if versions and versions in gone}
-
-
-def _criterion(
-    name: str, was: Sequence[ComparedCriterion], now: Sequence[ComparedCriterion], was_name: str
-) -> CriterionChange:
-    tallies = [criterion_tally(one) if one else None for one in (was, now)]
-    return CriterionChange(name, state_of(*tallies), tallies[0], tallies[1], _versions(was), _versions(now), was_name)
-
-
-def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
-    """The figures of one criterion's results."""
-    decided = [one for one in results if one.outcome in _PASSED_OR_FAILED]
-    return Tally(
-        runs=len(results),
-        n=len(decided),
-        passed=sum(one.outcome == "passed" for one in decided),
-        errors=sum(one.outcome == "error" for one in results),
-        score=mean([one.score for one in decided if one.score is not None]),
-    )
-
-
-def _versions(results: Iterable[ComparedCriterion]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.hash for one in results if one.hash))
-
-
-def with_quarantines(found: Comparison, quarantined: Quarantined) -> Comparison:
-    """The same comparison, its tests marked that are in quarantine."""
-
-    def marked(one: TestChange) -> TestChange:
-        held = quarantined.test(one.suite_key, one.test)
-        return replace(one, quarantine=(held.reason or "in quarantine") if held is not None else "")
-
-    return replace(found, tests=tuple(map(marked, found.tests)))

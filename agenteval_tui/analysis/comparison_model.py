@@ -9,6 +9,7 @@ from typing import Any, Literal
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.records import ENDED
 
@@ -19,9 +20,11 @@ run was decided; `added`, `removed`: there is none on the left, or on the right.
 ORDER: tuple[State, ...] = (
     "worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same",
 )  # fmt: skip
-
 TestKey = tuple[str, str, str]
 """Suite key, test id, variation ("" where variations are not told apart)."""
+Flip = Literal["worse", "better", "same"]
+LEAST_CHANGE = 0.001
+"""Differences of scores up to this are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +309,6 @@ def _direction(was: Tally, now: Tally) -> int:
 
 
 def _score_moved(was: float | None, now: float | None) -> bool:
-    from agenteval_tui.analysis.change_classification import LEAST_CHANGE
-
     if was is None or now is None:
         return was is not now
     return abs(now - was) > LEAST_CHANGE + 1e-12  # a hair more: 0.501 - 0.5 is a little over 0.001 in binary
@@ -318,3 +319,23 @@ def to_json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_json_value(one) for key, one in value.items()}
     return [to_json_value(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def flip(before: str, after: str) -> Flip:
+    """Of two statuses of a test. `worse`: it passed in the baseline and does not now; `better`: the reverse."""
+    if (before == Outcome.PASSED) == (after == Outcome.PASSED):
+        return "same"
+    return "worse" if before == Outcome.PASSED else "better"
+
+
+def changed(before: CriterionResult | MetricResult, after: CriterionResult | MetricResult) -> bool:
+    """Whether a criterion or metric says something else: passed differs, or the score by more than LEAST_CHANGE.
+
+    A score that is there only once is a change, too.
+    """
+    if (before.outcome is Outcome.PASSED) != (after.outcome is Outcome.PASSED):
+        return True
+    if before.score is None or after.score is None:
+        return before.score is not after.score
+    # A hair more: 0.501 - 0.5 is a little over 0.001 in binary.
+    return abs(before.score - after.score) > LEAST_CHANGE + 1e-12

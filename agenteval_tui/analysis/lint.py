@@ -26,20 +26,9 @@ from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, Sequen
 from agenteval_tui.uxon.parse import parse
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import Test
-if TYPE_CHECKING:
-    from agenteval_tui.core.errors import Problem
+    from agenteval_tui.suites.config_source import ConfigSource
     from agenteval_tui.suites.dataset_check import DatasetCheck
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import Dataset, Test
-if TYPE_CHECKING:
-    from agenteval_tui.suites.config_source import ConfigSource
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig, Suite
-if TYPE_CHECKING:
-    from agenteval_tui.suites.config_source import ConfigSource
-    from agenteval_tui.suites.model import AgentConfig, Suite, Test
+    from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
 
 
 def template_nodes(test_node: Node) -> Iterator[Node]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.remote_requests import Reply
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
+    from agenteval_tui.runs.judge_client import Answers
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.transcripts.model import Transcript
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,13 @@ from agenteval_tui.history.trends import Group, Measure, Place, SelectedRuns, Ta
 if TYPE_CHECKING:
     from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.store import Store
+    from agenteval_tui.history.trends import ExecutionTime
+
 
 MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
+Names = Callable[[Any], Sequence[tuple[str, str]]]
+"""From the key of a tally to its groups, each with a name."""
+_UNKNOWN = "\0"  # no agent, tag or test has this name
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,36 @@ class Trend:
         return sum(any(one.points[place] is not None for one in self.series) for place in range(len(self.bins)))
 
 
+def trend(
+    store: Store, wanted: TrendQuery, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
+) -> Trend:
+    """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError.
+
+    `statuses`: how runs (by row number) ended, instead of how they are stored; runs that it does not name have no end.
+    """
+    return store.read(lambda connection: _trend(connection, wanted, measures, statuses))
+
+
+def filtered(store: Store, wanted: TrendQuery, text: str) -> TrendQuery:
+    """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), and words
+    that the test's id, name or suite must have. What fits nothing leaves nothing."""
+    words = text.casefold().split()
+    if not words:
+        return wanted
+    return store.read(lambda connection: _narrowed(connection, wanted, words))
+
+
+def executions_at(store: Store, wanted: TrendQuery, place: Bin) -> list[ExecutionTime]:
+    """The executions that had a wanted run in this piece of time, in the order in which these began."""
+
+    def read(connection: Connection) -> list[ExecutionTime]:
+        picked = replace(select_runs(connection, wanted), since_ms=place.since_ms, until_ms=place.until_ms)
+        found = rows.executions_in(connection, picked)
+        return [one for one in found if not place.execution or one.id == place.execution]
+
+    return store.read(read)
+
+
 def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[TestName] | None = None) -> SelectedRuns:
     """The history's own words for what is wanted. Raises AgentevalError for a test or suite that nobody knows."""
     tests: tuple[int, ...] | None = None
@@ -125,6 +160,53 @@ def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[Test
     return SelectedRuns(
         wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects
     )
+
+
+def groups_of(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> Names:
+    """What the groups of these keys of tallies are, each with a name. Of tests with one id in several suites the name
+    says the suite, too."""
+    if group == "agent":
+        return lambda key: [(key, key or "(no agent)")]
+    if group == "tag":
+        tags = rows.tags_of_plans(connection, sorted(keys))
+        return lambda key: [(tag, tag) for tag in tags.get(key) or ("(no tag)",)]
+    if group == "suite":
+        suites = {one.row: (one.suite_key, one.suite) for one in known}
+        return lambda key: [suites[key]]
+    if group == "test":
+        listed = [one for one in known if one.row in keys]
+        ids = Counter(one.test_id for one in listed)
+        tests = {
+            one.row: (
+                f"{one.suite_key}::{one.test_id}",
+                one.test_id if ids[one.test_id] == 1 else f"{one.test_id} ({one.suite})",
+            )
+            for one in listed
+        }
+        return lambda key: [tests[key]]
+    return lambda key: [("", "all runs")]
+
+
+def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> Figures:
+    """The figures of runs that were tallied by test, variation and row; several tallies of one test are added up."""
+    listed = list(tallies)
+    if len(listed) == 1:
+        # One test, as most points of most groups are: by hundreds of thousands nothing is added up.
+        (only,) = listed
+        n = only.passed + only.failed + (only.errors if count_errors else 0)
+        counts = (n, only.passed, only.failed, only.errors, only.review)
+        return Figures(1, *counts, pass_rate(only.passed, n), wilson(only.passed, n))
+    return _merged(listed, count_errors=count_errors)
+
+
+def spent(values: Sequence[float]) -> Spent | None:
+    """Median, 95 % point, mean and sum; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    p50, p95 = percentile_of_sorted(ordered, 50), percentile_of_sorted(ordered, 95)
+    total = sum(ordered)
+    return Spent(len(ordered), p50, p95, total / len(ordered), total)
 
 
 def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
@@ -160,16 +242,6 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
             )
         found = chosen
     return tuple(one.row for one in found)
-
-
-def trend(
-    store: Store, wanted: TrendQuery, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
-) -> Trend:
-    """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError.
-
-    `statuses`: how runs (by row number) ended, instead of how they are stored; runs that it does not name have no end.
-    """
-    return store.read(lambda connection: _trend(connection, wanted, measures, statuses))
 
 
 def _trend(
@@ -227,47 +299,6 @@ def _trend(
 def _worst_first(one: Series) -> tuple[float, int, str]:
     rate = one.overall.rate
     return (2.0 if rate is None else rate), -one.overall.n, one.name
-
-
-Names = Callable[[Any], Sequence[tuple[str, str]]]
-"""From the key of a tally to its groups, each with a name."""
-
-
-def groups_of(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> Names:
-    """What the groups of these keys of tallies are, each with a name. Of tests with one id in several suites the name
-    says the suite, too."""
-    if group == "agent":
-        return lambda key: [(key, key or "(no agent)")]
-    if group == "tag":
-        tags = rows.tags_of_plans(connection, sorted(keys))
-        return lambda key: [(tag, tag) for tag in tags.get(key) or ("(no tag)",)]
-    if group == "suite":
-        suites = {one.row: (one.suite_key, one.suite) for one in known}
-        return lambda key: [suites[key]]
-    if group == "test":
-        listed = [one for one in known if one.row in keys]
-        ids = Counter(one.test_id for one in listed)
-        tests = {
-            one.row: (
-                f"{one.suite_key}::{one.test_id}",
-                one.test_id if ids[one.test_id] == 1 else f"{one.test_id} ({one.suite})",
-            )
-            for one in listed
-        }
-        return lambda key: [tests[key]]
-    return lambda key: [("", "all runs")]
-
-
-def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> Figures:
-    """The figures of runs that were tallied by test, variation and row; several tallies of one test are added up."""
-    listed = list(tallies)
-    if len(listed) == 1:
-        # One test, as most points of most groups are: by hundreds of thousands nothing is added up.
-        (only,) = listed
-        n = only.passed + only.failed + (only.errors if count_errors else 0)
-        counts = (n, only.passed, only.failed, only.errors, only.review)
-        return Figures(1, *counts, pass_rate(only.passed, n), wilson(only.passed, n))
-    return _merged(listed, count_errors=count_errors)
 
 
 def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> Figures:
@@ -334,11 +365,27 @@ def _spent_points(found: Mapping[int, Sequence[float]], place: Mapping[int, int]
     return tuple(points)
 
 
-def spent(values: Sequence[float]) -> Spent | None:
-    """Median, 95 % point, mean and sum; None without values."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    p50, p95 = percentile_of_sorted(ordered, 50), percentile_of_sorted(ordered, 95)
-    total = sum(ordered)
-    return Spent(len(ordered), p50, p95, total / len(ordered), total)
+def _narrowed(connection: Connection, wanted: TrendQuery, words: list[str]) -> TrendQuery:
+    known = rows.tests_known(connection)
+    tests = False
+    for word in words:
+        field, colon, value = word.partition(":")
+        if colon and field == "agent":
+            fits = tuple(name for name in rows.agents_known(connection) if value in name.casefold())
+            wanted = replace(wanted, agents=fits or (_UNKNOWN,))
+        elif colon and field == "tag":
+            tags = [name for name in rows.tags_known(connection) if name.casefold().startswith(value)]
+            exact = [name for name in tags if name.casefold() == value]
+            wanted = replace(wanted, tags=(*wanted.tags, *(exact or tags or [_UNKNOWN])[:1]))
+        elif colon and field == "suite":
+            tests = True
+            known = [one for one in known if value in one.suite.casefold() or value in one.suite_key.casefold()]
+        elif colon and field == "test":
+            tests = True
+            # One that is called so, else all that have it in their names.
+            exact_ones = [one for one in known if one.test_id.casefold() == value]
+            known = exact_ones or [one for one in known if value in f"{one.test_id}\n{one.test}".casefold()]
+        else:
+            tests = True
+            known = [one for one in known if word in f"{one.test_id} {one.test} {one.suite}".casefold()]
+    return replace(wanted, only=tuple(one.row for one in known)) if tests else wanted

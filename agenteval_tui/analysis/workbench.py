@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
 
 POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000

@@ -15,7 +15,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command, Ended, Snapshot
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import Command, Ended, Event
+    from agenteval_tui.runs.events import Event
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.live_view import ExecutionView
 

@@ -13,7 +13,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.regression_gate import GateOptions
     from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -20,7 +20,6 @@ from agenteval_tui.suites.agents_file import load_agents
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.cli.run_progress import RunProgress
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.events import Ended
     from agenteval_tui.runs.plan.model import Plan, PlanOptions

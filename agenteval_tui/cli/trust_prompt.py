@@ -11,7 +11,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.trust_check import check_trust
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.permission import Need, NotTrustedError, Permission
+    from agenteval_tui.agents.permission import Need, Permission
     from agenteval_tui.cli.invocation import Invocation
     from agenteval_tui.runs.plan.model import Plan
 

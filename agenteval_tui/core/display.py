@@ -1,12 +1,14 @@
 """The one door through which foreign text reaches a screen or a terminal.
 
 Whatever an agent, a file or a server sent is data. What could move a cursor, write a clipboard, turn a line
-around or hide itself is replaced by something visible. Nothing else in the program may print foreign text.
+around or hide itself is replaced by something visible. Nothing else in the program may print foreign text. A command
+that a person is to copy into a shell is quoted here for the same reason: each foreign word stays one word.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -149,3 +151,8 @@ def one_line(text: str, width: int | None = None) -> str:
     if width is not None and len(line) > width:
         line = line[: max(width - 1, 0)] + "…"
     return line
+
+
+def command_line(*words: str) -> str:
+    """The words as a shell reads them, quoted where that is needed; on one line, with nothing that a terminal obeys."""
+    return " ".join(shlex.quote(one_line(word)) for word in words)

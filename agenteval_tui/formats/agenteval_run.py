@@ -20,16 +20,19 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import VERSION, from_json, to_json
-from agenteval_tui.transcripts.model import Transcript, last_answer
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError, Transcript, last_answer
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
+
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")
 """Of a run, as `exporting` names them: what the formats of tau have no place for."""
 _LONGEST_WHY = 20_000
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+_CODES = frozenset(ErrorCode)
 
 
 def stated(row: RunRow) -> dict[str, Any]:
@@ -85,10 +88,6 @@ def restored(recording: Recording, given: Any, *, events: bool = False) -> Recor
     return with_stated(made, given)
 
 
-def _told(given: Any, otherwise: str) -> str:
-    return given[:500] if isinstance(given, str) and given.strip() else otherwise
-
-
 def is_ours(given: Any) -> bool:
     """Whether a value is what `beside` or `stated` makes."""
     return isinstance(given, Mapping) and given.get("version") == VERSION and given.get("outcome") in _OUTCOMES
@@ -134,6 +133,42 @@ def possible(recording: Recording) -> frozenset[str]:
     return frozenset({*map(str, made), "cancelled"})
 
 
+def come_back(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
+    """The recording with what we wrote beside it (`restored`; not `whole`: `with_stated`), or with a note where that
+    can't be read."""
+    if given is None:
+        return recording
+    try:
+        return restored(recording, given, events=events) if whole else with_stated(recording, given)
+    except AgentevalError as error:
+        note = f"what `{KEY}` says of this run can't be read: {error.what}"
+        return replace(recording, notes=(*recording.notes, note))
+
+
+def without(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
+    """An object without `own`, what we wrote into it, and without the `others` that say the same once more: these are
+    no texts that an import could lose."""
+    return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value
+
+
+def coded_error(kind: str, said: str, given: Any) -> RunError:
+    """The error of a file. One with a code of ours and its fields is known by these, else by its words."""
+    code = given.get("code") if isinstance(given, Mapping) else None
+    fields = given.get("fields") if isinstance(given, Mapping) else None
+    if not isinstance(code, str) or code not in _CODES or not isinstance(fields, Mapping):
+        return RunError.told(kind, said)
+    return RunError(kind, said, "", code, dict(fields))
+
+
+def error_beside(error: RunError) -> dict[str, Any]:
+    """What `coded_error` reads."""
+    return {"kind": error.kind, "message": error.message, "code": error.code, "fields": dict(error.fields)}
+
+
+def _told(given: Any, otherwise: str) -> str:
+    return given[:500] if isinstance(given, str) and given.strip() else otherwise
+
+
 def _transcript(messages: Transcript, given: Any) -> Transcript:
     if not isinstance(given, Mapping):
         return messages
@@ -156,21 +191,3 @@ def _timed(call: Any, pair: Any) -> Any:
         return call
     started, lasted = (None if isinstance(one, str | bool) else number(one) for one in pair)
     return replace(call, started_ms=started, duration_ms=lasted)
-
-
-def come_back(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
-    """The recording with what we wrote beside it (`restored`; not `whole`: `with_stated`), or with a note where that
-    can't be read."""
-    if given is None:
-        return recording
-    try:
-        return restored(recording, given, events=events) if whole else with_stated(recording, given)
-    except AgentevalError as error:
-        note = f"what `{KEY}` says of this run can't be read: {error.what}"
-        return replace(recording, notes=(*recording.notes, note))
-
-
-def without(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
-    """An object without `own`, what we wrote into it, and without the `others` that say the same once more: these are
-    no texts that an import could lose."""
-    return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_error import coded_error
+from agenteval_tui.formats.agenteval_run import coded_error
 from agenteval_tui.formats.importers.message_formats import dialect_of, is_message, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answered
 from agenteval_tui.formats.importers.usage_import import usage_from

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import import_validation, schema, tombstones
@@ -28,11 +28,6 @@ from agenteval_tui.history.recordings import ASKED, settle
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 Row = dict[str, Any]
 # What a column names: a row of this table, by its number there. The first to come are those that others name.

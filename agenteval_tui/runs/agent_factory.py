@@ -1,4 +1,4 @@
-"""The agents that are configured: where each is described, what it talks to, whether it is there."""
+"""The agents that are configured: where each is described, what it talks to, whether it answers, what it replays."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
+from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, CheckReport
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.transcripts.redact import TranscriptRedactor
 
+
 CHECK_S = 20.0
 THOROUGH_S = 90.0
 """Seconds that a check may take; a thorough one waits for answers of a model."""
-
 _SECRET = re.compile(r"key|token|secret|passw|credential|authorization|cookie", re.IGNORECASE)
 # These are about keys and hold none.
 _NOT_SECRET = re.compile(r"_env\Z|\Amax_|_tokens\Z|\Atokens?_per|\Afirst_token\Z", re.IGNORECASE)
@@ -35,6 +36,7 @@ _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY_IN_URL = re.compile(r"(https?://[^\s?]*)\?\S*")
 _FLAG = re.compile(r"(--?[\w-]*(?:key|token|secret|passw)[\w-]*(?:=|\s+))(?!\$\{)\S+", re.IGNORECASE)
 HIDDEN = "(not shown)"
+_WITHOUT = ("queued", "running", "grading", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,6 @@ def made(
     does not cover it.
     """
     from agenteval_tui.agents.registry import make_agent
-    from agenteval_tui.runs.recordings import recordings_of
 
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)
@@ -187,6 +188,21 @@ def made(
         permission=permission,
         transcripts=source,
     )
+
+
+def recordings_of(store: Store, reference: str) -> Mapping[str, Sequence[Transcript]]:
+    """The transcripts of the execution that `reference` names ("last", an id), by test, in order of repetition.
+
+    Raises `AgentevalError` when there is no such execution.
+    """
+    rows = [row for row in store.runs_of_execution(store.execution(reference).id) if row.status not in _WITHOUT]
+    rows.sort(key=lambda row: (row.variation != "", row.position))
+    transcripts = dict(store.transcripts([row.id for row in rows]))
+    found: dict[str, list[Transcript]] = {}
+    for row in rows:
+        if row.id in transcripts:
+            found.setdefault(row.test_id, []).append(transcripts[row.id])
+    return found
 
 
 def withheld_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:

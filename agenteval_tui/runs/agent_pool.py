@@ -12,11 +12,11 @@ from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
+from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
-from agenteval_tui.runs.recordings import recordings_of
 from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_environment
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Usage

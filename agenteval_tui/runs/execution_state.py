@@ -1,20 +1,177 @@
-"""What one execution knows while it runs."""
+"""What one execution knows while it runs: its runs by state, what ended, what that cost, how long the rest takes."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.agent_pool import Prepared
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget, Spending
 from agenteval_tui.runs.early_stopping import Repetitions
-from agenteval_tui.runs.execution_totals import ExecutionTotals
+from agenteval_tui.runs.grading_pool import CANCELLED, SKIPPED
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.transcripts.model import Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.plan.model import EarlierRun
+
+
+WINDOW_S = 15.0
+ENOUGH = 5
+Spent = tuple[int, int, float | None]
+"""Input tokens, output tokens, cost in US dollars (None: never measured)."""
+
+
+class EtaEstimator:
+    """Counts ended runs over time. Times are seconds of any one steady clock."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque()
+        self._mean_s: float | None = None
+
+    def ended(self, duration_s: float) -> None:
+        """A run of this length ended. Later ones count more: agents get slower or faster."""
+        if self._mean_s is None:
+            self._mean_s = duration_s
+        else:
+            self._mean_s += (duration_s - self._mean_s) * 0.1
+
+    def sample(self, now: float, done: int) -> None:
+        """`done` runs have ended by `now`; to be told a few times a second."""
+        self._samples.append((now, done))
+        while len(self._samples) > 2 and now - self._samples[0][0] > WINDOW_S:
+            self._samples.popleft()
+
+    def forget(self) -> None:
+        """What came before says nothing of what comes (after a pause, or with another concurrency)."""
+        self._samples.clear()
+
+    @property
+    def rate(self) -> float:
+        """Ended runs a second over the last seconds; 0 when there is nothing to tell it from."""
+        if len(self._samples) < 2:
+            return 0.0
+        (first, before), (last, after) = self._samples[0], self._samples[-1]
+        return (after - before) / (last - first) if last > first else 0.0
+
+    def eta_s(self, queued: int, ages_s: list[float], concurrency: int) -> float | None:
+        """Seconds until `queued` runs and those in attempts (running since `ages_s`) have ended; None: not known.
+
+        From the rate where enough runs have ended lately, else from their mean length.
+        """
+        left = queued + len(ages_s)
+        if left == 0:
+            return 0.0
+        if self._samples and self._samples[-1][1] - self._samples[0][1] >= ENOUGH and self.rate > 0:
+            return left / self.rate
+        if self._mean_s is None:
+            return None
+        mean = self._mean_s
+        work = queued * mean + sum(max(mean - age, 0.0) for age in ages_s)
+        return work / max(1, min(concurrency, left))
+
+
+class ExecutionTotals:
+    """Counts what ended and what it cost; failed attempts are in the cost, they are paid for as well."""
+
+    def __init__(self) -> None:
+        self.pace = EtaEstimator()
+        self.paid = 0
+        """Ended runs for which an agent was asked."""
+        self.unpriced: set[str] = set()
+        """Agents of which tokens are known and the cost is not."""
+        self._counts: dict[str, int] = {}
+        self._spent: Spent = (0, 0, None)
+
+    @property
+    def ended(self) -> int:
+        """How many runs have an outcome that is stored, or were cancelled."""
+        return sum(self._counts.values())
+
+    @property
+    def skipped(self) -> int:
+        """How many runs were not needed."""
+        return self._counts.get(SKIPPED, 0)
+
+    def add(self, attempts: RunAttempts, status: str) -> None:
+        """A run's agent is done."""
+        if attempts.cached:
+            return  # nobody was asked: it cost nothing, and says nothing of how long the others take
+        self._spent = self._with([attempts.spent])
+        self.paid += 1
+        if attempts.spent.cost is None and attempts.spent.total_tokens is not None:
+            self.unpriced.add(attempts.plan.ref.agent)
+        if status != CANCELLED:
+            self.pace.ended(attempts.duration_ms / 1000)
+
+    def gave_up(self, attempts: RunAttempts) -> None:
+        """A run goes back to the queue, and is not run any more: what its attempts used was used all the same."""
+        self._spent = self._with([attempts.spent])
+
+    def earlier(self, run: EarlierRun) -> None:
+        """A run that ended before the execution was resumed."""
+        self._counts[run.status] = self._counts.get(run.status, 0) + 1
+        used = Usage(run.input_tokens, run.output_tokens, cost=run.cost)
+        if used != Usage():
+            self._spent = self._with([used])
+            self.paid += 1
+
+    def count(self, status: str) -> None:
+        """A run's end is in the store."""
+        self._counts[status] = self._counts.get(status, 0) + 1
+
+    def used(self, judged: Usage) -> Spending:
+        """What ended runs and all judges have used."""
+        tokens_in, tokens_out, cost = self._spent
+        return Spending((cost or 0.0) + (judged.cost or 0.0), tokens_in + tokens_out + (judged.total_tokens or 0))
+
+    def figures(
+        self,
+        *,
+        total: int,
+        queued: int,
+        dropped: int,
+        in_flight: Collection[RunAttempts],
+        limit: int,
+        paused: bool,
+        judged: Usage,
+    ) -> tuple[Any, ...]:
+        """What a `Progress` event holds behind its number. `dropped` runs wait for nothing any more."""
+        counts = self._counts
+        eta_s = self.pace.eta_s(queued, [attempts.age_s for attempts in in_flight], limit)
+        return (
+            total,
+            queued,
+            total - queued - dropped - self.ended,
+            counts.get("passed", 0),
+            counts.get("failed", 0),
+            counts.get("error", 0),
+            counts.get(CANCELLED, 0),
+            counts.get("needs_review", 0),
+            round(self.pace.rate, 3),
+            None if eta_s is None else round(eta_s, 1),
+            *self._with([attempts.spent for attempts in in_flight]),
+            limit,
+            paused,
+            self.skipped,
+            judged.total_tokens or 0,
+            judged.cost,
+        )
+
+    def _with(self, used: Collection[Usage]) -> Spent:
+        tokens_in, tokens_out, cost = self._spent
+        for spent in used:
+            tokens_in += spent.input_tokens or 0
+            tokens_out += spent.output_tokens or 0
+            if spent.cost is not None:
+                cost = (cost or 0.0) + spent.cost
+        return tokens_in, tokens_out, cost
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.plan.model import Plan, RunPlan
-from agenteval_tui.runs.recordings import recordings_of
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 if TYPE_CHECKING:

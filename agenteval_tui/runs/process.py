@@ -33,7 +33,6 @@ from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
     from agenteval_tui.runs.plan.model import Plan
     from agenteval_tui.suites.load import LoadedSuite
 

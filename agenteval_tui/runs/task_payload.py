@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.inline_secrets import without_keys
 from agenteval_tui.core.errors import AgentevalError
@@ -24,9 +24,6 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.transcripts.model import Message, ToolCall
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import AgentConfig
 
 VERSION = 1
 """Of the layout of tasks and setups. A program refuses one that it doesn't know."""

@@ -15,9 +15,9 @@ from textual.markup import escape
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import age
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.presenters.number_format import age
 from agenteval_tui.tui.presenters.status_style import word
 from agenteval_tui.tui.services import Services, services
 

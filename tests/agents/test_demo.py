@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.agents.base import Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
 from agenteval_tui.agents.demo import chunks
-from agenteval_tui.agents.shop.assistant_v2 import VERSIONS, AssistantV2
+from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV2
 from agenteval_tui.agents.shop.database import TABLES, open_shop
 from agenteval_tui.agents.shop.intent import read
 from agenteval_tui.agents.shop.seeded_random import Dice

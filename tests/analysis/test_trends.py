@@ -17,10 +17,9 @@ from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.time_buckets import HOUR_MS, bins_between, bucket_size, midnight_ms, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_json import to_csv, to_json
 from agenteval_tui.analysis.trend_scores import criterion_labels, extras
-from agenteval_tui.analysis.trends import MEASURES, TrendQuery, groups_of, trend
+from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, groups_of, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.schemas.registry import schema

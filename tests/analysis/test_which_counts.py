@@ -14,8 +14,7 @@ from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep,
 from agenteval_tui.analysis import ab, review_queue, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
-from agenteval_tui.analysis.comparison import row_changes
-from agenteval_tui.analysis.comparison_suites import paired_suites
+from agenteval_tui.analysis.comparison import paired_suites, row_changes
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions, compare_to_baseline, has_regressed

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.grading.classification import report, report_of
+from agenteval_tui.analysis.classification_report import report, report_of
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose

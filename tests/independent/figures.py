@@ -14,9 +14,9 @@ from tally import Tally, near
 
 from agenteval_tui.analysis import statistics as own
 from agenteval_tui.analysis.agreement import agreement
+from agenteval_tui.analysis.classification_report import report
 from agenteval_tui.analysis.permutation_test import sign_flip
 from agenteval_tui.analysis.statistics import student_t_quantile
-from agenteval_tui.grading.classification import report
 from agenteval_tui.grading.metrics.retrieval import measure
 
 STATSMODELS, SKLEARN = (find_spec(name) is not None for name in ("statsmodels", "sklearn"))

@@ -27,7 +27,6 @@ import agenteval_tui.grading.metrics.text_match
 import agenteval_tui.history.store
 import agenteval_tui.runs.execution_host
 import agenteval_tui.runs.plan.planner
-import agenteval_tui.runs.recordings
 import agenteval_tui.runs.resume
 import agenteval_tui.suites.agents_file
 import agenteval_tui.suites.discover  # noqa: F401

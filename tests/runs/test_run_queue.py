@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.execution_totals import ENOUGH, EtaEstimator
+from agenteval_tui.runs.execution_state import ENOUGH, EtaEstimator
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import RunPlan, StopRule
 from agenteval_tui.runs.run_queue import WaitingRuns

@@ -26,7 +26,7 @@ from agenteval_tui.runs.events import (
     TextStreamed,
     ToolStarted,
 )
-from agenteval_tui.runs.execution_totals import ExecutionTotals
+from agenteval_tui.runs.execution_state import ExecutionTotals
 from agenteval_tui.runs.judge_client import label_reply, sole_of_specs
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import PlanOptions, StopRule

@@ -8,8 +8,7 @@ import pytest
 from shop import app_on, copy_samples, run_samples, screen_of, settle, text_of, until
 from textual.pilot import Pilot
 
-from agenteval_tui.tui.widgets.config_editor import ConfigEditor
-from agenteval_tui.tui.widgets.popup import Popup
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor, Popup
 
 TEST = "orders-of-customer"
 

@@ -14,7 +14,7 @@ from agenteval_tui.analysis.dataset_row_from_run import asked_of, dataset_for, p
 from agenteval_tui.analysis.run_facts import disagrees, last_labels
 from agenteval_tui.analysis.workbench import Agreement
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.run import export_run, file_name, forms
+from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded, RunRow

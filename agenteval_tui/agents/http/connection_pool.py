@@ -1,18 +1,25 @@
-"""Connections to servers: kept between runs, without cookies, redirects or a stranger's certificate."""
+"""Connections to servers: kept between runs, without cookies, redirects or a stranger's certificate.
+
+Certificates are checked against those that come with httpx, or those that the environment names instead.
+"""
 
 from __future__ import annotations
 
+import os
 import ssl
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
-from agenteval_tui.agents.http.certificates import tls_context
 from agenteval_tui.agents.http.chunk_coalescing import GatheringTransport
 from agenteval_tui.agents.http.proxies import Proxy, proxy_to
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
 
+VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""The first one that is set counts. The last two are what requests and curl read: who has set one means it for all."""
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 
 
@@ -74,3 +81,41 @@ def without_credentials(url: str) -> str:
     """The address without a user, a password and a query in it."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def named_source() -> tuple[str, str]:
+    """(the variable that names certificates, what it holds); ("", "") where none is set."""
+    return next(((name, os.environ[name]) for name in VARIABLES if os.environ.get(name)), ("", ""))
+
+
+def tls_context() -> ssl.SSLContext:
+    """Our side of TLS. Raises `AgentevalError` where the variable that counts names nothing that can be read."""
+    variable, place = named_source()
+    if not variable:
+        return httpx.create_ssl_context(trust_env=False)
+    places = [one for one in place.split(os.pathsep) if one] if variable == "SSL_CERT_DIR" else [place]
+    try:
+        there = [Path(one).is_dir() for one in places if Path(one).exists()]
+    except OSError as error:
+        raise _unusable(variable, place, error.strerror or "it can't be read") from None
+    if not there:
+        raise _unusable(variable, place, "it does not exist")
+    if variable == "SSL_CERT_FILE" and there == [True]:
+        raise _unusable(variable, place, "it is a folder", "name a PEM file, or set SSL_CERT_DIR instead")
+    if variable == "SSL_CERT_DIR" and not any(there):
+        raise _unusable(variable, place, "it is a file", "name a folder, or set SSL_CERT_FILE instead")
+    try:
+        if there[0]:
+            return ssl.create_default_context(capath=place)
+        return ssl.create_default_context(cafile=place)
+    except ssl.SSLError:
+        raise _unusable(variable, place, "it holds no certificates in PEM form") from None
+    except OSError as error:
+        raise _unusable(variable, place, error.strerror or "it can't be read") from None
+
+
+def _unusable(variable: str, place: str, why: str, mend: str = "name a PEM file with certificates") -> AgentevalError:
+    return AgentevalError(
+        f"the certificates that {variable} names can't be used: {why}: {place[:300]}",
+        mend=f"{mend}, or unset {variable}; see docs/network.md",
+    )

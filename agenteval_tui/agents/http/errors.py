@@ -15,8 +15,8 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.http.certificates import named_source
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
+from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.transcripts.error_codes import ErrorCode
@@ -25,8 +25,6 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 if TYPE_CHECKING:
     import httpx
-
-    from agenteval_tui.agents.http.chunk_coalescing import NotHttpError
 
 _LONGEST = 400  # characters of a server's own words that are passed on
 _DEEPEST = 6

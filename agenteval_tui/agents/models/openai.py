@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders.base import Embedding
@@ -17,9 +17,6 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.usage import tokens_in
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.embedders.base import Embedding
 
 
 class OpenAIChatAgent(ModelAgent[OpenAIOptions]):

@@ -14,7 +14,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentRequest, AgentSetup
 from agenteval_tui.agents.demo import DemoAgent
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
+from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash

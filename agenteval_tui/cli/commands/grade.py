@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
-if TYPE_CHECKING:
-    from agenteval_tui.grading.spec import CriterionSpec
 
 _File = click.Path(path_type=Path, allow_dash=True)
 

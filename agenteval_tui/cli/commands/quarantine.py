@@ -20,7 +20,6 @@ from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.projects import project_of_keys
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.quarantines import Quarantine
     from agenteval_tui.history.store import Store
     from agenteval_tui.history.trends import TestName
 

@@ -23,7 +23,6 @@ from agenteval_tui.runs.resume import resume_plan
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.runs.resume import Resumed
 
 

@@ -27,7 +27,7 @@ from agenteval_tui.runs.plan.model import PlanOptions
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan.model import Plan, PlanOptions
+    from agenteval_tui.runs.plan.model import Plan
     from agenteval_tui.suites.load import LoadedSuite
 
 # What says which runs there are: a resumed execution has its own already.

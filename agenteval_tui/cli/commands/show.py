@@ -24,13 +24,10 @@ from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.causes import causes_in_short
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
-if TYPE_CHECKING:
     from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
     from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
 
 _LONGEST_RESULT = 600
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.analysis.label_export import labelling_json, labelling_of
+from agenteval_tui.analysis.classification_report import labelling_json, labelling_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
@@ -16,7 +16,7 @@ from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.views.ab import ab_lines
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.classification import Report
+    from agenteval_tui.analysis.classification_report import Report
 
 _MOST_K = 6
 

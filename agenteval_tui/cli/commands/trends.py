@@ -24,8 +24,6 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.trends import NEWEST
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_alerts import AlertCheck
-if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck
     from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trend_scores import Extras

@@ -22,8 +22,7 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.views.causes import decision_line
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import CauseGroup, Causes
-    from agenteval_tui.analysis.triage import TriageStatus
+    from agenteval_tui.analysis.causes import CauseGroup
     from agenteval_tui.history.references import References
     from agenteval_tui.history.store import Store
     from agenteval_tui.history.triage import Decision

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.trust_check import files_of
 from agenteval_tui.suites.trust import Trust
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.trust import Trust
 
 
 @click.command("trust")

@@ -1,4 +1,4 @@
-"""Runs of the history in other tools' formats, written run by run."""
+"""Runs of the history in other tools' formats, written run by run; one run as a file, also as Markdown."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core import entry_points
+from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.explanation import as_markdown, explanation_of
 from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.model import Test
+
+
+MARKDOWN = "markdown"
 
 
 def own_exporters() -> list[Exporter]:
@@ -61,6 +67,76 @@ def exporter_named(name: str) -> Exporter:
     return loaded
 
 
+def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[ExportRun]:
+    """The runs of `rows` that have a transcript."""
+    for row in rows:
+        yield ExportRun(row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
+
+
+def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool = False) -> int:
+    """Write a run to a file; the number of characters. Raises `AgentevalError`, also where there is a file already."""
+    row = store.run(run_id)
+    pieces: Iterable[str]
+    if form == MARKDOWN:
+        transcript, labels = store.transcript(row.id), store.labels([row.id])
+        explained = explanation_of(row, store.results(row.id), transcript.error, labels=labels, transcript=transcript)
+        pieces = (as_markdown(explained),)
+    else:
+        pieces = exporter_named(form).pieces(stored_runs(store, [row]))
+    written = 0
+
+    def counted() -> Iterable[str]:
+        nonlocal written
+        for piece in pieces:
+            written += len(piece)
+            yield piece
+
+    write_pieces(path, counted(), force=force)
+    return written
+
+
+def forms() -> dict[str, tuple[str, str]]:
+    """What a run can be written as, by name: the words of a choice, and what such a file is."""
+    exported = sorted(exporters().values(), key=attrgetter("name"))
+    return {
+        MARKDOWN: ("Markdown: why it ended so", "why it ended so, as Markdown for a bug report"),
+        **{one.name: (one.title, one.about) for one in exported},
+    }
+
+
+def file_name(test_id: str, repetition: int, form: str) -> str:
+    """A name for the file: `order-status-run3.md`."""
+    safe = "".join(char if char.isalnum() or char in "-_." else "-" for char in test_id)[:60].strip(".-") or "run"
+    suffix = ".md" if form == MARKDOWN else exporter_named(form).suffix
+    return f"{safe}-run{repetition}{suffix}"
+
+
+class Losses:
+    """Counts what a format loses of the runs that pass by on their way out."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._losses = exporter.losses
+        self._found: Counter[Loss] = Counter()
+
+    def over(self, runs: Iterable[ExportRun]) -> Iterator[ExportRun]:
+        """The runs, as they are."""
+        for run in runs:
+            self._found.update(one for one in self._losses if one.of(run))
+            yield run
+
+    def lines(self) -> Iterator[str]:
+        """A line for each kind of thing that was lost: `not kept: the test's tags (2 runs)`."""
+        for loss in self._losses:
+            if count := self._found[loss]:
+                yield f"not kept: {loss.said} ({count:,} {'run' if count == 1 else 'runs'})"
+
+
+def listed() -> str:
+    """All losses in words, a line a format: for the help and the page."""
+    lines = [f"{one.name}: {'; '.join(loss.said for loss in one.losses)}." for one in own_exporters() if one.losses]
+    return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
+
+
 @dataclass(frozen=True, slots=True)
 class SheetLoss:
     """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
@@ -87,35 +163,3 @@ POWER_UI = (
     SheetLoss("stop", "early stops", lambda test: test.stop is not None),
 )
 """Of a suite. The export names each test that has it; conversations of several turns and datasets are left out."""
-
-
-def listed() -> str:
-    """All losses in words, a line a format: for the help and the page."""
-    lines = [f"{one.name}: {'; '.join(loss.said for loss in one.losses)}." for one in own_exporters() if one.losses]
-    return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
-
-
-class Losses:
-    """Counts what a format loses of the runs that pass by on their way out."""
-
-    def __init__(self, exporter: Exporter) -> None:
-        self._losses = exporter.losses
-        self._found: Counter[Loss] = Counter()
-
-    def over(self, runs: Iterable[ExportRun]) -> Iterator[ExportRun]:
-        """The runs, as they are."""
-        for run in runs:
-            self._found.update(one for one in self._losses if one.of(run))
-            yield run
-
-    def lines(self) -> Iterator[str]:
-        """A line for each kind of thing that was lost: `not kept: the test's tags (2 runs)`."""
-        for loss in self._losses:
-            if count := self._found[loss]:
-                yield f"not kept: {loss.said} ({count:,} {'run' if count == 1 else 'runs'})"
-
-
-def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[ExportRun]:
-    """The runs of `rows` that have a transcript."""
-    for row in rows:
-        yield ExportRun(row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agenteval_tui.formats.agenteval_error import error_beside
-from agenteval_tui.formats.agenteval_run import KEY
+from agenteval_tui.formats.agenteval_run import KEY, error_beside
 from agenteval_tui.formats.exporters.exporter import (
     LABELS,
     Exporter,

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_error import coded_error
-from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
+from agenteval_tui.formats.agenteval_run import KEY, coded_error, come_back, is_ours, without
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import is_message, transcript_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -30,9 +30,6 @@ from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, k
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import dotted, of_evidence
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.metrics.json_schema import Schema
 
 Path = tuple[str | int, ...]
 

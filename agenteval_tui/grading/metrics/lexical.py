@@ -10,9 +10,8 @@ from pydantic import Field
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.expected_default import expected_text
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, as_evidence, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, as_evidence, expected_text, with_evidence
 from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult
 

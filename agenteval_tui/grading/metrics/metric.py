@@ -15,20 +15,18 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
+from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
-    """Something in a metric's properties that is valid but hardly meant. `path` leads to it from the metric."""
-
-    severity: Severity
-    code: str
-    message: str
-    path: tuple[str | int, ...] = ()
-
+from agenteval_tui.grading.spec import json_like
 
 Check = Callable[[Value, Context], MetricResult]
+FOUND = 300
+"""Characters of the text that `found` keeps."""
+SPANS = 50
+"""Places that one line of evidence marks."""
+_KEPT = 1000
+_LONG = 2000
+Quick = Callable[[bool, float], MetricResult]
 
 
 class Metric(BaseModel):
@@ -100,14 +98,21 @@ class Metric(BaseModel):
         return MetricResult(self.name or kind, kind, Outcome.PASSED, None, self.weight, True, code=Code.CHECKS_NOTHING)
 
 
-FOUND = 300
-"""Characters of the text that `found` keeps."""
-SPANS = 50
-"""Places that one line of evidence marks."""
-_KEPT = 1000
-_LONG = 2000
+@dataclass(frozen=True, slots=True)
+class ConfigWarning:
+    """Something in a metric's properties that is valid but hardly meant. `path` leads to it from the metric."""
 
-Quick = Callable[[bool, float], MetricResult]
+    severity: Severity
+    code: str
+    message: str
+    path: tuple[str | int, ...] = ()
+
+
+def expected_text(given: str | None, context: Context) -> str | None:
+    """`given`, else the criterion's expected value as text; None when there is neither."""
+    if given is not None or context.expected_value is None:
+        return given
+    return text_of(json_like(context.expected_value))
 
 
 def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:

@@ -14,7 +14,7 @@ import platform
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from agenteval_tui import __version__
 from agenteval_tui.agents.base import Agent, AgentEvent, AgentRequest, CheckReport, Done, Failed
@@ -28,9 +28,6 @@ from agenteval_tui.runs.executors.task_codec import read_event, task_data
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent
 
 
 class Asked(Protocol):

@@ -18,12 +18,9 @@ from agenteval_tui.runs.plan.variation import merged_context
 from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.test_selection import Chosen
-    from agenteval_tui.suites.model import AgentConfig, Variation
-if TYPE_CHECKING:
     from agenteval_tui.runs.criteria import Specs
     from agenteval_tui.runs.plan.test_selection import Chosen, Failed
-    from agenteval_tui.suites.model import AgentConfig
+    from agenteval_tui.suites.model import AgentConfig, Variation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.suites.model import Context
 
 if TYPE_CHECKING:
-    from agenteval_tui.suites.model import Context, Test, Variation
+    from agenteval_tui.suites.model import Test, Variation
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

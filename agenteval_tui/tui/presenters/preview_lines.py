@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.evidence_pane import looked_at
 from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
-from agenteval_tui.tui.presenters.number_format import age
 from agenteval_tui.tui.presenters.status_style import mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.explain import explain
 from agenteval_tui.tui.presenters.fact_lines import fact_lines
 from agenteval_tui.tui.presenters.label_lines import label_words
-from agenteval_tui.tui.presenters.number_format import age
 from agenteval_tui.tui.presenters.status_style import mark, word
 from agenteval_tui.tui.presenters.text_layout import labelled, paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit

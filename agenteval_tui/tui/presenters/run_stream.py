@@ -17,7 +17,7 @@ from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState, StreamPart
+    from agenteval_tui.runs.events import RunState
     from agenteval_tui.transcripts.model import Transcript
 
 _ENDING = "ending"

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.permission import Permission
     from agenteval_tui.core.errors import Problem
     from agenteval_tui.runs.agent_factory import Configured
-    from agenteval_tui.runs.chat_session import Conversation
 
 Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1

@@ -13,8 +13,7 @@ from textual.events import Resize
 
 from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
 from agenteval_tui.analysis.trajectory_alignment import align
-from agenteval_tui.core.display import one_line
-from agenteval_tui.core.shell import command_line
+from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.formats.exporters.difference_json import difference_document
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict

@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
-from agenteval_tui.formats.exporters.run import export_run, file_name, forms
+from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit

@@ -25,7 +25,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.pruning import Prunable, Pruning
+    from agenteval_tui.history.pruning import Prunable
 
 STAYS = {
     "running": "running now",

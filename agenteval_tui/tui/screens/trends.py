@@ -14,10 +14,9 @@ from textual.widgets import Input
 
 from agenteval_tui.analysis.time_buckets import By, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
 from agenteval_tui.analysis.trend_scores import extras
-from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
+from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -40,7 +39,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trend_regrade import Regrading
-    from agenteval_tui.analysis.trends import Trend, TrendQuery
+    from agenteval_tui.analysis.trends import Trend
     from agenteval_tui.tui.screens.select_dialog import Choice
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")

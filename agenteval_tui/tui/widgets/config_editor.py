@@ -1,4 +1,5 @@
-"""The editor of a criterion's config: colours from the parser's own tokens, problems in the margin, cheap keys.
+"""The editor of a criterion's config: colours from the parser's own tokens, problems in the margin, completion and help
+in a popup, cheap keys.
 
 Only cells that changed are sent to the terminal. Text is stored as it is and shown as `core.display` allows.
 """
@@ -14,7 +15,7 @@ from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import BindingType
-from textual.geometry import Offset, Region
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets.text_area import Location
@@ -32,21 +33,24 @@ from agenteval_tui.tui.presenters.config_lines import (
     token_layers,
     tokens_of,
 )
+from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.style_tokens import Palette, palette_of
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.terminal.strips import minimal_strip
 from agenteval_tui.tui.terminal.text_area import QuietTextArea, shown_cells, shown_line
-from agenteval_tui.tui.widgets.popup import Popup
+from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.format import format_text
 from agenteval_tui.uxon.tokens import Token
 
 if TYPE_CHECKING:
-    from agenteval_tui.tui.widgets.popup import Popup
     from agenteval_tui.uxon.complete import Completion
 
-INDENT = 2
 
+ROOM = 60
+"""Cells that a popup needs to be worth reading."""
+BAR = "▌" if UNICODE else "|"
+INDENT = 2
 # A line's text (None behind the end), layers of colour, margin, columns scrolled away, width.
 Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
@@ -525,6 +529,42 @@ class ConfigEditor(QuietTextArea):
         x, y = self.cursor_cell
         region = self.content_region
         return Offset(region.x + x - self.scroll_offset.x + self.gutter_width, region.y + y - self.scroll_offset.y)
+
+
+class Popup(LineBlock):
+    """Shows lines under a place of the screen, or above it where there is no room below. Takes no focus."""
+
+    DEFAULT_CSS = Path(__file__).with_name("popup.tcss").read_text(encoding="utf-8")
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.display = False
+
+    def open_at(self, place: Offset, make: Callable[[int], Sequence[Line]]) -> None:
+        """Show what `make(room)` gives, its first column at `place` (of the screen), the line there left free.
+
+        It stays right of the place where it can be read there, so that it covers what is being worked on the least.
+        """
+        screen = self.screen.size
+        made = make(max(screen.width - place.x, min(ROOM, screen.width)) - 1)
+        lines: list[Line] = [((BAR, "accent"), *line) for line in made]
+        if not lines:
+            self.close()
+            return
+        width, height = max(map(width_of, lines)), len(lines)
+        x = max(0, min(place.x, screen.width - width))
+        y = place.y + 1 if place.y + 1 + height <= screen.height else max(0, place.y - height)
+        self.styles.width, self.styles.height = width, height
+        self.absolute_offset = Offset(x, y)
+        self.show(lambda _: lines)
+        self.display = True
+
+    def close(self) -> None:
+        """Show nothing."""
+        self.display = False
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(super().get_content_height(container, viewport, width), 1)
 
 
 def _alike(one: str, other: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.analysis.change_classification import Flip, changed, flip
+from agenteval_tui.analysis.comparison_model import Flip, changed, flip
 from agenteval_tui.grading.results import CriterionResult, Outcome
 
 

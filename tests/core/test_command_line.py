@@ -7,8 +7,7 @@ import shlex
 import pytest
 from attacks import ATTACKS
 
-from agenteval_tui.core.display import one_line
-from agenteval_tui.core.shell import command_line
+from agenteval_tui.core.display import command_line, one_line
 
 
 @pytest.mark.parametrize("word", ["; rm -rf ~", "$(id)", "`id`", "it's", "a\nb", "--agent", "", *ATTACKS.values()])

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+from agenteval_tui.runs.completion import PendingWrite, PendingWrites
 from agenteval_tui.runs.grading_pool import GradedRun
-from agenteval_tui.runs.pending_writes import PendingWrite, PendingWrites
 
 
 class Why(str):
