@@ -17,7 +17,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.views import terminal
-from agenteval_tui.views.model import View
+from agenteval_tui.views.model import ASCII, View
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -80,7 +80,8 @@ class Output:
     def view(self, view: View) -> None:
         """Print a view; its tables are cut to the width."""
         for words in terminal.lines(view, self.width):
-            self.line(*((part, _style(tokens)) for part, tokens in words))
+            shown = ((part.translate(ASCII) if self.ascii_only else part, tokens) for part, tokens in words)
+            self.line(*((part, _style(tokens)) for part, tokens in shown))
 
     def prompt(self, text: str) -> None:
         """Print the beginning of a line that a person will end."""

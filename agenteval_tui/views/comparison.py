@@ -690,4 +690,4 @@ def criteria_table(
             token = "" if metric.changed else "dim"
             values = tuple(text((score_text(tally), token)) for tally in (metric.was, metric.now))
             rows.append(Row((text("    ", (one_line(name_of), "dim")), *values)))
-    return Table((Column("criteria"), Column("was", "right", 7), Column("now", "right", 7)), tuple(rows))
+    return Table((Column("criteria"), Column("was", "right", 5), Column("now", "right", 5)), tuple(rows))

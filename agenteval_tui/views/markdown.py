@@ -53,7 +53,8 @@ def _lines(element: Element) -> Iterator[str]:
         case Table(columns, rows, more):
             yield _cells([escaped(column.head) for column in columns])
             yield "|" + "|".join("--:" if column.align == "right" else "---" for column in columns) + "|"
-            yield from (_cells([_text(cell) for cell in row.cells]) for row in rows)
+            for row in rows:
+                yield _cells([_text(cell) for cell in row.cells] + [""] * (len(columns) - len(row.cells)))
             if more:
                 yield from ("", escaped(sentence(more)))
         case Tree(nodes, more):

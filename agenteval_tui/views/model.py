@@ -17,6 +17,15 @@ TOKENS = frozenset({"good", "bad", "broken", "warn", "dim", "bold", "accent", "a
 """good, bad, broken (an error), warn (look at it), added and removed are meanings; dim, bold and accent are weights;
 code is what people copy as it is."""
 
+LEVELS = "▁▂▃▄▅▆▇█"
+"""Bars from low to high."""
+
+ASCII = str.maketrans(
+    {"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "·": ".", "–": "-", "─": "-", "●": "o", "╌": "-"}
+    | dict(zip(LEVELS, "_.-:=+*#", strict=True))
+)
+"""The signs of views where a medium has ASCII only."""
+
 
 def text(*parts: str | Span) -> Text:
     """A text of words, and of words with tokens; parts without words are left out."""
@@ -52,7 +61,8 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. It takes `least` cells at least, where that keeps the columns of several tables in place."""
+    """A column of a table. It takes `least` cells: to keep the columns of several tables in place, or not to be cut
+    before others are."""
 
     head: str
     align: Literal["left", "right"] = "left"
@@ -61,7 +71,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table: a text for each column. A screen selects the row by its `key`."""
+    """A row of a table: a text for each column, or one alone that stands across all of them. A screen selects the row
+    by its `key`."""
 
     cells: tuple[Text, ...]
     key: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.views.model import (
+    Column,
     Difference,
     Element,
     Facts,
@@ -14,6 +15,7 @@ from agenteval_tui.views.model import (
     List,
     Node,
     Paragraph,
+    Span,
     Table,
     Text,
     Tree,
@@ -80,21 +82,31 @@ def _joined(items: Sequence[Text]) -> Text:
 def _table(table: Table, width: int) -> Iterator[Text]:
     heads = tuple(text((column.head, "dim")) for column in table.columns)
     rows = [tuple(_on_one_line(cell) for cell in cells_of) for cells_of in (heads, *(row.cells for row in table.rows))]
-    room = [max(cells(plain(row[at])) for row in rows) for at in range(len(table.columns))]
-    space_for_cells = width - len(_GAP) * (len(room) - 1)
+    whole = [row for row in rows if len(row) == len(heads)]
+    room = [max(column.least, *(cells(plain(row[at])) for row in whole)) for at, column in enumerate(table.columns)]
+    gap = _GAP if sum(room) + len(_GAP) * (len(room) - 1) <= width else " "
+    space_for_cells = width - len(gap) * (len(room) - 1)
     least = min(_LEAST, space_for_cells // max(1, len(room)))
-    while sum(room) > space_for_cells and max(room, default=0) > max(1, least):
-        room[room.index(max(room))] -= 1
+    for keep in ([max(least, column.least) for column in table.columns], [max(1, least)] * len(room)):
+        # The widest give way first, and where that is enough none below what it is to have.
+        while sum(room) > space_for_cells and (wide := [one for one, low in zip(room, keep, strict=True) if one > low]):
+            room[next(at for at, one in enumerate(room) if one == max(wide) and one > keep[at])] -= 1
     for row in rows:
-        spans: list[tuple[str, str]] = []
-        for at, (cell, space) in enumerate(zip(row, room, strict=True)):
-            shown = cut(cell, space)
-            missing = (" " * (space - cells(plain(shown))), "")
-            aligned = (missing, *shown) if table.columns[at].align == "right" else (*shown, missing)
-            spans += text(_GAP if at else "", *aligned)
-        yield tuple(spans)
+        yield row[0] if len(row) < len(room) else _row(row, room, table.columns, gap)
     if table.more:
         yield text((table.more, "dim"))
+
+
+def _row(row: Sequence[Text], room: Sequence[int], columns: Sequence[Column], gap: str) -> Text:
+    spans: list[Span] = []
+    for at, (cell, space, column) in enumerate(zip(row, room, columns, strict=True)):
+        shown = cut(cell, space)
+        missing = (" " * (space - cells(plain(shown))), "")
+        aligned = (missing, *shown) if column.align == "right" else (*shown, missing)
+        spans += text(gap if at else "", *aligned)
+    while spans and not spans[-1][0].strip():
+        spans.pop()  # no spaces at the end of a line
+    return tuple(spans)
 
 
 def _on_one_line(words: Text) -> Text:

@@ -54,7 +54,7 @@ nodes: st.SearchStrategy[Node] = st.recursive(
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
     columns = draw(st.lists(st.builds(Column, words, st.sampled_from(["left", "right"])), min_size=1, max_size=4))
-    row = st.tuples(*(texts for _ in columns))
+    row = st.tuples(*(texts for _ in columns)) | st.tuples(texts)
     return Table(tuple(columns), tuple(map(Row, draw(st.lists(row, max_size=4)))), draw(words))
 
 
@@ -115,7 +115,8 @@ def test_tables_of_a_terminal_keep_to_the_width(view: View, width: int) -> None:
     for table in (one for one in view if isinstance(one, Table)):
         lines = list(terminal.lines((Table(table.columns, table.rows),), width))
         assert len(lines) == 1 + len(table.rows)
-        assert max(terminal.cells(plain(line)) for line in lines) <= width
+        rows = [line for line, cells in zip(lines[1:], table.rows, strict=True) if len(cells.cells) > 1]
+        assert max(terminal.cells(plain(line)) for line in (lines[0], *rows)) <= width
 
 
 @given(views)
@@ -189,6 +190,34 @@ def test_what_each_looks_like() -> None:
         "Title", "  one two", "Name                         n", "a                           10",
         "bcd                          5", "Tree", "✗ x", "  y", "  and 1 more", "p   q", "who        agent", "-a", "+b",
     ]  # fmt: skip
+
+
+def test_a_row_of_one_cell_stands_across_the_table_and_a_narrow_table_is_closer() -> None:
+    rows = (Row((text("of one kind"),)), Row((text("ab"), text("1"), text("x"))), Row((text("c"), text("22"), ())))
+    table: View = (Table((Column("n"), Column("count", "right"), Column("why")), rows),)
+    wide = ["n   count  why", "of one kind", "ab      1  x", "c      22"]
+    assert [plain(line) for line in terminal.lines(table, 14)] == wide
+    assert [plain(line) for line in terminal.lines(table, 12)] == [
+        "n  count why",
+        "of one kind",
+        "ab     1 x",
+        "c     22",
+    ]
+    (kept,) = (Table((Column("n", least=6), Column("why")), (Row((text("abcdef"), text("ghijkl"))),)),)
+    assert [plain(line) for line in terminal.lines((kept,), 11)] == ["n      why", "abcdef ghi…"]
+    assert [plain(line) for line in terminal.lines((kept,), 9)] == ["n    why", "abc… ghi…"]
+    assert "| of one kind |  |  |\n| ab | 1 | x |" in markdown(table)
+    shown = [plain_line(line) for line in screen.view_lines(table, 20)]
+    assert shown == ["n         count  why", "of one kind", "ab            1  x  ", "c            22     "]
+
+
+def test_a_table_is_the_source_of_a_list() -> None:
+    table = Table((Column("runs", "right"), Column("why")), (Row((text("3"), text("a long reason")), "a"),))
+    rows = screen.TableRows(table, indent=1, signs=[("~", "failed")])
+    assert (rows.count(), rows.key(0)) == (1, "a")
+    assert [plain_line(rows.head(16)), plain_line(rows.line(0, 16))] == ["   runs  why   ", " ~    3  a lon…"]
+    assert ("~", "failed") in rows.line(0, 16)
+    assert width_of(rows.line(0, 5)) <= 5
 
 
 def test_tokens_are_styles_of_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:

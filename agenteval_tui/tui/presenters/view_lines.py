@@ -9,7 +9,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, width_of, wrap
 from agenteval_tui.views.model import (
-    Column,
+    ASCII,
     Difference,
     Element,
     Facts,
@@ -30,15 +30,15 @@ _STYLES = {
     "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "added": "added", "removed": "removed",
     "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip
-_ASCII = str.maketrans({"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "·": ".", "–": "-"})
 _GAP = 3  # cells between texts that stand beside each other
+_BETWEEN = 2  # cells between columns
 _LEAST = 4  # cells of a column that is cut
 
 
 def cell(words: str, tokens: str) -> Cell:
     """Words of a view as a cell of a line."""
     shown = displayable(words).expandtabs(4)
-    return shown if UNICODE else shown.translate(_ASCII), " ".join(
+    return shown if UNICODE else shown.translate(ASCII), " ".join(
         filter(None, (_STYLES[token] for token in tokens.split()))
     )
 
@@ -134,21 +134,68 @@ def _node(node: Node, width: int, depth: int) -> list[Line]:
 
 
 def _table(table: Table, width: int) -> list[Line]:
-    """Columns as wide as they must be, the first one as wide as it can be."""
-    heads = [line(text((column.head, "dim"))) for column in table.columns]
-    rows = [heads, *([line(each) for each in row.cells] for row in table.rows)]
-    room = [max(column.least, *(2 + width_of(row[at]) for row in rows)) for at, column in enumerate(table.columns)]
-    while _LEAST + sum(room[1:]) > width and max(room[1:], default=0) > _LEAST:
-        room[1 + room[1:].index(max(room[1:]))] -= 1
-    room[0] = max(width - sum(room[1:]), 1)
-    lines = [_row(row, room, table.columns, width) for row in rows]
+    rows = TableRows(table)
+    lines = [rows.head(width), *(rows.line(index, width) for index in range(rows.count()))]
     return [*lines, fit(line(text((table.more, "dim"))), width)] if table.more else lines
 
 
-def _row(row: Sequence[Line], room: Sequence[int], columns: Sequence[Column], width: int) -> Line:
-    cells: list[Cell] = []
-    for words, space, column in zip(row, room, columns, strict=True):
-        shown = fit(words, space)
-        missing: Cell = (" " * (space - width_of(shown)), "")
-        cells += (missing, *shown) if column.align == "right" else (*shown, missing)
-    return fit(tuple(part for part in cells if part[0]), width)
+class TableRows:
+    """A table as rows of a screen, and as the source of a list: each row is laid out when it is drawn.
+
+    Columns are as wide as they must be, the first one of words (left-aligned) as wide as it can be. `indent` cells stay
+    empty at both edges. `signs` stand before the rows.
+    """
+
+    def __init__(self, table: Table, *, indent: int = 0, signs: Sequence[Cell] = ()) -> None:
+        self._rows = table.rows
+        self._columns = columns = table.columns
+        self._indent = indent
+        self._signs = signs
+        whole = [row.cells for row in table.rows if len(row.cells) == len(columns)]
+        self._widest = next((at for at, column in enumerate(columns) if column.align == "left"), 0)
+        self._least = [
+            max(column.least, cell_len(column.head), *(cell_len(plain(row[at])) for row in whole), 0)
+            if at != self._widest
+            else 0
+            for at, column in enumerate(columns)
+        ]
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    def key(self, index: int) -> str:
+        """What row `index` is."""
+        return self._rows[index].key
+
+    def head(self, width: int) -> Line:
+        """The heads of the columns."""
+        sign = (" ", "") if self._signs else None
+        return self._laid_out([text((column.head, "dim")) for column in self._columns], width, sign)
+
+    def line(self, index: int, width: int, *, focused: bool = False) -> Line:
+        """Row `index`."""
+        return self._laid_out(self._rows[index].cells, width, self._signs[index] if self._signs else None)
+
+    def _laid_out(self, texts: Sequence[Text], width: int, sign: Cell | None) -> Line:
+        start: list[Cell] = [(" " * self._indent, "")] if self._indent else []
+        start += [sign, (" ", "")] if sign is not None else []
+        width -= self._indent
+        if len(texts) < len(self._columns):
+            return fit((*start, *line(texts[0])), width)
+        space = max(width - width_of(start), 0)
+        room = list(self._least)
+        others = space - _BETWEEN * (len(room) - 1) - _LEAST
+        while sum(room) > others and max(room) > _LEAST - _BETWEEN:
+            room[room.index(max(room))] -= 1
+        room[self._widest] = max(space - sum(room) - _BETWEEN * (len(room) - 1), 1)
+        cells = start
+        for at, (words, column) in enumerate(zip(texts, self._columns, strict=True)):
+            shown = fit(line(words), room[at])
+            gap = " " * (_BETWEEN if at else 0)
+            missing = " " * (room[at] - width_of(shown))
+            if column.align == "right":
+                cells += [(gap + missing, ""), *shown]
+            else:
+                cells += [(gap, ""), *shown, (missing, "")]
+        return fit(tuple(part for part in cells if part[0]), width)
