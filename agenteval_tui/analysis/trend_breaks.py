@@ -33,15 +33,6 @@ class Break:
     new: str
     agent: str = ""
 
-    @property
-    def said(self) -> str:
-        """`criterion "tone" of greeting changed (1a2b3c to 4d5e6f)`. Raw: it holds foreign text."""
-        if self.kind == "agent":
-            return f"agent {self.agent} has another configuration ({self.old[:6]} to {self.new[:6]})"
-        versions = f" ({self.old[:6]} to {self.new[:6]})" if self.kind == "changed" else ""
-        was = "" if self.kind == "changed" else "was "
-        return f'criterion "{self.criterion}" of {self.test_id} {was}{self.kind}{versions}'
-
 
 def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
     """The breaks between executions that follow each other, of each test for itself; in the order of time.

@@ -146,7 +146,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         await press("7")
         screen = app.screen
         assert isinstance(screen, TrendsScreen)
-        assert "Sat 2026-11-21   89 % (41–100)" in text_of(screen, "readout")
+        assert "Sat 2026-11-21   89 % (41–100 %)" in text_of(screen, "readout")
         await press("h")
         assert "Fri 2026-11-20" in text_of(screen, "readout")
         await press("m")
@@ -165,7 +165,10 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         await press("s", "s", "s", "s", "b", "b")
         assert "all runs" in listed(screen)[0]
         await press("tab")
-        assert [row.split()[0:2] for row in listed(screen)[:2]] == [["~", "orders"], ["right", "49/90"]]
+        assert [row.split()[:4] for row in listed(screen)[:2]] == [
+            ["~", "orders", "49", "of"],
+            ["right", "49", "of", "90"],
+        ]
         await press("tab")
         assert "agent: timeout" in "\n".join(listed(screen))
         # A threshold: one more list, and a line in the drawing.
@@ -185,7 +188,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         assert [(one.suite_key, one.test_id, one.criterion, one.reason) for one in held] == [
             (SHOP, "refunds", "right", "flaky: 60 of 90 passed")
         ]
-        assert "quarantined until 2026-12-05" in listed(screen)[3]
+        assert "in quarantine until 2026-12-05" in listed(screen)[3]
         await press("Q")
         assert "In quarantine until 2026-12-05" in text_of(app.screen, "said")  # type: ignore[arg-type]
         await press("ctrl+e")

@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 
 from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
-from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, width_of
+from agenteval_tui.views.trends import MEASURES, SAID, Shown, break_text, figures_text, spent_text, value_text
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
-    from agenteval_tui.history.trends import Measure
+    from agenteval_tui.analysis.trends import Figures, Series, Trend
 
-Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
-SHOWN: tuple[Shown, ...] = ("rate", "latency", "tokens", "cost", "steps")
-WORDS: dict[Shown, str] = {
-    "rate": "pass rate, 95 % interval",
-    "latency": "latency of a run",
-    "tokens": "tokens of a run",
-    "cost": "cost, US dollars",
-    "steps": "tool calls of a run",
-}
+SHOWN: tuple[Shown, ...] = get_args(Shown)
 MOST = 5
 """Groups that are drawn at a time: those around the cursor of the list below, which has all of them."""
 
 LEAST_NAME = 6  # cells of a group's name over the drawing
-
-_SAY: dict[Shown, Callable[[float], str]] = {
-    "rate": lambda value: f"{value * 100:.0f} %",
-    "latency": lambda value: number_format.duration(value) or "0 ms",
-    "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
-    "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}",
-    "steps": lambda value: f"{value:.3g}",
-}
+_AXIS = SAID | {"latency": lambda value: number_format.duration(value) or "0 ms"}
 
 
 def plot_lines(
@@ -63,7 +49,7 @@ def plot_lines(
         _labels(found),
         low,
         high,
-        _SAY[shown],
+        _AXIS[shown],
         cursor,
         below if shown == "rate" else None,
         f" alert below {below * 100:g} % " if below is not None else "",
@@ -148,7 +134,7 @@ def short_label(at_ms: int, by: str) -> str:
 def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
     """What is drawn, in one line: the measure, and of each mark what it is, as far as there is room."""
     grouped = bool(found.wanted.group)
-    words = "pass rate" if grouped and shown == "rate" else WORDS[shown]
+    words = "pass rate" if grouped and shown == "rate" else MEASURES[shown]
     cells: list[Cell] = [
         (f" {words}", "bold"),
         (", median" if grouped and shown in ("latency", "tokens", "steps") else "", ""),
@@ -185,14 +171,15 @@ def readout(
     title = ((f"   {one_line(place.title, 60)}", "dim"),) if place.title else ()
     if found.wanted.group:
         values = _group_cells(found, shown, cursor, chosen)
-        rest = (*_rest_line(found, cursor, width), *_break_cells(found, cursor, breaks))
+        rest = (_runs_cell(found, cursor), *_break_cells(found, cursor, breaks))
         return [fit((*head, *values, *title), width), fit(rest, width)]
     point = found.series[0].points[cursor] if found.series else None
+    spent = {measure: points[cursor] for measure, points in found.series[0].spent.items()} if found.series else {}
     if point is None:
         return [fit((*head, ("  nothing ran", "dim")), width), ()]
     return [
-        fit((*head, ("   ", ""), *_point_cells(point), *title), width),
-        fit((*_break_cells(found, cursor, breaks), *_spent_cells(found.series[0], cursor)), width),
+        fit((*head, ("   ", ""), *line(figures_text(point)), *title), width),
+        fit((*_break_cells(found, cursor, breaks), (f" {spent_text(spent)}", "dim")), width),
     ]
 
 
@@ -202,69 +189,18 @@ def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cel
     if not here:
         return []
     more = f" and {len(here) - 1} more" if len(here) > 1 else ""
-    return [(f" {BREAK} {one_line(here[0].said, 80)}{more}", "review"), (" ", "")]
-
-
-def _point_cells(point: Figures) -> list[Cell]:
-    low, high = point.interval
-    cells: list[Cell] = [(number_format.percent(point.rate) or "no verdict", "bold")]
-    if point.n:
-        cells.append((f" ({number_format.interval(low, high)})", "dim"))
-    for number, outcome in ((point.passed, "passed"), (point.failed, "failed"), (point.errors, "error")):
-        if number:
-            cells += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
-    if point.review:
-        cells += [("  ", ""), (f"{glyph('needs_review')} {point.review:,}", "review")]
-    cells.append((f"  of {number_format.count(point.tests, 'test')}", "dim"))
-    return cells
-
-
-def _spent_cells(one: Series, cursor: int) -> list[Cell]:
-    at = {measure: points[cursor] for measure, points in one.spent.items() if points[cursor] is not None}
-    cells: list[Cell] = []
-    said: dict[Measure, str] = {}
-    for measure, spent in at.items():
-        assert spent is not None
-        if measure == "latency":
-            said[measure] = f"p50 {number_format.duration(spent.p50)}  p95 {number_format.duration(spent.p95)}"
-        elif measure == "cost":
-            said[measure] = number_format.cost(spent.total)
-        elif measure == "tokens":
-            said[measure] = f"{spent.p50:,.0f} tokens (p95 {spent.p95:,.0f})"
-        else:
-            said[measure] = f"{spent.p50:g} {'call' if spent.p50 == 1 else 'calls'} (p95 {spent.p95:g})"
-    for text in said.values():
-        if text:
-            cells += [("   " if cells else " ", ""), (text, "dim")]
-    return cells
+    return [(f" {BREAK} {one_line(break_text(here[0]), 80)}{more}", "review"), (" ", "")]
 
 
 def _group_cells(found: Trend, shown: Shown, cursor: int, chosen: int) -> list[Cell]:
     cells: list[Cell] = []
     for number, one in _drawn(found, chosen):
-        mark, style = marker(number)
-        cells += [("   ", ""), (mark, style), (f" {value_text(one, shown, cursor) or '–'}", "")]
+        cells += [("   ", ""), marker(number), (f" {value_text(one, shown, cursor) or '–'}", "")]
     return cells
 
 
-def _rest_line(found: Trend, cursor: int, width: int) -> Line:
+def _runs_cell(found: Trend, cursor: int) -> Cell:
     points = [one.points[cursor] for one in found.series]
     runs = sum(point.runs for point in points if point is not None)
     many = "  a run counts for each of its tags" if found.wanted.group == "tag" else ""
-    return ((f" {number_format.count(runs, 'run')}{many}  ", "dim"),)
-
-
-def value_text(one: Series, shown: Shown, cursor: int | None) -> str:
-    """What a group's value is in a bin (None: overall), in a few characters; "" for nothing."""
-    if shown == "rate":
-        point = one.overall if cursor is None else one.points[cursor]
-        return "" if point is None else number_format.percent(point.rate)
-    spent = one.spent_overall.get(shown) if cursor is None else _at(one, shown, cursor)
-    if spent is None:
-        return ""
-    return _SAY[shown](spent.total if shown == "cost" else spent.p50)
-
-
-def _at(one: Series, measure: Measure, cursor: int) -> Spent | None:
-    points = one.spent.get(measure)
-    return points[cursor] if points else None
+    return f" {count(runs, 'run')}{many}  ", "dim"

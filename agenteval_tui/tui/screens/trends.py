@@ -27,19 +27,22 @@ from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.number_format import count, date_time
 from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
-from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, first_drawn, legend, plot_lines, readout
-from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, head_line, rows_of, view_bar
+from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout
+from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, rows_of, view_bar
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.views.flaky import reason_text
+from agenteval_tui.views.trends import Shown
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trend_regrade import Regrading
     from agenteval_tui.analysis.trends import Trend
+    from agenteval_tui.tui.presenters.view_lines import TableRows
     from agenteval_tui.tui.screens.select_dialog import Choice
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
@@ -69,6 +72,7 @@ class TrendsScreen(FrameScreen):
         self._filter = ""
         self._trend: Trend | None = None
         self._beside: ComparisonSeries | None = None
+        self._rows: TableRows | None = None  # what the list shows
         self._today = False  # graded with today's criteria, instead of as it was stored
         self._regraded: Regrading | None = None
         self._elsewhere = 0  # executions of other projects, where this one has none
@@ -238,7 +242,7 @@ class TrendsScreen(FrameScreen):
         else:
             first, second = EMPTY[self._view]
             view.set_empty([((f"  {first}", ""),), ((f"  {second}", "dim"),)])
-        rows = rows_of(self._view, found, self._beside, self._shown, self._cursor, self._chosen)
+        rows = self._rows = rows_of(self._view, found, self._beside, self._shown, self._cursor, self._chosen)
         # While the list is read again it is empty: the cursor comes back to its row afterwards.
         self._row_key = view.cursor_key or self._row_key
         view.set_source(rows, keep_key=self._row_key)
@@ -258,7 +262,9 @@ class TrendsScreen(FrameScreen):
         return self._beside.extras.breaks if self._beside is not None else ()
 
     def _views(self, width: int) -> list[Line]:
-        return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, self._beside, width - 1)]
+        # The list's rows stand a cell to the right, behind the cursor's sign.
+        head = ((" ", ""), *self._rows.head(width - 2)) if self._rows is not None else ()
+        return [view_bar(self._view, self._beside, self._trend, width), head]
 
     def _empty(self) -> list[Line]:
         if self._elsewhere:
@@ -493,7 +499,7 @@ class TrendsScreen(FrameScreen):
                 test_id,
                 criterion=criterion,
                 criteria=[one.criterion for one in entries if one.criterion],
-                reason=f"flaky: {meant.passed} of {meant.n} passed" if meant and meant.flaky else "",
+                reason=reason_text(meant) if meant and meant.flaky else "",
                 held=[one for one in beside.quarantines if (one.suite_key, one.test_id) == (suite_key, test_id)],
             ),
             done,

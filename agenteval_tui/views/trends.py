@@ -1,0 +1,304 @@
+"""What is shown of how tests do over time: figures by piece of time and group, scores, causes of failures, alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from agenteval_tui.analysis.statistics import Interval
+from agenteval_tui.analysis.time_buckets import bucket_label
+from agenteval_tui.analysis.trend_alerts import Alert, AlertCheck, State
+from agenteval_tui.analysis.trend_breaks import Break, breaks_in
+from agenteval_tui.analysis.trend_scores import Extras, Failing, Scores, criterion_labels
+from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.history.trends import NEWEST, Measure
+from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, text
+
+Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
+"""What of a trend is looked at."""
+
+MEASURES: dict[Shown, str] = {
+    "rate": "pass rate, 95 % interval",
+    "latency": "latency of a run",
+    "tokens": "tokens of a run",
+    "cost": "cost, US dollars",
+    "steps": "tool calls of a run",
+}
+SAID: dict[Shown, Callable[[float], str]] = {
+    "rate": lambda value: f"{value * 100:.0f} %",
+    "latency": numbers.duration,
+    "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
+    "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}",
+    "steps": lambda value: f"{value:.3g}",
+}
+"""A value of each measure in a few characters."""
+
+_MOST = 8
+_MOST_BREAKS = 3  # that are named before a piece of time
+_STATES: dict[State, Span] = {
+    "ok": ("ok", "good"),
+    "alert": ("ALERT", "bad"),
+    "errors": ("no verdict", "broken"),
+    "empty": ("no alert", "warn"),
+}
+
+
+def percent(rate: float | None) -> str:
+    """`42 %`; `-` where there is none."""
+    return "-" if rate is None else numbers.percent(rate)
+
+
+def interval_text(interval: Interval) -> str:
+    """`38–100 %`."""
+    return f"{'–'.join(numbers.percent_interval(*interval))} %"
+
+
+def break_text(one: Break) -> str:
+    """`criterion "tone" of greeting changed (1a2b3c to 4d5e6f)`."""
+    if one.kind == "agent":
+        return f"agent {one.agent} has another configuration ({one.old[:6]} to {one.new[:6]})"
+    versions = f" ({one.old[:6]} to {one.new[:6]})" if one.kind == "changed" else ""
+    return f'criterion "{one.criterion}" of {one.test_id} {"" if versions else "was "}{one.kind}{versions}'
+
+
+def value_text(one: Series, shown: Shown, at: int | None) -> str:
+    """A group's value in a piece of time (None: over all of them), in a few characters; "" for nothing."""
+    if shown == "rate":
+        point = one.overall if at is None else one.points[at]
+        return "" if point is None or point.rate is None else numbers.percent(point.rate)
+    points = one.spent.get(shown)
+    spent = one.spent_overall.get(shown) if at is None else points[at] if points else None
+    return "" if spent is None else SAID[shown](spent.total if shown == "cost" else spent.p50)
+
+
+def figures_text(point: Figures) -> Text:
+    """`72 % (38–100 %)  ✓ 9  ✗ 4  of 3 tests`: the runs of a piece of time."""
+    ends = ((point.passed, "✓", "good"), (point.failed, "✗", "bad"), (point.errors, "!", "broken"),
+            (point.review, "?", "warn"))  # fmt: skip
+    return text(
+        ("no verdict" if point.rate is None else numbers.percent(point.rate), "bold"),
+        (f" ({interval_text(point.interval)})" if point.n else "", "dim"),
+        *((f"  {sign} {number:,}", token) for number, sign, token in ends if number),
+        (f"  of {numbers.count(point.tests, 'test')}", "dim"),
+    )
+
+
+def spent_text(spent: Mapping[Measure, Spent | None]) -> str:
+    """What the runs of a piece of time took: `p50 2.1 s, p95 3.4 s   $0.0320   52 tokens (p95 170)`."""
+    said: dict[Measure, Callable[[Spent], str]] = {
+        "latency": lambda one: f"p50 {numbers.duration(one.p50)}, p95 {numbers.duration(one.p95)}",
+        "tokens": lambda one: f"{one.p50:,.0f} tokens (p95 {one.p95:,.0f})",
+        "cost": lambda one: numbers.dollars(one.total) if one.total else "",
+        "steps": lambda one: f"{one.p50:g} {'call' if one.p50 == 1 else 'calls'} (p95 {one.p95:g})",
+    }
+    return "   ".join(filter(None, (said[measure](one) for measure, one in spent.items() if one is not None)))
+
+
+def trends_view(found: Trend, more: Extras, window: str, scale: int = 0) -> View:
+    """All of it in lines: figures over time, then criteria, then causes. `scale`: cells in which rates are drawn."""
+    if not found.series:
+        hint = "a longer window by --window, or all; runs are made by agenteval run PATH"
+        return paragraphs([text(f"nothing ran in {window}"), text((hint, "dim"))])
+    which = f"each {found.wanted.group}" if found.wanted.group else one_line(found.series[0].name, 70)
+    view: View = (
+        Paragraph(text((which, "bold"), (f"  {window}, by {found.by}", "dim"))),
+        series_table(found, more.breaks, scale),
+    )
+    if more.scores:
+        view += (Paragraph(()), scores_table(more.scores, 2 * _MOST))
+    if more.causes:
+        view += (Paragraph(()), *failing_lines(more.causes))
+    if more.cut:
+        cut = f"criteria and causes are of the newest {NEWEST:,} of these runs only"
+        view += (Paragraph(text((cut, "warn"))),)
+    return view
+
+
+def series_table(found: Trend, breaks: Sequence[Break], scale: int = 0) -> Table:
+    """A row a piece of time and one over all of them, of each group; before a row what changed there."""
+    grouped = bool(found.wanted.group)
+    series = found.series[:_MOST] if grouped else found.series
+    titles = any(place.title for place in found.bins)
+    label = 2 + max((len(bucket_label(place, found.by)) for place in found.bins), default=0)
+    heads = [Column(f"  {found.by}", least=label), Column("rate", "right"), Column("95 % interval")]
+    heads += [Column(f"{'0%':<{scale // 2 - 1}}{'50%':<{scale // 2}}{'100%':>4}")] if scale else []
+    heads += [Column(head, "right") for head in ("n", "errors", "p50", "p95", "tokens", "cost")]
+    heads += [Column("")] if titles else []
+    rows: list[Row] = []
+    for one in series:
+        rows += [Row((text((one.name, "bold")),))] if grouped else []
+        changes = breaks_in(found, one, breaks)
+        for number, (place, point) in enumerate(zip(found.bins, one.points, strict=True)):
+            if point is None:
+                continue
+            rows += [Row((line,)) for line in _break_lines(changes.get(number, ()))]
+            at = {measure: points[number] for measure, points in one.spent.items()}
+            title = (text((place.title, "dim")),) if titles else ()
+            rows.append(Row((*_point(bucket_label(place, found.by), point, at, scale), *title)))
+        rows.append(Row((*_point("all", one.overall, one.spent_overall, scale, "bold"), *((),) * titles)))
+    left = len(found.series) - len(series)
+    more = f"and {numbers.count(left, 'more group')}: --json and --csv have all of them" if left else ""
+    return Table(tuple(heads), tuple(rows), more)
+
+
+def _break_lines(breaks: Sequence[Break]) -> Iterator[Text]:
+    """What makes the piece of time that follows another thing than those before."""
+    for one in breaks[:_MOST_BREAKS]:
+        what = "answered" if one.kind == "agent" else "judged"
+        yield text((f"  ╌╌ {break_text(one)}: {what} otherwise from here", "warn"))
+    if len(breaks) > _MOST_BREAKS:
+        left = numbers.count(len(breaks) - _MOST_BREAKS, "more change")
+        yield text((f"     and {left} of criteria and agents", "warn"))
+
+
+def _point(
+    label: str, point: Figures, spent: Mapping[Measure, Spent | None], scale: int, token: str = ""
+) -> Iterator[Text]:
+    latency, tokens, cost = (spent.get(measure) for measure in ("latency", "tokens", "cost"))
+    yield text((f"  {label}", token))
+    yield text((percent(point.rate), token))
+    yield text((interval_text(point.interval) if point.n else "", token))
+    if scale:
+        yield text((_drawn(point, scale), token))
+    for shown in (
+        str(point.n),
+        str(point.errors or ""),
+        numbers.duration(latency.p50) if latency else "",
+        numbers.duration(latency.p95) if latency else "",
+        f"{tokens.p50:,.0f}" if tokens else "",
+        numbers.dollars(cost.total) if cost else "",
+    ):
+        yield text((shown, token))
+
+
+def _drawn(point: Figures, scale: int) -> str:
+    """The interval as a line and the rate as a mark on it."""
+    if point.rate is None:
+        return ""
+    low, at, high = (round(edge * (scale - 1)) for edge in (point.interval[0], point.rate, point.interval[1]))
+    return "".join("●" if n == at else "─" if low <= n <= high else "·" for n in range(scale))
+
+
+def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
+    """A row a criterion: how many of its results passed, and how its scores are spread."""
+    shown = scores[:most]
+    figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
+    errors = Column("errors" if any(one.errors for one in shown) else "", "right")
+    columns = (Column("test / criterion"), *figures, Column("scores 0 to 1"), errors)
+    rows = tuple(_score(one, name) for one, name in zip(shown, criterion_labels(scores), strict=False))
+    left = len(scores) - len(shown)
+    more = f"and {left} more {'criterion' if left == 1 else 'criteria'}" if left else ""
+    return Table(columns, rows, more)
+
+
+def _score(one: Scores, name: str) -> Row:
+    top = max(one.tenths) or 1
+    bars = "".join(LEVELS[-(-count * (len(LEVELS) - 1) // top)] if count else " " for count in one.tenths)
+    return Row(
+        (
+            text(name),
+            text((f"{one.passed:,} of {one.n:,}", "dim")),
+            text((percent(one.passed / one.n if one.n else None), "bold")),
+            text("" if one.mean is None else f"{one.mean:.2f}"),
+            text(("|", "dim"), (bars, "accent"), ("|", "dim")),
+            text((str(one.errors or ""), "broken")),
+        ),
+        row_key("test", one.suite_key, one.test_id, one.criterion),
+    )
+
+
+def failing_lines(causes: Sequence[Failing]) -> View:
+    """The most frequent causes of failures: runs, what it is, its short name, tests, the newest run."""
+    lines = [text(("why runs failed", "dim"))]
+    for one in causes[:_MOST]:
+        name = f"{one.id}  " if one.id else ""
+        more = f"  {name}{numbers.count(one.tests, 'test')}, {one.last[-8:]}"
+        lines.append(text(f"{one.runs:>6}  {one_line(one.title, 90)}", (more, "dim")))
+    if len(causes) > _MOST:
+        lines.append(text((f"and {numbers.count(len(causes) - _MOST, 'more cause')}: agenteval causes", "dim")))
+    return paragraphs(lines)
+
+
+def failing_table(causes: Sequence[Failing]) -> Table:
+    """A row a cause of failures: runs, what it is, tests."""
+    columns = (Column("runs", "right"), Column("why runs failed"), Column("tests", "right"))
+    rows = (
+        Row(
+            (text((f"{one.runs:,}", "bad")), text(one.title), text((f"{one.tests:,}", "dim"))),
+            row_key("run", one.last, str(number)),
+        )
+        for number, one in enumerate(causes)
+    )
+    return Table(columns, tuple(rows))
+
+
+def groups_table(found: Trend, shown: Shown, at: int) -> Table:
+    """A row a group: its value in a piece of time and over all of them, with the interval of rates."""
+    rows = []
+    for one in found.series:
+        interval = interval_text(one.overall.interval) if shown == "rate" and one.overall.n else ""
+        here = value_text(one, shown, at) if 0 <= at < len(found.bins) else ""
+        cells = (
+            text(one.name),
+            text((here, "accent")),
+            text((value_text(one, shown, None), "bold")),
+            text((interval, "dim")),
+            text((f"{one.overall.runs:,}", "dim")),
+        )
+        rows.append(Row(cells, row_key("group", one.key)))
+    heads = ("here", "window", "95 %", "runs")
+    return Table((Column(""), *(Column(head, "right", 6) for head in heads)), tuple(rows))
+
+
+def alerts_table(watched: AlertCheck) -> Table:
+    """A row an alert that was looked for: what came of it, and the figures."""
+    rows = []
+    for one in watched.alerts:
+        cells = (
+            text(_STATES[one.state]),
+            text(one.name or "all runs", ("  could be chance" if one.by_chance else "", "dim")),
+            text((percent(one.figures.rate), "bold")),
+            text((f"below {one.below * 100:g} %", "dim")),
+            text((interval_text(one.figures.interval) if one.figures.n else "", "dim")),
+            text((f"{one.figures.runs:,}", "dim")),
+        )
+        rows.append(Row(cells, row_key("alert", one.key)))
+    heads = ("rate", "threshold", "95 %", "runs")
+    return Table((Column("", "right"), Column(""), *(Column(head, "right") for head in heads)), tuple(rows))
+
+
+def alert_lines(watched: AlertCheck, window: str) -> View:
+    """What came of each alert, in words with the numbers; then what was left out of it."""
+    lines = [line for one in watched.alerts for line in _alert(one, window)]
+    for held in watched.left_out[:_MOST]:
+        name = one_line(held.test_id + (f" / {held.criterion}" if held.criterion else ""), 120)
+        until = numbers.date(held.until_ms - 1)
+        lines.append(text(("~ in quarantine, left out: ", "warn"), name, (f"  until {until}", "dim")))
+    if len(watched.left_out) > _MOST:
+        lines.append(text((f"~ and {len(watched.left_out) - _MOST} more in quarantine", "warn")))
+    return paragraphs(lines)
+
+
+def _alert(one: Alert, window: str) -> Iterator[Text]:
+    word, token = _STATES[one.state]
+    who = f"{one_line(one.name, 60)}: " if one.key else ""
+    point = one.figures
+    low, high = numbers.percent_interval(*point.interval)
+    passed = f"{point.passed} of {numbers.count(point.n, 'run')} of {numbers.count(point.tests, 'test')} passed"
+    figures = f"pass rate {percent(point.rate)} ({passed}, 95 % interval {low} % to {high} %) in {window}"
+    said = {
+        "ok": f"{figures}, not below {percent(one.below)}",
+        "alert": f"{figures}, below {percent(one.below)}",
+        "errors": f"all of {numbers.count(point.errors, 'run')} ended in an error in {window}",
+        "empty": f"no run has a verdict in {window}",
+    }
+    yield text((f"{word}: ", token), f"{who}{said[one.state]}")
+    if one.by_chance:
+        yield text((f"  {percent(one.below)} lies in the interval: with so few runs chance alone can do that", "dim"))
+
+
+def row_key(*parts: str) -> str:
+    """What a screen knows a row by: the kind of thing that it is, and which one."""
+    return "\x1f".join(parts)
