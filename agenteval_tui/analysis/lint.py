@@ -17,8 +17,7 @@ from agenteval_tui.grading.registry import prototype
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.config_source import source_of
 from agenteval_tui.suites.decode import quoted
-from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite, unreadable
+from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
 from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
@@ -272,14 +271,12 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
     """
     agents, problems = _user_agents()
     loaded: list[LoadedSuite] = []
-    for path in discover(paths):
-        try:
-            one = load_suite(path)
-        except AgentevalError as error:
-            problems.append(unreadable(path, error))
-            continue
-        loaded.append(one)
-        problems.extend(check_suite(one, agents))
+    for one in load_suites(paths, keep_unreadable=True):
+        if one.unreadable:
+            problems.extend(one.problems)
+        else:
+            loaded.append(one)
+            problems.extend(check_suite(one, agents))
     return loaded, problems
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.history import quarantines
-from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import load_found
+from agenteval_tui.suites.load import load_suites
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine
@@ -73,8 +72,7 @@ def overview(paths: Sequence[Path], store: Store) -> Overview:
     `with_problems`). Raises `AgentevalError` when a path does not exist."""
     held = list(quarantines.active(store))
     suites = []
-    for path in discover(paths):
-        one = load_found(path)
+    for one in load_suites(paths, keep_unreadable=True):
         of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == one.key)
         suites.append(SuiteOverview(one, one.problems, store.test_summaries(one.key), of_suite))
     return Overview(tuple(suites))

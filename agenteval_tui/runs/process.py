@@ -29,12 +29,10 @@ from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import load_suites
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.plan.model import Plan
-    from agenteval_tui.suites.load import LoadedSuite
 
 log = logging.getLogger(__name__)
 
@@ -104,13 +102,7 @@ def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...
         resumed = resume_plan(store, request.resume, request.options, errors=request.errors, user_agents=user_agents)
         return resumed.plan, resumed.notices
 
-    return make_plan(_load(request.paths), request.options, user_agents=user_agents, store=store), ()
-
-
-def _load(paths: tuple[str, ...]) -> list[LoadedSuite]:
-    """All suites in these files and folders. Raises `AgentevalError` when one can't be read."""
-
-    return [load_suite(path) for path in discover([Path(path) for path in paths])]
+    return make_plan(load_suites(request.paths), request.options, user_agents=user_agents, store=store), ()
 
 
 if __name__ == "__main__":

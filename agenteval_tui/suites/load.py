@@ -6,7 +6,7 @@ import contextlib
 import gc
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites import model
 from agenteval_tui.suites.decode import WRONG, quoted, read_model, reader_of, type_label, union_tag, unknown_key
+from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes
 from agenteval_tui.suites.slugs import ID, name_from, slug
 from agenteval_tui.suites.yaml.line_index import LineIndex
@@ -59,6 +60,11 @@ class LoadedSuite:
     def ok(self) -> bool:
         """No errors (warnings may be)."""
         return not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def unreadable(self) -> bool:
+        """The file could not be read at all; its only problem says why."""
+        return not self.digest
 
     def node(self, test_id: str | None = None, criterion: int | None = None) -> Node:
         """The node of the suite, a test or a criterion (0-based). Raises `AgentevalError` when there is none."""
@@ -115,9 +121,14 @@ def load_suite(path: Path | str) -> LoadedSuite:
     return load_bytes(read_bytes(path), path)
 
 
-def load_found(path: Path) -> LoadedSuite:
-    """As `load_suite`, for a file that was found in a folder: one that can't be read is a suite without tests, whose
-    only problem says why."""
+def load_suites(paths: Iterable[Path | str], *, keep_unreadable: bool = False) -> list[LoadedSuite]:
+    """All suites in these files and folders. Raises `AgentevalError` when a path does not exist or a file can't be
+    read; with `keep_unreadable` such a file is a suite without tests, whose only problem says why.
+    """
+    return [_load_found(path) if keep_unreadable else load_suite(path) for path in discover(paths)]
+
+
+def _load_found(path: Path) -> LoadedSuite:
     try:
         return load_suite(path)
     except AgentevalError as error:

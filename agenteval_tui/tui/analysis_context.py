@@ -243,26 +243,25 @@ class Session:
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         from agenteval_tui.runs.plan.planner import make_untrusted_plan
         from agenteval_tui.suites.agents_file import load_agents
+        from agenteval_tui.suites.load import load_suites
 
         mine = load_agents(directories.config_dir())
-        return make_untrusted_plan(self._loaded(paths), options, user_agents=mine, store=self.store)
-
-    @staticmethod
-    def _loaded(paths: Sequence[Path]) -> list[LoadedSuite]:
-        from agenteval_tui.suites.discover import discover
-        from agenteval_tui.suites.load import load_suite
-
-        return [load_suite(path) for path in discover(paths)]
+        return make_untrusted_plan(load_suites(paths), options, user_agents=mine, store=self.store)
 
     def agents(self) -> tuple[list[Configured], list[Problem]]:
-        """All agents that are configured, with their places; and what is wrong in agents.yaml."""
+        """All agents that are configured, with their places; what is wrong in agents.yaml, and which suites can't be
+        read."""
         from agenteval_tui.runs.agent_factory import configured
 
-        return configured(self._loaded(self.suite_paths()), directories.config_dir())
+        suites = self.suites()
+        found, problems = configured(suites, directories.config_dir())
+        return found, [*problems, *(problem for one in suites if one.unreadable for problem in one.problems)]
 
     def suites(self) -> list[LoadedSuite]:
-        """The suites, read anew."""
-        return self._loaded(self.suite_paths())
+        """The suites, read anew; a file that can't be read is one without tests, and its problem says why."""
+        from agenteval_tui.suites.load import load_suites
+
+        return load_suites(self.suite_paths(), keep_unreadable=True)
 
     def add_test(self, path: Path, test_id: str, name: str, chat: Conversation) -> tuple[LoadedSuite, str]:
         """Write a test made of a conversation into a suite's file: (the suite as it then is, the test's id).

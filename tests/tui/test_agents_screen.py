@@ -18,6 +18,7 @@ from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui import execution_watcher
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.command_providers import known
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
@@ -137,6 +138,34 @@ def test_agents_of_one_name_say_which_suite_is_theirs(tmp_path: Path) -> None:
     assert {line.split()[1] for line in shown if "Other" in line} == {
         line.split()[1] for line in shown if "Own" in line
     }
+
+
+async def test_what_can_not_be_read_hides_no_other_suite_and_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "of the environment")
+    keyed = tmp_path / "suites" / "b"
+    path = suite_at(tmp_path / "suites" / "c")
+    keyed.mkdir()
+    keyed.joinpath("keyed.suite.yaml").write_text(
+        "name: Keyed\nagents: {model: {kind: openai, model: m, api_key_env: SHOP_KEY}}\ntests: []\n"
+    )
+    keyed.joinpath(".env").write_bytes(b"OTHER=\xff\n")
+    path.with_name("a.suite.yaml").write_bytes(b"name: \xff\n")
+    session = Session((tmp_path / "suites",), tmp_path / "history.db")
+    assert {one.name for one in session.agents()[0]} == {"shop", "program", "model"}
+    assert {one.name for one in known(session)} >= {"Own", "order order"}
+    app = app_on(tmp_path / "suites", tmp_path / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("8")
+        await until(pilot, lambda: "kind openai" in text_of(app) or "openai" in text_of(app))
+        shown = " ".join(text_of(app).split())
+        assert "this file is not UTF-8: the byte 0xff can't be read" in shown
+        assert "this file is not UTF-8" in shown.replace("this file is not UTF-8: the byte", "")
+        screen = app.screen
+        assert isinstance(screen, AgentsScreen)
+        assert [keys for _, keys in screen._about.values() if keys] == [[("SHOP_KEY", True)]]
 
 
 async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.runs.agent_factory import check, configured
-from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import load_suites
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import CheckReport
@@ -70,7 +69,7 @@ def configured_beside(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
 
     # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
-    return configured([load_suite(path) for path in discover(paths)], directories.config_dir())[0]
+    return configured(load_suites(paths), directories.config_dir())[0]
 
 
 def check_all(

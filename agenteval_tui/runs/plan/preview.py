@@ -14,8 +14,7 @@ from agenteval_tui.runs.plan.model import Limits, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.trust_check import needs_of
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import load_suites
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.plan.model import Plan
@@ -112,7 +111,7 @@ def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | 
     Raises `AgentevalError` as planning would, but not for a folder that is not trusted: `Preview.needs` says that.
     """
 
-    loaded = [load_suite(path) for path in discover([Path(path) for path in paths])]
+    loaded = load_suites(paths)
     agents = load_agents(config_dir)
     if db is None or not Path(db).is_file():
         return preview_of(loaded, options, agents, None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
@@ -21,6 +23,7 @@ from agenteval_tui.runs.agent_factory import check
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.load import unreadable
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
@@ -121,14 +124,14 @@ class AgentsScreen(FrameScreen):
     def _read_agents(self) -> Found:
         """In a thread: the agents, and by key what needs to be trusted and which keys are there."""
         agents, problems = self.agenteval.session.agents()
-        about: dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]] = {}
-        for one in agents:
+        environments: dict[Path, Mapping[str, str]] = {}
+        for folder in dict.fromkeys(one.base_dir for one in agents):
             try:
-                keys = one.keys(environment_for(one.base_dir))
-            except AgentevalError:
-                keys = one.keys({})
-            about[one.key] = one.executes(), keys
-        return agents, problems, about
+                environments[folder] = environment_for(folder)
+            except AgentevalError as error:
+                environments[folder] = os.environ
+                problems.append(unreadable(folder / ".env", error))
+        return agents, problems, {one.key: (one.executes(), one.keys(environments[one.base_dir])) for one in agents}
 
     def _show_failure(self, error: AgentevalError) -> None:
         lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
