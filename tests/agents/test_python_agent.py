@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import venv
 from pathlib import Path
@@ -14,7 +15,7 @@ from programs import lives, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.process import child_pool
+from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
@@ -433,7 +434,7 @@ import asyncio, os, sys
 from pathlib import Path
 from agenteval_tui.agents.base import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permitted
-from agenteval_tui.agents.process import child_pool
+from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
@@ -454,3 +455,24 @@ asyncio.run(main())
     process.kill()
     await process.wait()
     await until(lambda: not any(lives(pid) for pid in pids), "the end of both processes")
+
+
+def test_what_is_no_request_is_said_and_ends_nothing(tmp_path: Path) -> None:
+    asked = (
+        "",
+        "  ",
+        "no request",
+        "[]",
+        '{"id": 1, "do": "dance"}',
+        '{"id": 2, "do": "find", "target": "json:dumps"}',
+    )
+    command, pipe = [sys.executable, "-u", python_child.__file__], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=tmp_path) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write("\n".join((*asked, "")))
+        child.stdin.flush()
+        answers = [json.loads(child.stdout.readline()) for _ in range(4)]
+        assert child.communicate(timeout=20) == ("", "")
+    assert [(one["id"], "raised" in one) for one in answers] == [(None, True)] * 3 + [(2, False)]
+    assert "this line is not a request" in answers[0]["raised"]

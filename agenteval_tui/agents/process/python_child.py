@@ -100,9 +100,18 @@ def _no_stats(self: Any, path: Any) -> Any:
 
 def _listen(requests: Any) -> Any:
     for line in requests:
-        asked = json.loads(line)
+        if not line.strip():
+            continue
+        try:
+            asked = json.loads(line)
+            at_once = asked["do"] in ("tool", "cancel")
+            if not at_once and asked["do"] not in _DO:
+                raise ValueError("nothing is done for " + repr(asked["do"]))
+        except (TypeError, ValueError, KeyError, RecursionError) as error:
+            _say(None, raised="this line is not a request: " + _words(error))
+            continue
         with _lock:
-            if asked["do"] not in ("tool", "cancel"):
+            if not at_once:
                 _busy.set()
             _waiting.put(asked)
     if _busy.is_set() or _running:  # whoever asked is gone
