@@ -31,50 +31,73 @@ def change_files(
     person left one as it is; it is called in every case, so that what the files say now can be shown. `taken` gets what
     undoing each of them needs.
     """
-    todo = list(files)
-    written: list[LoadedSuite] = []
+    if not screen.still_writes("change"):
+        _FileChanges(screen, list(files), change, what, done, taken if taken is not None else []).begin()
 
-    def work() -> None:
+
+class _FileChanges:
+    """The files that are still to be changed, the first of them next, and those that are written."""
+
+    def __init__(
+        self,
+        screen: FrameScreen,
+        todo: list[tuple[LoadedSuite, list[str]]],
+        change: Change,
+        what: str,
+        done: Callable[[list[LoadedSuite]], None],
+        taken: list[Written],
+    ) -> None:
+        self._screen = screen
+        self._todo = todo
+        self._change = change
+        self._what = what
+        self._done = done
+        self._taken = taken
+        self._written: list[LoadedSuite] = []
+
+    def begin(self) -> None:
+        """Write what is to be written, or what is left of it."""
+        self._screen.ask(self._write, lambda _: self._done(self._written), group="change", failed=self._failed)
+
+    def _write(self) -> None:
+        """In a thread."""
         # Not at the top: loading suites takes a quarter of the time until the first screen, which imports this.
-        from agenteval_tui.suites.editing import bytes_of
-        from agenteval_tui.suites.editing import written as remembered
+        from agenteval_tui.suites.editing import bytes_of, written
 
-        while todo:
-            loaded, ids = todo[0]
+        while self._todo:
+            loaded, ids = self._todo[0]
             before = bytes_of(loaded)
-            written.append(change(loaded, ids))
-            if taken is not None and (one := remembered(loaded, written[-1], before)) is not None:
-                taken.append(one)
-            del todo[0]
+            now = self._change(loaded, ids)
+            self._written.append(now)
+            undo = written(loaded, now, before)
+            if undo is not None:
+                self._taken.append(undo)
+            del self._todo[0]
 
-    def failed(error: AgentevalError) -> None:
+    def _failed(self, error: AgentevalError) -> None:
         from agenteval_tui.suites.yaml.save import FileChanged
 
         if isinstance(error, FileChanged):
-            _ask(todo[0][0], error.diff)
+            self._ask_about(self._todo[0][0], error.diff)
         else:
-            screen.agenteval.say_error(error)
-            done(written)
+            self._screen.agenteval.say_error(error)
+            self._done(self._written)
 
-    def _ask(loaded: LoadedSuite, diff: str) -> None:
+    def _ask_about(self, loaded: LoadedSuite, diff: str) -> None:
         from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 
-        def answered(go_on: bool | None) -> None:
-            if go_on:
-                screen.ask(read_again, lambda _: begin(), group="change", failed=failed)
-            else:
-                done(written)
+        action = f"{self._what}, in the file as it is now"
+        self._screen.app.push_screen(ChangedFileScreen(loaded.path.name, diff, action), self._answered)
 
-        screen.app.push_screen(ChangedFileScreen(loaded.path.name, diff, f"{what}, in the file as it is now"), answered)
+    def _answered(self, go_on: bool | None) -> None:
+        if go_on:
+            self._screen.ask(self._read_again, lambda _: self.begin(), group="change", failed=self._failed)
+        else:
+            self._done(self._written)
 
-    def read_again() -> None:
+    def _read_again(self) -> None:
+        """In a thread: the file as the other program left it."""
         from agenteval_tui.suites.load import load_suite
 
-        loaded, ids = todo[0]
-        todo[0] = load_suite(loaded.path), ids
-
-    def begin() -> None:
-        screen.ask(work, lambda _: done(written), group="change", failed=failed)
-
-    if not screen.still_writes("change"):
-        begin()
+        loaded, ids = self._todo[0]
+        self._todo[0] = load_suite(loaded.path), ids
