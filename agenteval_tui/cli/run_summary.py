@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli.cost_lines import print_spent
-from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
+from agenteval_tui.cli.output import STYLES, Output, Style, percent, percent_range, plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import checks_not_made
 from agenteval_tui.views.causes import causes_in_short
+from agenteval_tui.views.cost import judges_lines, spent_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
     from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Usage
 
 _MOST_ERRORS = 5
 _ENDS = (
@@ -76,8 +75,8 @@ def print_summary(
         made = "attempt failed and was" if retries == 1 else "attempts failed and were"
         out.line((f"{retries:,} {made} made again", "dim"))
     _print_ab(out, row, runs)
-    print_spent(out, costs_of(store.costs(row.id), runs))
-    _print_judges(out, *store.judge_usage(row.id))
+    out.view(spent_lines(costs_of(store.costs(row.id), runs)))
+    out.view(judges_lines(*store.judge_usage(row.id)))
     if row.status in ("stopped", "cancelled"):
         higher = " --max-..." if row.status == "stopped" else ""
         more = ", with a higher limit" if higher else ""
@@ -122,12 +121,3 @@ def _print_ab(out: Output, row: ExecutionRow, runs: Sequence[RunRow]) -> None:
         out.view(ab_lines(compare_ab(runs)))
     except AgentevalError as error:
         out.line(("A/B: ", "warn"), str(error))
-
-
-def _print_judges(out: Output, replies: int, usage: Usage) -> None:
-    """What judges and embedders took part, apart from the tested agents; nothing where none did."""
-    if not replies:
-        return
-    tokens = f", {usage.input_tokens:,} + {usage.output_tokens or 0:,} tokens" if usage.input_tokens else ""
-    cost = f", {dollars(usage.cost)}" if usage.cost is not None else ""
-    out.line((f"judges and others: {'1 reply' if replies == 1 else f'{replies:,} replies'}{tokens}{cost}", "dim"))

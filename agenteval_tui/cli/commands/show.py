@@ -9,7 +9,6 @@ import click
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli.cost_lines import print_spent
 from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, moment, plural
@@ -22,6 +21,7 @@ from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.causes import causes_in_short
+from agenteval_tui.views.cost import spent_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
@@ -88,7 +88,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
 
     out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
 
-    print_spent(out, execution_costs(store, execution.id))
+    out.view(spent_lines(execution_costs(store, execution.id)))
     return 0
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui.analysis.ab import ABResult, compare_ab
 from agenteval_tui.analysis.classification_report import labelling_json, labelling_of
+from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
@@ -14,6 +16,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.views.ab import ab_lines
+from agenteval_tui.views.cost import costs_view
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.classification_report import Report
@@ -68,9 +71,6 @@ def command(
 
 def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors: bool, as_json: bool) -> int:
     """What it used, or how its two sides differ."""
-    from agenteval_tui.analysis.ab import ABResult, compare_ab
-    from agenteval_tui.analysis.costs import Costs, costs_of
-
     found: Costs | ABResult
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(reference)
@@ -85,12 +85,7 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
         invocation.out.json({"execution": row.id, **found.to_json()})
         return 0
     invocation.out.line((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
-    if isinstance(found, Costs):
-        from agenteval_tui.cli.cost_lines import print_costs
-
-        print_costs(invocation.out, found)
-    else:
-        invocation.out.view(ab_lines(found, tests=True))
+    invocation.out.view(costs_view(found) if isinstance(found, Costs) else ab_lines(found, tests=True))
     return 0
 
 

@@ -1,0 +1,80 @@
+"""What is shown of what an execution used: agents by test and in all, judges apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval_tui.analysis.costs import Costs, Spent
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.views.model import Column, Row, Table, View, paragraphs, text
+
+
+def costs_view(costs: Costs) -> View:
+    """By test, by agent, by criterion, the dearest first; then all of it, and what it is without."""
+    made = "attempt that was" if costs.failed_attempts == 1 else "attempts that were"
+    unknown = costs.agents.count - costs.agents.priced if costs.agents.priced is not None else 0
+    cached = f"{numbers.count(costs.cached, 'answer')} came from the history, and cost nothing"
+    notes = (
+        text((f"with {costs.failed_attempts:,} failed {made} made again" if costs.failed_attempts else "", "dim")),
+        text((cached if costs.cached else "", "dim")),
+        text((f"of {numbers.count(unknown, 'run')} no price is known" if unknown else "", "warn")),
+    )
+    columns = (Column(""), *(Column(head, "right") for head in ("runs", "input", "output", "cost", "a run")))
+    return (Table(columns, tuple(_rows(costs))), *paragraphs(notes))
+
+
+def _rows(costs: Costs) -> Iterator[Row]:
+    for test in costs.by_test:
+        yield _row(test.test, test.agents)
+        if test.judges.count:
+            yield _row("  its judges", test.judges)
+    yield Row(((),))
+    yield from (_row(f"agent {agent.name}", agent.spent) for agent in costs.by_agent)
+    yield from (_row(f"judges of {one.name or 'criteria'}", one.spent) for one in costs.by_criterion)
+    yield Row(((),))
+    yield _row("all agents", costs.agents)
+    if costs.judges.count:
+        yield _row("all judges", costs.judges)
+    both = (costs.agents, costs.judges)
+    read, written = sum(one.input_tokens for one in both), sum(one.output_tokens for one in both)
+    figures = ("in all", "", f"{read:,}", f"{written:,}", _dollars(costs.cost), "")
+    yield Row(tuple(text((cell, "bold")) for cell in figures))
+
+
+def _row(name: str, spent: Spent) -> Row:
+    counted = spent.measured != 0
+    read, written = (f"{one:,}" if counted else "–" for one in (spent.input_tokens, spent.output_tokens))
+    figures = (name, f"{spent.count:,}", read, written, _dollars(spent.cost), _dollars(spent.mean_cost))
+    return Row(tuple(map(text, figures)), name)
+
+
+def _dollars(cost: float | None) -> str:
+    return "–" if cost is None else numbers.dollars(cost)
+
+
+def spent_lines(costs: Costs) -> View:
+    """The same in a few lines, for the end of a run: each agent, and how many answers cost nothing. Nothing where
+    nothing was measured."""
+    used = (
+        (one.name, _used(one.spent.input_tokens, one.spent.output_tokens, one.spent.cost)) for one in costs.by_agent
+    )
+    lines = [f"{one_line(name, 60)}: {said}" for name, said in used if said]
+    lines += [f"{numbers.count(costs.cached, 'answer')} from the history"] if costs.cached else []
+    return paragraphs(text((line, "dim")) for line in lines)
+
+
+def judges_lines(replies: int, usage: Usage) -> View:
+    """What judges and embedders took now, apart from the tested agents (what they had said before cost nothing);
+    nothing where none was asked."""
+    many = "1 reply" if replies == 1 else f"{replies:,} replies"
+    used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
+    said = f"judges and others: {', '.join(filter(None, (many, used)))}" if replies else ""
+    return paragraphs([text((said, "dim"))])
+
+
+def _used(read: int, written: int, cost: float | None) -> str:
+    """`200 + 60 tokens, $0.0100`: input and output."""
+    parts = [f"{read:,} + {written:,} tokens"] if read or written else []
+    return ", ".join([*parts, numbers.dollars(cost)] if cost is not None else parts)

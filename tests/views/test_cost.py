@@ -1,0 +1,73 @@
+"""What an execution used, in words and in a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agenteval_tui.analysis.costs import Costs, NamedCost, Spent, TestCost
+from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.views import terminal
+from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines
+from agenteval_tui.views.model import View, plain
+
+NOTHING = Spent(0, 0, 0, None)
+AGENT = Spent(3, 1_200, 340, 0.0123, priced=2, measured=3)
+JUDGE = Spent(2, 100, 10, None)
+COSTS = Costs(
+    AGENT,
+    JUDGE,
+    (
+        TestCost("shop", "refund", "Refund", AGENT, JUDGE),
+        TestCost("shop", "label", "", replace(AGENT, measured=0), NOTHING),
+    ),
+    (NamedCost("v2", "", AGENT), NamedCost("silent", "", NOTHING)),
+    (NamedCost("", "hash", JUDGE, ("gpt",)),),
+    cached=1,
+    failed_attempts=2,
+)
+
+
+def printed(view: View, width: int = 80) -> list[str]:
+    return [plain(line) for line in terminal.lines(view, width)]
+
+
+def test_costs_are_a_table_by_test_agent_and_criterion_with_what_they_are_without() -> None:
+    assert printed(costs_view(COSTS)) == [
+        "                    runs  input  output     cost    a run",
+        "refund                 3  1,200     340  $0.0123  $0.0062",
+        "  its judges           2    100      10        –        –",
+        "label                  3      –       –  $0.0123  $0.0062",
+        "",
+        "agent v2               3  1,200     340  $0.0123  $0.0062",
+        "agent silent           0      0       0        –        –",
+        "judges of criteria     2    100      10        –        –",
+        "",
+        "all agents             3  1,200     340  $0.0123  $0.0062",
+        "all judges             2    100      10        –        –",
+        "in all                    1,300     350  $0.0123",
+        "with 2 failed attempts that were made again",
+        "1 answer came from the history, and cost nothing",
+        "of 1 run no price is known",
+    ]
+
+
+@pytest.mark.parametrize("width", [30, 44])
+def test_in_a_narrow_terminal_names_are_cut_before_figures(width: int) -> None:
+    lines = printed(costs_view(COSTS), width)[:-3]
+    assert max(map(len, lines)) <= width
+    assert width < 40 or "1,200" in lines[1]
+
+
+def test_the_end_of_a_run_says_it_in_a_line_for_each_agent_that_used_something() -> None:
+    assert printed(spent_lines(COSTS)) == ["v2: 1,200 + 340 tokens, $0.0123", "1 answer from the history"]
+    assert spent_lines(Costs(NOTHING, NOTHING, (), (), ())) == ()
+
+
+def test_judges_are_said_apart_from_agents() -> None:
+    assert printed(judges_lines(1, Usage(100, 10, cost=0.5))) == [
+        "judges and others: 1 reply, 100 + 10 tokens, $0.5000"
+    ]
+    assert printed(judges_lines(1_000, Usage())) == ["judges and others: 1,000 replies"]
+    assert judges_lines(0, Usage()) == ()
