@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.explain_output import print_failures
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -16,6 +15,7 @@ from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
+from agenteval_tui.views.evidence import results_in_short
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult
@@ -218,7 +218,7 @@ class RunProgress:
             elif results := self._known.results(alike[0].ref.run):
                 if said := self._known.ending(alike[0].ref.run):
                     self._line("      ", (one_line(said, 200), "warn"))
-                print_failures(self._out, results, 6)
+                self._out.view(results_in_short(results, missed=True, indent=6))
             else:
                 for name, reason in alike[0].failed:
                     self._line("      ", one_line(f"{name}: {reason}", 400))

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.labels import Label
+from agenteval_tui.views.label import UNKNOWN
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
-
-UNKNOWN = "criterion unknown"
-"""Of a label from an older history that several criteria of the run may be meant by: no verdict of one of them."""
 
 
 def label_data(label: Label) -> dict[str, Any]:
@@ -28,14 +26,6 @@ def label_data(label: Label) -> dict[str, Any]:
         "who": label.who,
         "at": iso(label.at_ms),
     }
-
-
-def label_line(label: Label) -> str:
-    """`label of tone by kim: failed, 2 of 5: too rude`. Raw: it holds foreign text."""
-    of = f" of {label.criterion}" if label.criterion else f" ({UNKNOWN})" if label.unknown else " of the run"
-    who = f" by {label.who}" if label.who else ""
-    comment = f": {label.comment}" if label.comment else ""
-    return f"label{of}{who}: {label.said}{comment}"
 
 
 def label_cells(run: RunRow, label: Label) -> tuple[str, ...]:

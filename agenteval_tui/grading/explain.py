@@ -1,4 +1,4 @@
-"""Results as a small tree of facts, and that tree as text, Markdown and JSON: screens and reports show the same."""
+"""Results as a small tree of facts, and that tree as JSON. `views.evidence` shows it, the same in every medium."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from agenteval_tui.core.display import displayable
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import sentences
@@ -16,7 +15,6 @@ from agenteval_tui.grading.sentences import own_of_criterion
 
 Mark = Literal["passed", "failed", "error", "info", "near"]
 
-SIGNS: dict[Mark, str] = {"passed": "✓", "failed": "✗", "error": "!", "info": "·", "near": "≈"}
 _VALUE = 120
 
 
@@ -61,27 +59,6 @@ def own_reason(result: CriterionResult) -> str:
     return own_of_criterion(result)
 
 
-def render_text(facts: Iterable[Fact]) -> str:
-    """The tree as plain text: a sign and a line each, two spaces of indentation a level. Foreign text is in it raw.
-
-    Line breaks are shown as ⏎: a fact is one line, whatever is quoted in it.
-    """
-    return "\n".join(f"{'  ' * depth}{SIGNS[fact.mark]} {on_one_line(fact.text)}" for depth, fact in flat(facts))
-
-
-def render_markdown(facts: Iterable[Fact]) -> str:
-    """The tree as a Markdown list, safe to paste: nothing in it is markup, a link, a mention or a control character.
-
-    Criteria are bold; what is below them stands in code spans, so that quoted texts keep their characters.
-    """
-    lines = []
-    for depth, fact in flat(facts):
-        text = displayable(on_one_line(fact.text))
-        shown = code_span(text) if depth else f"**{escape_markdown(text.strip())}**"
-        lines.append(f"{'  ' * depth}- {SIGNS[fact.mark]} {shown}")
-    return "\n".join(lines)
-
-
 def fact_to_json(fact: Fact) -> dict[str, Any]:
     """`{"mark", "text", "span", "children": [the same]}`; the text is raw, `span` null where there is no place."""
     return {
@@ -99,6 +76,11 @@ def flat(facts: Iterable[Fact], depth: int = 0) -> Iterator[tuple[int, Fact]]:
         yield from flat(fact.children, depth + 1)
 
 
+def metric_name(name: str, kind: str) -> str:
+    """The name of a metric, and its type where it has another name."""
+    return name if name == kind else f"{name} ({kind})"
+
+
 def on_one_line(text: str) -> str:
     """`text` with its line breaks and tabs as signs; every other character, each space too, stays."""
     if not _BREAKS.search(text):
@@ -106,22 +88,7 @@ def on_one_line(text: str) -> str:
     return _BREAKS.sub(lambda found: "→" if found.group() == "\t" else "⏎", text)
 
 
-def code_span(text: str) -> str:
-    """`text` as a Markdown code span: fenced by more backticks than stand together in it."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if not text or text[0] in "` " or text[-1] in "` " else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
-
-
-def escape_markdown(text: str) -> str:
-    """`text` as it stands in Markdown, where nothing of it is markup."""
-    return _MARKUP.sub(r"\\\g<0>", text)
-
-
 _BREAKS = re.compile(r"\r\n|[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
-_BACKTICKS = re.compile(r"`+")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|(?<=\w)://|(?<=www)\.")
 
 
 def mark_of(outcome: Outcome) -> Mark:
@@ -155,7 +122,7 @@ def _criterion(result: CriterionResult) -> Fact:
 def _metric(metric: MetricResult) -> Fact:
     if metric.neutral:
         return Fact("info", f"{metric.name}: {sentences.of_metric(metric)}")
-    text = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
+    text = metric_name(metric.name, metric.type)
     if metric.score is not None:
         text += f": {metric.score:.2f}"
     elif sentences.of_metric(metric):

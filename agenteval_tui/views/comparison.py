@@ -27,6 +27,7 @@ from agenteval_tui.analysis.comparison_model import (
 )
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.views.model import (
     Column,
@@ -686,8 +687,7 @@ def criteria_table(
         below.append((config_change(each), "accent"))
         rows += [Row((text("  ", span), (), ())) for span in below if span[0]]
         for metric in (metrics or {}).get(each.name, ()) if is_chosen or len(one.criteria) == 1 else ():
-            name_of = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
             token = "" if metric.changed else "dim"
             values = tuple(text((score_text(tally), token)) for tally in (metric.was, metric.now))
-            rows.append(Row((text("    ", (one_line(name_of), "dim")), *values)))
+            rows.append(Row((text("    ", (one_line(metric_name(metric.name, metric.type)), "dim")), *values)))
     return Table((Column("criteria"), Column("was", "right", 5), Column("now", "right", 5)), tuple(rows))

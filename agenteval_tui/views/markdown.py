@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.grading.explain import code_span, escape_markdown
+from agenteval_tui.grading.explain import on_one_line
 from agenteval_tui.views.model import (
     Difference,
     Element,
@@ -21,11 +21,12 @@ from agenteval_tui.views.model import (
     View,
     plain,
     sentence,
-    signed,
 )
 
 LONGEST = 1_000  # characters of a text
 LONGEST_PARAGRAPH = 8_000
+_BACKTICKS = re.compile(r"`+")
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|(?<=\w)://|(?<=www)\.")
 
 
 def markdown(view: View) -> str:
@@ -35,13 +36,29 @@ def markdown(view: View) -> str:
 
 def escaped(words: str, longest: int = LONGEST) -> str:
     """`words` on one line, where nothing of it is markup."""
-    return escape_markdown(one_line(words, longest))
+    return _MARKUP.sub(r"\\\g<0>", one_line(words, longest))
 
 
-def _text(words: Text, longest: int = LONGEST) -> str:
-    if len(words) == 1 and words[0][1] == "code":
-        return code_span(one_line(plain(words), longest)).replace("|", "\\|")
-    return escaped(plain(words), longest)
+def code_span(words: str) -> str:
+    """`words` as code, every character kept: fenced by more backticks than stand together in it."""
+    shown = displayable(on_one_line(words))
+    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
+    pad = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _text(words: Text, longest: int = LONGEST, *, in_table: bool = False) -> str:
+    if not any("code" in tokens.split() for _, tokens in words):
+        return escaped(plain(words), longest)
+    shown = []
+    for part, tokens in words:
+        if "code" in tokens.split():
+            # In a table a bar ends the cell, also within code.
+            shown.append(code_span(part).replace("|", r"\|") if in_table else code_span(part))
+        else:
+            start, end = (" " if edge.isspace() else "" for edge in (part[0], part[-1]))
+            shown.append(f"{start}{escaped(part, longest)}{end}")
+    return "".join(shown)
 
 
 def _lines(element: Element) -> Iterator[str]:
@@ -54,7 +71,9 @@ def _lines(element: Element) -> Iterator[str]:
             yield _cells([escaped(column.head) for column in columns])
             yield "|" + "|".join("--:" if column.align == "right" else "---" for column in columns) + "|"
             for row in rows:
-                yield _cells([_text(cell) for cell in row.cells] + [""] * (len(columns) - len(row.cells)))
+                yield _cells(
+                    [_text(cell, in_table=True) for cell in row.cells] + [""] * (len(columns) - len(row.cells))
+                )
             if more:
                 yield from ("", escaped(sentence(more)))
         case Tree(nodes, more):
@@ -80,6 +99,9 @@ def _cells(shown: list[str]) -> str:
 
 
 def _node(node: Node, depth: int) -> Iterator[str]:
-    yield f"{'  ' * depth}- {_text(signed(node))}"
+    words = _text(node.words)
+    if words and all("bold" in tokens.split() for _, tokens in node.words):
+        words = f"**{words}**"
+    yield f"{'  ' * depth}- {node.sign[0]} {words}" if node.sign[0] else f"{'  ' * depth}- {words}"
     for child in node.children:
         yield from _node(child, depth + 1)

@@ -13,15 +13,15 @@ from typing import Literal
 Span = tuple[str, str]
 Text = tuple[Span, ...]
 
-TOKENS = frozenset({"good", "bad", "broken", "warn", "dim", "bold", "accent", "added", "removed", "code"})
-"""good, bad, broken (an error), warn (look at it), added and removed are meanings; dim, bold and accent are weights;
-code is what people copy as it is."""
+TOKENS = frozenset({"good", "bad", "broken", "warn", "near", "dim", "bold", "accent", "added", "removed", "code"})
+"""good, bad, broken (an error), warn (look at it), near (a near miss), added and removed are meanings; dim, bold and
+accent are weights; code keeps its characters: what people copy, and what is quoted."""
 
 LEVELS = "▁▂▃▄▅▆▇█"
 """Bars from low to high."""
 
 ASCII = str.maketrans(
-    {"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "·": ".", "–": "-", "─": "-", "●": "o", "╌": "-"}
+    {"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "≈": "~", "·": ".", "–": "-", "─": "-", "●": "o", "╌": "-"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
 """The signs of views where a medium has ASCII only."""
@@ -98,10 +98,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Nodes with what belongs to each below it. `more` says what is not listed."""
+    """Nodes with what belongs to each below it. `more` says what is not listed; `indent` is as for a paragraph."""
 
     nodes: tuple[Node, ...]
     more: str = ""
+    indent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,6 @@ class Facts:
 
 Element = Heading | Paragraph | Table | Tree | List | Difference | Facts
 View = tuple[Element, ...]
-
-
-def signed(node: Node) -> Text:
-    """The words of a node after its sign."""
-    return text((f"{node.sign[0]} " if node.sign[0] else "", node.sign[1]), *node.words)
 
 
 def paragraphs(lines: Iterable[Text], indent: int = 0) -> View:

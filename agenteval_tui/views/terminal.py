@@ -21,7 +21,6 @@ from agenteval_tui.views.model import (
     Tree,
     View,
     plain,
-    signed,
     text,
 )
 
@@ -38,6 +37,11 @@ def lines(view: View, width: int = 100) -> Iterator[Text]:
         yield from _lines(element, width)
 
 
+def plain_text(view: View) -> str:
+    """The lines of a view without tokens, displayable: for files of plain text."""
+    return "\n".join(displayable(plain(line)) for line in lines(view))
+
+
 def _lines(element: Element, width: int) -> Iterator[Text]:
     match element:
         case Heading(words):
@@ -46,11 +50,11 @@ def _lines(element: Element, width: int) -> Iterator[Text]:
             yield text(" " * indent, *words)
         case Table():
             yield from _table(element, width)
-        case Tree(nodes, more):
+        case Tree(nodes, more, indent):
             for node in nodes:
-                yield from _node(node, 0)
+                yield from _node(node, indent)
             if more:
-                yield text(_GAP, (more, "dim"))
+                yield text(" " * indent + _GAP, (more, "dim"))
         case List(items, inline):
             if inline:
                 yield _joined(items)
@@ -66,9 +70,10 @@ def _lines(element: Element, width: int) -> Iterator[Text]:
 
 
 def _node(node: Node, indent: int) -> Iterator[Text]:
-    yield text(" " * indent, *signed(node))
+    sign, tokens = node.sign
+    yield text(" " * indent, (f"{sign} " if sign else "", tokens), *node.words)
     for child in node.children:
-        yield from _node(child, indent + (4 if node.sign[0] else 2))
+        yield from _node(child, indent + 2)
 
 
 def _joined(items: Sequence[Text]) -> Text:

@@ -19,7 +19,7 @@ import yaml
 
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.schema import object_type
-from agenteval_tui.grading.explain import explain, render_text
+from agenteval_tui.grading.explain import explain
 from agenteval_tui.grading.registry import metric, metric_names, prototype, prototype_names
 from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.remote_requests import Reply
@@ -28,6 +28,8 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, Type, UnionType
 from agenteval_tui.uxon.type_descriptions import expected
+from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.views.terminal import plain_text
 
 HERE = Path(__file__).resolve().parent
 _MADE = "Made by `docs/metrics/make.py` from the code; do not edit."
@@ -83,7 +85,7 @@ def metric_page(name: str) -> str:
         if "replies" in recording:
             lines += ["when the answer to the question asked is", "", "```text"]
             lines += [*(_raw(reply) for reply in recording["replies"]), "```", ""]
-        lines += ["```text", render_text(explain([run(name, which)])), "```", ""]
+        lines += ["```text", plain_text((fact_tree(explain([run(name, which)])),)), "```", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

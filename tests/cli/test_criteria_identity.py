@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
+from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.cli.commands.open_app import _found
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import address_of_criterion
 
 HUMAN = '{metrics: [{type: Human, question: "Is it good?"}]}'
 MATCH = "{metrics: [{type: TextMatch, contains_ignore_case: order}]}"

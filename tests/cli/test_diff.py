@@ -125,6 +125,6 @@ def test_why_says_where_repetitions_part(cli: CommandLine, db: Path) -> None:
     said = "passing runs call describe at step 1 (3 of 3 pass); this run called query (0 of 3 pass)"
     assert f"first divergence: {said}" in cli("why", BAD, "--db", db).out.splitlines()
     assert cli("why", BAD, "--db", db, "--json").json("why")["divergence"] == said
-    assert "First divergence: passing runs call describe" in cli("why", BAD, "--db", db, "--markdown").out
+    assert "first divergence: passing runs call describe" in cli("why", BAD, "--db", db, "--markdown").out
     assert "divergence" not in cli("why", LONE, "--db", db).out
     assert json.loads(cli("why", LONE, "--db", db, "--json").out)["divergence"] == ""

@@ -59,7 +59,7 @@ def test_an_ending_comes_first_and_is_one_cause(cli: Any, ran: Any, tmp_path: Pa
     assert document["runs"][0]["finish_reason"] == reason
     assert document["runs"][0]["why"].startswith(said)
     why = cli("why", run, "--db", db)
-    assert why.out.splitlines()[1] == f"{said} (finish reason: {reason})"
+    assert why.out.splitlines()[1] == f"! {said} (finish reason: {reason})"
     told = cli("why", run, "--json", "--db", db).json("why")
     assert (told["ending"]["finish_reason"], told["ending"]["message"]) == (reason, f"{said} (finish reason: {reason})")
     shown = cli("show", run, "--db", db).out

@@ -6,11 +6,13 @@ from typing import Any
 
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.explain import explain, headline, render_text
+from agenteval_tui.grading.explain import explain, headline
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.views.terminal import plain_text
 
 TEXT = "Revenue:\n\n5.000 EUR"
 TRANSCRIPT = Transcript(
@@ -82,7 +84,7 @@ def test_headlines() -> None:
 
 
 def test_the_tree_in_words() -> None:
-    text = render_text(explain([check(SUM, CALL)]))
+    text = plain_text((fact_tree(explain([check(SUM, CALL)])),))
     assert text.splitlines() == [
         "✗ The right sum: failed, score 0.35",
         '  · TextResponse found "Revenue:\\n\\n5.000 EUR"',
@@ -111,17 +113,19 @@ def test_the_tree_carries_places() -> None:
 
 
 def test_threshold_and_foreign_in_words() -> None:
-    text = render_text(explain([check(SUM, {"type": "TextMatch", "contains": "EUR"}, pass_threshold=0.5)]))
+    text = plain_text((fact_tree(explain([check(SUM, {"type": "TextMatch", "contains": "EUR"}, pass_threshold=0.5)])),))
     assert "score 0.50 reaches the threshold 0.5" in text
-    text = render_text(explain([foreign_result("reward", score=0.0, source="tau-bench", reason="reward 0")]))
+    text = plain_text(
+        (fact_tree(explain([foreign_result("reward", score=0.0, source="tau-bench", reason="reward 0")])),)
+    )
     assert text == "✗ reward: failed, score 0.00 (from tau-bench)\n  ✗ reward 0"
 
 
 def test_what_decided_beside_the_metrics_is_said_once() -> None:
     text = {"type": "TextMatch", "contains": "EUR"}
-    below = render_text(explain([check(SUM, text, pass_threshold=0.8)])).splitlines()
+    below = plain_text((fact_tree(explain([check(SUM, text, pass_threshold=0.8)])),)).splitlines()
     assert below[:2] == ["✗ The right sum: failed, score 0.50", "  ✗ score 0.50 is below the threshold 0.8"]
-    negated = render_text(explain([check(text, negate=True)])).splitlines()
+    negated = plain_text((fact_tree(explain([check(text, negate=True)])),)).splitlines()
     assert negated[1] == "  ✗ negated: every metric passed, and must not"
     for plain in (check(SUM, CALL), check(SUM), check(text)):
         (fact,) = explain([plain])
@@ -130,4 +134,4 @@ def test_what_decided_beside_the_metrics_is_said_once() -> None:
         "it", Outcome.ERROR, None, message="judge: no answer",
         metrics=(MetricResult("judge", "Judge", Outcome.ERROR, message="no answer"),),
     )  # fmt: skip
-    assert render_text(explain([broken])) == "! it: error\n  ! judge (Judge): no answer"
+    assert plain_text((fact_tree(explain([broken])),)) == "! it: error\n  ! judge (Judge): no answer"

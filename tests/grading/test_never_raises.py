@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.schema import config_schema, metric_schema
-from agenteval_tui.grading.explain import explain, headline, render_text
+from agenteval_tui.grading.explain import explain, headline
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
@@ -22,6 +22,8 @@ from agenteval_tui.grading.sentences import of_criterion, of_evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
+from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.views.terminal import plain_text
 
 _leaf = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=8)
 _json: st.SearchStrategy[Any] = _leaf
@@ -230,7 +232,7 @@ def test_no_metric_raises(
         assert (quick.outcome, quick.score) == (result.outcome, result.score)
         plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})
         assert (plain.outcome is Outcome.ERROR) == (result.outcome is Outcome.ERROR)
-        assert render_text(explain([result]))
+        assert plain_text((fact_tree(explain([result])),))
         checker.diagnostics  # noqa: B018
 
 
@@ -250,7 +252,7 @@ def test_grading_never_raises(transcript: Transcript, config: Any, prototype: st
     verdict = verdict_of([result, plain])
     assert verdict.score is None or 0.0 <= verdict.score <= 1.0
     assert headline(result).startswith("it: ")
-    assert render_text(explain([result]))
+    assert plain_text((fact_tree(explain([result])),))
     checker.diagnostics  # noqa: B018
 
 

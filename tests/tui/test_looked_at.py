@@ -7,11 +7,13 @@ from typing import Any, cast
 import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.explain import explain, own_reason, render_text
+from agenteval_tui.grading.explain import explain, own_reason
 from agenteval_tui.grading.sentences import of_evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.evidence_pane import looked_at
+from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.views.terminal import plain_text
 
 TEXT = "Revenue: 5.000 EUR"
 TRANSCRIPT = Transcript(
@@ -43,7 +45,7 @@ def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], op
     missed = [of_evidence(one) for metric in result.metrics for one in metric.evidence if one.passed is False]
     reasons = [own_reason(result), *missed]
     assert any(reasons) or result.outcome == "passed"
-    said = render_text(explain([result]))
+    said = plain_text((fact_tree(explain([result])),))
     for reason in reasons:
         assert reason in said
         assert "".join(reason.split()) in screen

@@ -33,7 +33,6 @@ from agenteval_tui.views.model import (
     paragraphs,
     plain,
     sentence,
-    signed,
     text,
 )
 
@@ -179,7 +178,7 @@ SAMPLE: View = (
 
 def test_what_each_looks_like() -> None:
     assert [plain(line) for line in terminal.lines(SAMPLE)] == [
-        "Title", "  one two", "Name   n", "a     10", "bcd    5", "", "Tree", "✗ x", "    y", "  and 1 more", "p, q",
+        "Title", "  one two", "Name   n", "a     10", "bcd    5", "", "Tree", "✗ x", "  y", "  and 1 more", "p, q",
         "who  agent", "-a", "+b",
     ]  # fmt: skip
     assert markdown(SAMPLE) == (
@@ -232,4 +231,3 @@ def test_small_parts() -> None:
     assert text("", ("a", "bad"), "b") == (("a", "bad"), ("b", ""))
     assert (sentence("the end"), sentence("")) == ("The end.", "")
     assert paragraphs([(), text("a")], 2) == (Paragraph(text("a"), 2),)
-    assert plain(signed(Node(text("x"), sign=("!", "broken")))) == "! x"

@@ -14,7 +14,6 @@ from agenteval_tui.analysis.judge_repeatability import respondents_for
 from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites, save_verdicts
 from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
-from agenteval_tui.cli.explain_output import print_facts, print_failures
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
 from agenteval_tui.cli.standard_input import (
@@ -30,7 +29,6 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.given_transcript import read_given
 from agenteval_tui.grading.codec import result_to_json
-from agenteval_tui.grading.explain import explain
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.grading.sentences import of_not_made
@@ -43,6 +41,7 @@ from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, resolve
+from agenteval_tui.views.evidence import results_in_short
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regrade import Ask, RegradeResult
@@ -220,7 +219,7 @@ def _grade_one(
     if as_json:
         out.json(_results(verdict.results))
     else:
-        print_facts(out, explain(verdict.results), 0)
+        out.view(results_in_short(verdict.results))
         score = "" if verdict.score is None else f", score {verdict.score:.2f}"
         missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
         out.line(
@@ -249,7 +248,7 @@ def _grade_lines(
             continue
         outcome = str(verdict.outcome)
         invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" line {number}: {outcome}")
-        print_failures(invocation.out, verdict.results, 2)
+        invocation.out.view(results_in_short(verdict.results, missed=True, indent=2))
     if not counts:
         raise AgentevalError("there are no transcripts in this file", where=name or str(path))
     if not as_json:
@@ -370,7 +369,7 @@ def _print_run(out: Output, one: RegradeResult) -> None:
         (one_line("; ".join(theirs), 100), "warn" if differs else "dim"),
         (f"  {one.row.id}", "dim"),
     )
-    print_failures(out, one.verdict.results, 4)
+    out.view(results_in_short(one.verdict.results, missed=True, indent=4))
 
 
 def _print_counts(out: Output, counts: Mapping[str, int]) -> None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.analysis.agreement import disagreements, is_judged, judge_figures, sole_of_results
+from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
 from agenteval_tui.cli.trust_prompt import allowed
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import explanation_of
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.records import RunFilter

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import explanation_of
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
 

@@ -7,11 +7,11 @@ from urllib.parse import unquote
 
 import click
 
+from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
-from agenteval_tui.formats.exporters.explanation import explanation_of
 from agenteval_tui.history.records import ExecutionRow
 
 if TYPE_CHECKING:

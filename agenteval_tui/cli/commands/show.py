@@ -9,19 +9,19 @@ import click
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, moment, plural
 from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
-from agenteval_tui.grading.explain import explain
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines
+from agenteval_tui.views.evidence import results_in_short
+from agenteval_tui.views.label import label_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
@@ -122,12 +122,10 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     print_transcript(out, transcript)
     if not only_transcript and results:
         out.line()
-        print_facts(out, explain(results), 0)
+        out.view(results_in_short(results))
     if not only_transcript:
-        from agenteval_tui.formats.labels import label_line
-
         for label in store.labels([row.id]):
-            out.line((one_line(label_line(label)), "dim"))
+            out.line((one_line(label_text(label)), "dim"))
     return 0
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.repetitions import said_of_divergence
-from agenteval_tui.cli.explain_output import print_facts
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters import explanation
-from agenteval_tui.formats.labels import label_line
-from agenteval_tui.grading.explain import on_one_line
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.formats.exporters.explanation_json import explanation_document
+from agenteval_tui.views.evidence import explanation_lines, explanation_page
+from agenteval_tui.views.markdown import markdown
 
 
 @click.command("why")
@@ -37,32 +34,12 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), said_of_divergence(store, row)
         labels = store.labels([row.id])
-        found = explanation.explanation_of(
-            row, store.results(row.id), transcript.error, wanted, parted, labels, transcript
-        )
+        found = explanation_of(row, store.results(row.id), transcript.error, wanted, parted, labels, transcript)
     out = invocation.out
     if as_json:
-        out.json(explanation.as_json(found))
-        return 0
-    if as_markdown:
-        out.line(explanation.as_markdown(found).rstrip("\n"))
-        return 0
-    missing = f"  {of_not_made(row.checks_not_made)}" if row.checks_not_made else ""
-    out.line(
-        (f"{one_line(row.test_name)}: {row.status}", STYLES.get(row.status, "bold")),
-        (f"  {row.id}", "dim"),
-        (missing, "warn"),
-    )
-    for remark in found.remarks:
-        out.line((remark, "warn"))
-    if found.agent_error:
-        out.line((found.agent_error, "broken"))
-    print_facts(out, found.facts, 0, longest=None)
-    if not found.criteria and not found.agent_error:
-        out.line("no criterion was applied to this run")
-    for label in found.labels:
-        out.line((one_line(label_line(label)), "dim"))
-    if found.divergence:
-        out.line(("first divergence: ", "bold"), on_one_line(found.divergence))
-    out.line((f"agenteval why {found.address}", "dim"))
+        out.json(explanation_document(found))
+    elif as_markdown:
+        out.line(markdown(explanation_page(found)).rstrip("\n"))
+    else:
+        out.view(explanation_lines(found))
     return 0

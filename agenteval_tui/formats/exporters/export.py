@@ -10,12 +10,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import as_markdown, explanation_of
 from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
+from agenteval_tui.views.evidence import explanation_page
+from agenteval_tui.views.markdown import markdown
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
@@ -80,7 +82,7 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     if form == MARKDOWN:
         transcript, labels = store.transcript(row.id), store.labels([row.id])
         explained = explanation_of(row, store.results(row.id), transcript.error, labels=labels, transcript=transcript)
-        pieces = (as_markdown(explained),)
+        pieces = (markdown(explanation_page(explained)).rstrip("\n") + "\n",)
     else:
         pieces = exporter_named(form).pieces(stored_runs(store, [row]))
     written = 0

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.exporters.cause_json import properties_of
-from agenteval_tui.formats.exporters.explanation import as_text, missed_of
 from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
-from agenteval_tui.formats.labels import label_line, labels_by_run
+from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.sentences import of_criterion, of_not_made
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.views.comparison import overall_text, regression_text
+from agenteval_tui.views.evidence import explanation
+from agenteval_tui.views.label import label_text
+from agenteval_tui.views.terminal import plain_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
@@ -75,7 +78,7 @@ def _case(
         properties = [("quarantine", said), *properties]
     if row.checks_not_made and row.status in DECIDED:
         properties = [*properties, ("checks_not_made", _not_made(store, row))]
-    properties = [*properties, *(("label", label_line(one)) for one in labels)]
+    properties = [*properties, *(("label", label_text(one)) for one in labels)]
     if row.status == "passed":
         return [head + ">", *_properties(properties), "    </testcase>"] if properties else [head + "/>"]
     return [head + ">", *_properties(properties), *_ending(store, row, held, labels), "    </testcase>"]
@@ -114,7 +117,7 @@ def _ending(store: Store, row: RunRow, held: QuarantineSection, labels: Sequence
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
-        said = as_text(missed_of(row, store.results(row.id), transcript.error, labels, transcript))
+        said = plain_text(explanation(missed_of(row, store.results(row.id), transcript.error, labels, transcript)))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if row.id in held.excused:
             tag, kind = "skipped", "quarantine"

@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.formats.exporters.explanation import as_text, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
     counted,
@@ -25,7 +25,9 @@ from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
+from agenteval_tui.views.evidence import explanation, place_of
 from agenteval_tui.views.model import plain, sentence
+from agenteval_tui.views.terminal import plain_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -175,17 +177,15 @@ def _table(heads: Iterable[str], rows: Iterable[list[str]]) -> Iterator[str]:
 
 def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
-    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
-    where += (f" #{row.row_label}" if row.row else "") + f", repetition {row.repetition}, agent {row.agent}"
     state = _CLASSES.get(row.status, "dim")
     yield "<section>"
     said = _line(f"{row.test_name}: {row.status}")
     yield f'<h3><span class="{state}">{_SIGNS.get(row.status, "·")}</span> {said}</h3>'
-    yield f'<p class="dim">{_line(where)}</p>'
+    yield f'<p class="dim">{_line(plain(place_of(row)))}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"
     missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
-    yield f"<pre>{_block(as_text(missed))}</pre>"
+    yield f"<pre>{_block(plain_text(explanation(missed)))}</pre>"
     amounts = [counted(len(transcript.messages), "message"), counted(len(transcript.tool_calls), "tool call")]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     yield f"<details><summary>Transcript: {', '.join(amounts)}</summary>"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.core.display import one_line
-from agenteval_tui.formats.exporters.explanation import as_markdown, missed_of
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
     html_comment_escape,
@@ -18,11 +17,11 @@ from agenteval_tui.formats.exporters.report_figures import (
     share_range,
 )
 from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
-from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.views.causes import causes_page
 from agenteval_tui.views.comparison import changes_table, section_text
-from agenteval_tui.views.markdown import markdown
+from agenteval_tui.views.evidence import explanation_page
+from agenteval_tui.views.markdown import escaped, markdown
 from agenteval_tui.views.model import Heading, text
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         *_failures(store, figures, most),
         "### Conclusion",
         "",
-        escape_markdown(one_line(figures.conclusion, LONGEST_CONCLUSION)),
+        escaped(figures.conclusion, LONGEST_CONCLUSION),
         "",
         f"`agenteval show {html_comment_escape(execution.id[:10])}` shows every run.",
         "",
@@ -125,7 +124,7 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
         return []
     lines = ["### Failures", ""]
     for alike in failures[:most]:
-        about = ". ".join(part for part in (repetitions(alike), _text(figures.excuse(alike[0]))) if part)
+        about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
         lines += [_failure(store, alike[0], about), ""]
     if left := left_out(failures, most):
         lines += [left, ""]
@@ -133,16 +132,9 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
 
 
 def _failure(store: Store, row: RunRow, many: str) -> str:
-    # One heading level below "Failures"; a bug report of one run begins a level higher.
     transcript = store.transcript(row.id)
-    whole = (
-        "#"
-        + as_markdown(
-            missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
-        ).rstrip()
-    )
-    if many:
-        whole = whole.replace("\n", f"\n\n{many}\n", 1)
+    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
+    whole = markdown(explanation_page(missed, 3, many)).rstrip()
     if len(whole) <= LONGEST_FAILURE:
         return whole
     # Cut at a line: half a code span would let what follows be markup.
@@ -152,9 +144,9 @@ def _failure(store: Store, row: RunRow, many: str) -> str:
 
 
 def _text(text: str) -> str:
-    return escape_markdown(one_line(text, LONGEST_NAME))
+    return escaped(text, LONGEST_NAME)
 
 
 def _cell(text: str) -> str:
-    # `escape_markdown` takes care of the bar that ends a cell.
+    # `escaped` takes care of the bar that ends a cell.
     return _text(text)

@@ -12,9 +12,10 @@ from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.exporters.cause_json import properties_of
 from agenteval_tui.formats.exporters.quarantine_section import not_gating
-from agenteval_tui.formats.labels import label_line, labels_by_run
+from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.views.label import label_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -54,7 +55,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
                 _cell(held.of_run(row)), *(_joined(said, name) for name in ("cause", "triage")),
-                _cell(row.row_key), _cell("; ".join(label_line(one) for one in labels.get(row.id, ()))),
+                _cell(row.row_key), _cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
             ]
         )  # fmt: skip
     return out.getvalue()

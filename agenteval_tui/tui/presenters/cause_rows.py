@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.fact_lines import fact_lines
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.views.causes import cause_in_full
+from agenteval_tui.views.evidence import fact_tree
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
@@ -144,6 +144,6 @@ def _example(group: CauseGroup, example: RunRow, facts: Sequence[Fact], number: 
     if example.prompt_head:
         lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
     if facts:
-        return [*lines, (), *fact_lines(facts, width)]
+        return [*lines, (), *view_lines((fact_tree(facts),), width)]
     message = example.error_message or example.why
     return [*lines, (), *paragraph(message or "Nothing more is known of it.", width)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading import sentences
-from agenteval_tui.grading.explain import own_reason
+from agenteval_tui.grading.explain import metric_name, own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
@@ -153,23 +153,20 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
 
 
 def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
-    name = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
     tail: list[Cell] = [mark(metric.outcome)]
     if metric.score is not None:
         tail.append((f" {metric.score:.2f}", ""))
     if metric.rating is not None and width >= 36:
         tail.append((f"  rating {metric.rating}", "dim"))
-    made.add([spread(((one_line(name), "bold"),), tail, width)])
+    made.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
     for one in metric.evidence:
         if one.group and one.group != group:
             group = one.group
             made.add([((f"  {one_line(group)}", "dim"),)])
         made.add(_condition(one, width), one)
-    if metric.neutral:
-        made.add([(("  nothing is configured: it checks nothing", "dim"),)])
-    elif not metric.evidence and sentences.of_metric(metric):
-        made.add(paragraph(sentences.of_metric(metric), width, "error" if metric.outcome == "error" else "", 2))
+    if (metric.neutral or not metric.evidence) and (said := sentences.of_metric(metric)):
+        made.add(paragraph(said, width, "error" if metric.outcome == "error" else "dim" if metric.neutral else "", 2))
 
 
 def _condition(one: Evidence, width: int) -> list[Line]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.explain import explain
-from agenteval_tui.tui.presenters.fact_lines import fact_lines
 from agenteval_tui.tui.presenters.label_lines import label_words
 from agenteval_tui.tui.presenters.status_style import mark, word
 from agenteval_tui.tui.presenters.text_layout import labelled, paragraph, wrap_to
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.views.evidence import fact_tree
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.review_queue import Item
@@ -63,7 +64,7 @@ def review_lines(
     if chosen:
         # What was looked at stands above in full.
         without = [replace(one, value=None) if item.position >= 0 else one for one in chosen]
-        lines += [(), *fact_lines(explain(without), width)]
+        lines += [(), *view_lines((fact_tree(explain(without)),), width)]
     return wrap_to(lines, width)
 
 

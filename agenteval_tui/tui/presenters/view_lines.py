@@ -22,12 +22,12 @@ from agenteval_tui.views.model import (
     Tree,
     View,
     plain,
-    signed,
     text,
 )
 
 _STYLES = {
-    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "added": "added", "removed": "removed",
+    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "near": "near-miss",
+    "added": "added", "removed": "removed",
     "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip
 _GAP = 3  # cells between texts that stand beside each other
@@ -64,9 +64,9 @@ def _lines(element: Element, width: int) -> list[Line]:
             return wrapped(words, width, indent)
         case Table():
             return _table(element, width)
-        case Tree(nodes, more):
-            lines = [each for node in nodes for each in _node(node, width, 0)]
-            return [*lines, *wrapped(text((more, "dim")), width, 2)] if more else lines
+        case Tree(nodes, more, indent):
+            lines = [each for node in nodes for each in _node(node, width, indent)]
+            return [*lines, *wrapped(text((more, "dim")), width, indent + 2)] if more else lines
         case List(items, inline):
             if inline:
                 return _beside(items, width)
@@ -126,10 +126,18 @@ def _fact(label: str, value: Text, width: int) -> list[Line]:
     return [((left("" if number else label, LABEL), "dim"), *each) for number, each in enumerate(values)]
 
 
-def _node(node: Node, width: int, depth: int) -> list[Line]:
-    lines: list[Line] = [fit(((" " * (2 * depth), ""), *line(signed(node))), width)]
+def _node(node: Node, width: int, indent: int) -> list[Line]:
+    """The words of a node wrapped beside its sign, and what belongs to it below."""
+    indent = min(indent, max(width - 10, 0))
+    sign, tokens = node.sign
+    head = cell(" " * indent + (f"{sign} " if sign else ""), tokens)
+    beside: Cell = (" " * cell_len(head[0]), "")
+    room = max(width - cell_len(head[0]), 8)
+    lines: list[Line] = []
+    for number, each in enumerate(wrapped(node.words, room)):
+        lines.append(fit((beside if number else head, *each) if head[0] else each, width))
     for child in node.children:
-        lines += _node(child, width, depth + 1)
+        lines += _node(child, width, indent + 2)
     return lines
 
 

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from agenteval_tui.analysis.criterion_preview import with_new
+from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, known_runs, runs_around
 from agenteval_tui.analysis.workbench import agreement, opinions
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import address_of_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.load import load_suite

@@ -1,4 +1,4 @@
-"""One explanation: text, Markdown, JSON and JUnit carry the same facts, whatever foreign text is in them."""
+"""One explanation: terminal, Markdown, screen, JSON and JUnit carry the same facts, whatever foreign text they hold."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
+from agenteval_tui.analysis.explanation import Explanation, explanation_of, missed_of
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation import as_json, as_markdown, as_text, explanation_of, missed_of
+from agenteval_tui.formats.exporters.explanation_json import explanation_document
 from agenteval_tui.formats.exporters.junit import junit_xml
 from agenteval_tui.formats.schemas.registry import schema
-from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line, render_markdown, render_text
+from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
+from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.styled_text import plain as plain_line
+from agenteval_tui.views.evidence import explanation, explanation_lines, explanation_page, fact_tree, results_in_short
+from agenteval_tui.views.markdown import markdown
+from agenteval_tui.views.terminal import plain_text
 
 ATTACKS = [
     "\x1b]52;c;aGk=\x07\x1b[31mred",
@@ -78,13 +84,30 @@ def kept(store: Store, results: tuple[CriterionResult, ...], *, status: str = "f
     return store.run(run)
 
 
-def explained(store: Store, row: RunRow, wanted: str = "") -> Any:
+def as_text(one: Explanation) -> str:
+    return plain_text(explanation(one))
+
+
+def as_markdown(one: Explanation) -> str:
+    return markdown(explanation_page(one)).rstrip("\n")
+
+
+def render_text(facts: tuple[Fact, ...]) -> str:
+    return plain_text((fact_tree(facts),))
+
+
+def render_markdown(facts: tuple[Fact, ...]) -> str:
+    return markdown((fact_tree(facts),)).rstrip("\n")
+
+
+def explained(store: Store, row: RunRow, wanted: str = "") -> Explanation:
     return explanation_of(row, store.results(row.id), store.transcript(row.id).error, wanted)
 
 
 def test_text_says_all_and_where_to_see_it_again(store: Store) -> None:
     row = kept(store, (PASSED, failing("words", '"x" is not in the text'), BROKEN))
     assert as_text(explained(store, row)).splitlines() == [
+        "! 1 check could not be made",
         "✓ polite: passed, score 1.00",
         "✗ words: failed, score 0.00",
         '  · TextResponse found "value"',
@@ -117,7 +140,7 @@ def test_json_fits_its_schema_and_holds_the_same_tree(store: Store) -> None:
         error = RunError("timeout", attack, "wait longer") if number % 2 else None
         row = kept(store, (PASSED, failing(attack, attack, attack), BROKEN), name=attack or "-", error=error)
         found = explained(store, row)
-        document = as_json(found)
+        document = explanation_document(found)
         validator.validate(document)
         assert json.loads(json.dumps(document)) == document
         assert (document["error"] is None) is (error is None)
@@ -165,7 +188,7 @@ def rendered(markdown: str) -> list[Any]:
     return MarkdownIt("gfm-like", {"linkify": False}).parse(markdown)
 
 
-def plain(tokens: list[Any]) -> list[str]:
+def rendered_text(tokens: list[Any]) -> list[str]:
     """The text of each block, as a reader sees it."""
     return ["".join(child.content for child in token.children or ()) for token in tokens if token.type == "inline"]
 
@@ -183,7 +206,7 @@ def test_markdown_reads_as_the_text_and_nothing_in_it_is_markup(attack: str) -> 
         "bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "paragraph_open",
         "paragraph_close", "inline", "text", "text_special", "code_inline", "strong_open", "strong_close",
     }  # fmt: skip
-    words = [_squeezed(line) for line in plain(tokens)]
+    words = [_squeezed(line) for line in rendered_text(tokens)]
     assert words == [_squeezed(displayable(line)) for line in render_text(facts).split("\n")]
 
 
@@ -199,7 +222,7 @@ def test_every_renderer_gives_a_line_a_fact(text: str) -> None:
     assert len(render_text(facts).split("\n")) == number
     assert len(displayable(render_text(facts)).splitlines()) == number
     assert len(render_markdown(facts).splitlines()) == number
-    assert [_squeezed(line) for line in plain(rendered(render_markdown(facts)))] == [
+    assert [_squeezed(line) for line in rendered_text(rendered(render_markdown(facts)))] == [
         _squeezed(displayable(line)) for line in render_text(facts).split("\n")
     ]
 
@@ -231,7 +254,7 @@ def test_an_agents_error_is_said_once(store: Store, wanted: str, coded: bool) ->
     for text in (as_text(found), as_markdown(found), json.dumps([fact_to_json(one) for one in found.facts])):
         assert text.count("no such table") == (0 if text.startswith("[") else 1)
         assert text.count("not graded") == len(found.criteria) == (1 if wanted else 2)
-    assert as_json(found)["error"]["message"] == error.message
+    assert explanation_document(found)["error"]["message"] == error.message
 
 
 def test_what_another_tool_skipped_keeps_its_reason(store: Store) -> None:
@@ -243,3 +266,28 @@ def test_what_another_tool_skipped_keeps_its_reason(store: Store) -> None:
 def test_spaces_that_matter_stay() -> None:
     assert on_one_line("a  b\tc\r\nd\ne") == "a  b→c⏎d⏎e"
     assert re.search("`.*a  b.*`", render_markdown(facts_of("a  b")))
+
+
+def test_a_screen_wraps_facts_beside_their_signs() -> None:
+    (tree,) = results_in_short([failing("words", "a reason that is longer than the screen is wide")])
+    shown = [plain_line(line) for line in view_lines((tree,), 30)]
+    assert shown[0] == "✗ words: failed, score 0.00"
+    assert "    ✗ contains_all[0]: a" in shown[3]
+    assert shown[4].startswith("      ")
+    assert max(map(len, shown)) <= 30
+    assert shown[-2:] == ["    ✓ contains_all[1]: it is", "      there"]
+    missed = plain_text(results_in_short([failing("words", "no"), PASSED], missed=True, indent=4))
+    assert missed.startswith("    ✗ words")
+    assert "it is there" not in missed
+    assert "polite" not in missed
+
+
+def test_what_is_known_of_the_run_stands_before_its_facts(store: Store) -> None:
+    row = kept(store, (), status="error", error=RunError("timeout", "60 s", "wait"))
+    for text in (as_text(explained(store, row)), plain_text(explanation_lines(explained(store, row)))):
+        assert text.endswith(f"! the agent did not finish: timeout: 60 s (wait)\nagenteval why {row.id}")
+    row = kept(store, ())
+    assert plain_text(explanation_lines(explained(store, row))).splitlines() == [
+        f"Test: failed  {row.id}", "no criterion was applied to this run", f"agenteval why {row.id}",
+    ]  # fmt: skip
+    assert "no criterion" not in as_text(missed_of(row, (), None))

@@ -1,38 +1,22 @@
-"""Why a run ended as it did, as text, Markdown and JSON: the one explanation that `why` and all reports carry."""
+"""Why a run ended as it did: the one explanation that `why`, all reports and the exporters carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.quick_dataclass import dataclass
-from agenteval_tui.formats.labels import label_data, label_line
-from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.explain import (
-    Fact,
-    code_span,
-    escape_markdown,
-    explain,
-    fact_to_json,
-    headline,
-    render_markdown,
-    render_text,
-)
+from agenteval_tui.grading.explain import Fact, explain
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.transcripts.codec import error_to_json
 from agenteval_tui.transcripts.finish_reason import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
-VERSION = 1
 _NOT_GRADED = "not graded"
-LONGEST_LABEL = 160  # characters of a label in a bug report
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +25,8 @@ class Explanation:
 
     `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and
     failing repetitions of its test part; "" when nobody looked, or nothing parts them. `labels`: what people said of
-    these criteria, and of the run. `ending` is what ended the answer, where that is worth a word.
+    these criteria, and of the run. `ending` is what ended the answer, where that is worth a word. `judged`: whether any
+    criterion was applied to the run.
     """
 
     run: RunRow
@@ -51,20 +36,11 @@ class Explanation:
     labels: tuple[Label, ...] = ()
     ending: Ending | None = None
     notes: tuple[Note, ...] = ()
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What stands before all else: what ended the answer, and what could not be read of the agent."""
-        return (*((self.ending.said,) if self.ending is not None else ()), *(note.said for note in self.notes))
-
-    @property
-    def first_divergence(self) -> str:
-        """`divergence` with what it is; "" for none."""
-        return f"first divergence: {self.divergence}" if self.divergence else ""
+    judged: bool = True
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What screens show of these criteria. That the agent did not finish is said once, of the run."""
+        """What is shown of these criteria. That the agent did not finish is said once, of the run."""
         facts = explain(result for _, result in self.criteria)
         if self.error is None:
             return facts
@@ -77,14 +53,6 @@ class Explanation:
     def address(self) -> str:
         """What to say to `agenteval why` to see this again: RUN, or RUN/NUMBER for one criterion."""
         return address_of(self.run.id, self.criteria[0][0] if len(self.criteria) == 1 else None)
-
-    @property
-    def agent_error(self) -> str:
-        """Why the agent did not finish, and what to do about it; "" if it did."""
-        if self.error is None:
-            return ""
-        mend = f" ({self.error.mend})" if self.error.mend else ""
-        return f"the agent did not finish: {self.error.kind}: {self.error.message}{mend}"
 
 
 def _is_not_graded(result: CriterionResult) -> bool:
@@ -122,7 +90,7 @@ def explanation_of(
     """
     numbered = tuple(enumerate(results, 1))
     chosen = (_chosen(numbered, wanted, row.id),) if wanted else numbered
-    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen), *_remarks(transcript))
+    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen), *_remarks(transcript), bool(results))
 
 
 def missed_of(
@@ -145,81 +113,6 @@ def _remarks(transcript: Transcript | None) -> tuple[Ending | None, tuple[Note, 
 def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionResult]]) -> tuple[Label, ...]:
     names = {"", *(one.criterion for _, one in criteria)}
     return tuple(one for one in labels if one.criterion in names)
-
-
-def as_text(one: Explanation) -> str:
-    """Plain text: the agent's error, the tree of facts, and the address. Displayable."""
-    said = [one_line(label_line(label)) for label in one.labels]
-    lines = [
-        *one.remarks,
-        one.agent_error,
-        render_text(one.facts),
-        *said,
-        one.first_divergence,
-        f"agenteval why {one.address}",
-    ]
-    return "\n".join(displayable(line) for line in lines if line)
-
-
-def as_markdown(one: Explanation) -> str:
-    """A section for a bug report: a heading, where it is from, the tree of facts, and the command that shows it again.
-
-    Foreign text can not act in it: see `grading.explain.render_markdown`.
-    """
-    row = one.run
-    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
-    lines = [
-        f"### {escape_markdown(one_line(row.test_name))}: {row.status}",
-        "",
-        f"{code_span(one_line(where))}, repetition {row.repetition}, agent {code_span(one_line(row.agent))}",
-        "",
-    ]
-    lines += [f"- ! {code_span(one_line(remark))}" for remark in one.remarks]
-    if one.agent_error:
-        lines += [f"- ! {code_span(one_line(one.agent_error))}"]
-    if row.checks_not_made:
-        lines += [f"- {of_not_made(row.checks_not_made)}"]
-    if one.criteria:
-        lines += [render_markdown(one.facts)]
-    if one.labels:
-        lines += ["", *(f"- {escape_markdown(one_line(label_line(label), LONGEST_LABEL))}" for label in one.labels)]
-    if one.divergence:
-        lines += ["", f"First divergence: {escape_markdown(one_line(one.divergence))}"]
-    return "\n".join([*lines, "", f"`agenteval why {one_line(one.address)}`", ""])
-
-
-def as_json(one: Explanation) -> dict[str, Any]:
-    """The document of `agenteval why --json`; texts are raw."""
-    row = one.run
-    return {
-        "version": VERSION,
-        "run": row.id,
-        "execution": row.execution_id,
-        "suite": row.suite_name,
-        "test": row.test_id,
-        "test_name": row.test_name,
-        "variation": row.variation,
-        "repetition": row.repetition,
-        "agent": row.agent,
-        "status": row.status,
-        "checks_not_made": row.checks_not_made,
-        "error": error_to_json(one.error),
-        "ending": None
-        if one.ending is None
-        else {"code": one.ending.code, "finish_reason": one.ending.finish_reason, "message": one.ending.said},
-        "notes": [{"code": note.code, "what": note.what} for note in one.notes],
-        "divergence": one.divergence,
-        "labels": [label_data(label) for label in one.labels],
-        "criteria": [
-            {
-                "address": address_of(row.id, number),
-                "headline": headline(result),
-                "explanation": fact_to_json(fact),
-                "result": result_to_json(result),
-            }
-            for (number, result), fact in zip(one.criteria, one.facts, strict=True)
-        ],
-    }
 
 
 def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:

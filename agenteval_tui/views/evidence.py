@@ -1,0 +1,105 @@
+"""What is shown of evidence: the facts of an explanation as a tree, and what is known of the run beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from agenteval_tui.analysis.explanation import Explanation
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.label import label_text
+from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, text
+
+SIGNS: dict[Mark, Span] = {
+    "passed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "error": ("!", "broken"),
+    "info": ("·", "dim"),
+    "near": ("≈", "near"),
+}
+_LONGEST = 400  # characters of a fact beside other things
+_STATUS = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
+
+
+def fact_tree(facts: Iterable[Fact], *, longest: int | None = None, indent: int = 0) -> Tree:
+    """Facts, a line each: criteria are bold, and what is below a criterion keeps its characters as code does."""
+    return Tree(tuple(_node(fact, "bold", longest) for fact in facts), indent=indent)
+
+
+def results_in_short(results: Iterable[CriterionResult], *, missed: bool = False, indent: int = 0) -> View:
+    """Results beside other things, each line cut. `missed`: what did not pass, and nothing of what passed."""
+    if missed:
+        results = (one for one in results if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
+    facts: Iterable[Fact] = explain(results)
+    if missed:
+        facts = map(_without_passed, facts)
+    return (fact_tree(facts, longest=_LONGEST, indent=indent),)
+
+
+def _without_passed(fact: Fact) -> Fact:
+    return replace(fact, children=tuple(_without_passed(one) for one in fact.children if one.mark != "passed"))
+
+
+def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
+    words = on_one_line(fact.text)
+    if longest is not None and len(words) > longest:
+        words = words[: longest - 1] + "…"
+    children = tuple(
+        _node(child, "dim code" if child.mark in ("passed", "info") else "code", longest) for child in fact.children
+    )
+    return Node(text((words, tokens)), children, SIGNS[fact.mark])
+
+
+def explanation_lines(one: Explanation) -> View:
+    """The run with its outcome, then all that `explanation` says."""
+    head = (f"{one_line(one.run.test_name)}: {one.run.status}", _STATUS.get(one.run.status, "bold"))
+    return Paragraph(text(head, (f"  {one.run.id}", "dim"))), *explanation(one)
+
+
+def explanation_page(one: Explanation, level: int = 2, about: str = "") -> View:
+    """A section for a bug report: the run with its outcome, where it is from, then all that `explanation` says.
+
+    `about` is said before that.
+    """
+    head = Heading(text(f"{one_line(one.run.test_name)}: {one.run.status}"), level)
+    return (
+        head,
+        *(Paragraph(text(words)) for words in (about,) if words),
+        Paragraph(place_of(one.run)),
+        *explanation(one),
+    )
+
+
+def place_of(row: RunRow) -> Text:
+    """The test, its row, the repetition and the agent of a run."""
+    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
+    where += f" #{row.row_label}" if row.row else ""
+    return text((one_line(where), "code"), f", repetition {row.repetition}, agent ", (one_line(row.agent), "code"))
+
+
+def explanation(one: Explanation) -> View:
+    """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from."""
+    nodes = (*_of_the_run(one), *fact_tree(one.facts).nodes)
+    said = [Node(text((one_line(label_text(label)), "dim"))) for label in one.labels]
+    if one.divergence:
+        said.append(Node(text(("first divergence: ", "bold"), one_line(one.divergence))))
+    command = Paragraph(text((f"agenteval why {one_line(one.address)}", "dim code")))
+    return (*(Tree(tuple(found)) for found in (nodes, said) if found), command)
+
+
+def _of_the_run(one: Explanation) -> Iterator[Node]:
+    remarks = (*((one.ending.said,) if one.ending is not None else ()), *(note.said for note in one.notes))
+    for remark in remarks:
+        yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
+    if one.error is not None:
+        mend = f" ({one.error.mend})" if one.error.mend else ""
+        why = f"the agent did not finish: {one.error.kind}: {one.error.message}{mend}"
+        yield Node(text((why, "broken code")), sign=SIGNS["error"])
+    if one.run.checks_not_made:
+        yield Node(text((of_not_made(one.run.checks_not_made), "warn")), sign=("!", "warn"))
+    if not one.judged and one.error is None:
+        yield Node(text("no criterion was applied to this run"))
