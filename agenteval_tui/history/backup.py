@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history.blobs import clean, json_text
-from agenteval_tui.history.connections import READING_TRIES, connect_reader
+from agenteval_tui.history.connections import READING_TRIES, connect_to_look
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.lock_wait import patiently
 from agenteval_tui.history.writer import Totals
@@ -66,7 +66,7 @@ def _write_copy(path: Path, draft: Path) -> None:
     """`VACUUM INTO` reads one moment of the file. Locks are left out for a file that nobody else knows of: some
     network file systems have none."""
     address = f"file:{quote(str(draft.absolute()))}?vfs=unix-none"
-    with closing(connect_reader(path)) as source:
+    with closing(connect_to_look(path)) as source:
         source.execute("PRAGMA query_only = 0")  # the connection is read only all the same
         source.execute("VACUUM INTO ?", (address,))
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as copy:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.private_files import make_private
-from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.errors import HistoryError, is_busy
 from agenteval_tui.history.lock_wait import NOTICE_S
 
 BUSY_SECONDS = NOTICE_S  # how long a connection waits for another process; who tries again says so first
@@ -132,6 +132,16 @@ def connect_reader(path: Path, *, immutable: bool = False) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def connect_to_look(path: Path) -> Connection:
+    """A connection that only reads, also where the folder can't be written."""
+    try:
+        return connect_reader(path)
+    except sqlite3.OperationalError as error:
+        if is_busy(error) or os.access(path.parent, os.W_OK):
+            raise
+        return connect_reader(path, immutable=True)
 
 
 def use_wal(connection: sqlite3.Connection, path: Path) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
-from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_reader, connect_writer, on_network
+from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_to_look, connect_writer, on_network
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
 from agenteval_tui.history.lock_wait import patiently
@@ -87,7 +87,7 @@ def space(path: Path) -> DiskUsage:
 
 
 def _space(path: Path) -> DiskUsage:
-    with closing(connect_reader(path)) as connection:
+    with closing(connect_to_look(path)) as connection:
         size, free = (
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "freelist_count")
         )
@@ -128,7 +128,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
     wrong: list[str] = []
     lost = evidence = 0
     try:
-        with closing(connect_reader(path)) as connection:
+        with closing(connect_to_look(path)) as connection:
             version = schema.version_of(connection)
             if not version and not path.stat().st_size:
                 raise HistoryError(
@@ -402,7 +402,7 @@ def _health(path: Path) -> Health:
     from sqlite_utils import Database
 
     log = Path(f"{path}-wal")
-    connection = connect_reader(path)
+    connection = connect_to_look(path)
     try:
         problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)").fetchall()]
         database = Database(connection)

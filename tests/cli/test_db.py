@@ -193,3 +193,12 @@ def test_ages_and_sizes() -> None:
         with pytest.raises(AgentevalError, match="neither an age nor a day"):
             cutoff(wrong, now)
     assert [megabytes(one) for one in (1_500, 2_500_000, 3.21e9)] == ["2 KB", "2.5 MB", "3.2 GB"]
+
+
+def test_doctor_says_once_what_to_do(tmp_path: Path, cli: Any) -> None:
+    path = tmp_path / "h.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY)")
+    said = cli("doctor", "--db", path).out
+    where = said.index("✗ history")
+    assert said[where:].count("--db") == 1, said

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
+from agenteval_tui.cli.main import main
 from agenteval_tui.history import connections, open_database, schema
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.maintenance import check_health
@@ -186,6 +187,43 @@ def test_who_wants_to_look_may_where_the_folder_is_not_writable(tmp_path: Path) 
         as_nobody(act)
     finally:
         folder.chmod(0o755)
+
+
+def test_commands_that_only_read_work_where_the_folder_is_not_writable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, suite = tmp_path / "theirs", tmp_path / "a.suite.yaml"
+    folder.mkdir()
+    db = folder / "history.db"
+    suite.write_text(
+        "name: S\nagent: d\nagents: {d: {kind: demo, pace: 0}}\ntests:\n  - id: t\n    prompt: hi\n    criteria:\n"
+        "      - {name: c, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: a}]}}\n"
+    )
+    assert main(["run", "--db", str(db), str(suite)], launch_app=lambda start: 0) in (0, 1)
+    verbs = ("history", "show t", "why t", "causes", "trends", "stats", "flaky", "db", "db check",
+             f"audit {suite}", f"grade {suite} --execution last", f"db export {tmp_path / 'copy.db'}")  # fmt: skip
+
+    def codes() -> dict[str, int]:
+        return {verb: main([*verb.split(), "--db", str(db)], launch_app=lambda start: 0) for verb in verbs}
+
+    before = codes()
+    (tmp_path / "copy.db").unlink()
+    db.chmod(0o444)
+    folder.chmod(0o555)
+    for parent in db.parents:
+        if parent == Path("/tmp"):
+            break
+        parent.chmod(parent.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+
+    def act() -> None:
+        assert codes() == before
+
+    try:
+        as_nobody(act)
+    finally:
+        folder.chmod(0o755)
+    capsys.readouterr()
 
 
 def test_reading_only(path: Path) -> None:

@@ -55,7 +55,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     if not files:
         raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
     audited: list[tuple[Path, list[TestAudit]]] = []
-    with invocation.store() as store:
+    with invocation.store(to_look=True) as store:
         for path in files:
             loaded = load_suite(path)
             if loaded.suite is None:

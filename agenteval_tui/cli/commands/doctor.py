@@ -91,6 +91,12 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
     yield from _agents(paths)
 
 
+def _refused(name: str, error: AgentevalError) -> Check:
+    """What can't be read; what to do about it has a line of its own."""
+    place = f"{error.where}: " if error.where else ""
+    return Check(name, "error", f"{place}{error.what}", error.mend)
+
+
 def _terminal(out: Output) -> Iterator[Check]:
     term = os.environ.get("TERM", "")
     if not out.is_terminal:
@@ -138,7 +144,7 @@ def _history(path: Path) -> Check:
     try:
         health = check_health(path)
     except AgentevalError as error:
-        return Check("history", "error", str(error), error.mend)
+        return _refused("history", error)
     return _judged(path, health)
 
 
@@ -167,7 +173,7 @@ def _configuration() -> Check:
     try:
         agents, problems = read_agents_file(path)
     except AgentevalError as error:
-        return Check("configuration", "error", str(error), error.mend)
+        return _refused("configuration", error)
     if problems:
         first = problems[0]
         return Check(
@@ -187,7 +193,7 @@ def _own_keys() -> Check:
             return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
         found = yaml.load(text, Loader=yaml.SafeLoader)
     except AgentevalError as error:
-        return Check("keys", "error", f"{error.where}: {error.what}", error.mend)
+        return _refused("keys", error)
     except (yaml.YAMLError, RecursionError) as error:
         return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
     if found is not None and not isinstance(found, dict):
@@ -264,7 +270,7 @@ def _executions() -> Check:
         folder = live_dir()
         socket_path(folder, new_id())
     except AgentevalError as error:
-        return Check("executions", "error", str(error), error.mend)
+        return _refused("executions", error)
     running = len(live_executions())
     return Check("executions", "ok", f"{folder}: {plural(running, 'execution')} running")
 
@@ -303,7 +309,7 @@ def _agents(paths: Sequence[Path]) -> Iterator[Check]:
     try:
         found = configured_beside(paths)
     except AgentevalError as error:
-        yield Check("agents", "error", str(error), error.mend)
+        yield _refused("agents", error)
         return
     reports = check_all(found)
     for number, one in enumerate(found):

@@ -296,7 +296,7 @@ def _grade_stored(
     asked: tuple[str | None, bool],
 ) -> int:
 
-    with invocation.store() as store:
+    with invocation.store(to_look=not save) as store:
         rules = None
         if criteria_file is not None:
             rules = CriteriaSource(tuple(_read_criteria(invocation, criteria_file)), None, variables)

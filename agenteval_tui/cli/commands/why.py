@@ -30,7 +30,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
-    with invocation.store() as store:
+    with invocation.store(to_look=True) as store:
         row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), said_of_divergence(store, row)
         labels = store.labels([row.id])
