@@ -17,7 +17,7 @@ from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, conn
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
 from agenteval_tui.history.lock_wait import patiently
-from agenteval_tui.history.open_database import mark_damaged
+from agenteval_tui.history.open_database import mark_damaged, tables_of_ours
 from agenteval_tui.history.rebuild_totals import (
     LOST,
     WITHOUT_EVIDENCE,
@@ -129,6 +129,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
     lost = evidence = 0
     try:
         with closing(connect_to_look(path)) as connection:
+            tables_of_ours(connection, path)
             version = schema.version_of(connection)
             if not version and not path.stat().st_size:
                 raise HistoryError(
@@ -404,6 +405,7 @@ def _health(path: Path) -> Health:
     log = Path(f"{path}-wal")
     connection = connect_to_look(path)
     try:
+        tables_of_ours(connection, path)
         problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)").fetchall()]
         database = Database(connection)
         tables = [name for name in database.table_names() if not name.startswith(("sqlite_", "search"))]

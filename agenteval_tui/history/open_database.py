@@ -154,13 +154,8 @@ def _another_shape(path: Path, found: tuple[schema_check.Difference, ...], remed
     )
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """The file's version, after a look whether it is ours and whole, as far as a glance tells.
-
-    A check of a large file takes seconds: it is made when damage was met before (`mark_damaged`). A small one is
-    always checked, some milliseconds.
-    """
-    version = schema.version_of(connection)
+def tables_of_ours(connection: sqlite3.Connection, path: Path) -> set[str]:
+    """The names of its tables. Raises HistoryError for another program's database."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if tables and application != schema.APPLICATION_ID:
@@ -169,6 +164,17 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             where=str(path),
             mend="name another file with --db",
         )
+    return tables
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The file's version, after a look whether it is ours and whole, as far as a glance tells.
+
+    A check of a large file takes seconds: it is made when damage was met before (`mark_damaged`). A small one is
+    always checked, some milliseconds.
+    """
+    version = schema.version_of(connection)
+    tables = tables_of_ours(connection, path)
     if version == 0 or version > schema.newest():  # what a newer one looks like inside is not ours to judge
         return version
     log = Path(f"{path}-wal")

@@ -16,7 +16,7 @@ from history_made import ended, planned, record
 from agenteval_tui.cli.main import main
 from agenteval_tui.history import connections, open_database, schema
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.maintenance import check_health
+from agenteval_tui.history.maintenance import check, check_health
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 
@@ -106,6 +106,9 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(HistoryError, match="another program's database"):
             Store.open(path, read_only=read_only)
+    for look in (check, check_health):
+        with pytest.raises(HistoryError, match="another program's database"):
+            look(path)
     assert path.read_bytes() == before
 
 
