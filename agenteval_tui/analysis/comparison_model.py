@@ -253,7 +253,7 @@ class Comparison:
     tests: tuple[TestChange, ...]
     by_variation: bool = True
     checks_not_made: tuple[int, int] = (0, 0)
-    runs: Mapping[str, ComparedRun] = field(default_factory=dict, repr=False)
+    runs: Mapping[str, ComparedRun] = field(default_factory=dict)
     paired: tuple[PairedSuites, ...] = ()
 
     def check_in_common(self) -> None:

@@ -56,7 +56,7 @@ class Node:
     passed: int = 0
     failed: int = 0
     branches: list[Node] = field(default_factory=list)
-    by_key: dict[tuple[str, ...], Node] = field(default_factory=dict, repr=False)
+    by_key: dict[tuple[str, ...], Node] = field(default_factory=dict)
 
     @property
     def number(self) -> int:

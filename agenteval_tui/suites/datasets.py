@@ -10,7 +10,7 @@ import json
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -216,7 +216,7 @@ class DatasetRow:
     number: int
     line: int
     variables: dict[str, Any]
-    key: str = field(default="", compare=False)
+    key: str = ""
 
 
 def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Iterator[DatasetRow]:

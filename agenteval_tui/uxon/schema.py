@@ -6,7 +6,7 @@ Plain data. Whoever knows the prototype classes and metrics builds it; this pack
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from functools import cached_property
 from typing import Any, Literal
 
 from agenteval_tui.core.quick_dataclass import dataclass
@@ -85,7 +85,7 @@ class Variants:
     noun: str = "metric"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObjectType:
     """An object with these properties, and those of its variant. `extra` allows any other property as well."""
 
@@ -94,12 +94,14 @@ class ObjectType:
     properties: tuple[Property, ...] = ()
     variants: Variants | None = None
     extra: bool = False
-    _by_name: dict[str, Property] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _by_name(self) -> dict[str, Property]:
+        by_name: dict[str, Property] = {}
         for prop in self.properties:
             for name in (prop.name, *prop.aliases):
-                self._by_name.setdefault(name, prop)
+                by_name.setdefault(name, prop)
+        return by_name
 
     def property(self, name: str) -> Property | None:
         """The property of that name or alias, without those of variants."""
