@@ -16,8 +16,9 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import finish

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct, field
+
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool that the model may call: what a Chat Completions server is told of it (`parameters` is a JSON Schema)."""
 
     name: str
@@ -21,16 +20,14 @@ class ToolSpec:
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutcome:
+class ToolOutcome(Struct, frozen=True):
     """What a call of a tool gave: JSON text, or with `error` a sentence."""
 
     text: str
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(Struct, frozen=True):
     """One run's task: the conversation so far, ending with what the agent shall answer.
 
     The messages' `tool_calls` and `tool_call` are indices into `tool_calls`, as in a transcript. A test with several
@@ -60,8 +57,7 @@ class AgentRequest:
 TranscriptSource = Callable[[str], Mapping[str, Sequence[Transcript]]]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSetup:
+class AgentSetup(Struct, frozen=True):
     """What a kind of agent is made of: the one argument of the classes in the entry point group `agenteval.agents`.
 
     `name` is what the user calls the agent; `config` its options, `kind` among them; relative paths in it are meant
@@ -88,8 +84,7 @@ class AgentSetup:
 # Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSent:
+class PromptSent(Struct, frozen=True):
     """What the model really gets before its first answer, where that is more than the request's messages.
 
     An agent whose configuration has a system prompt says so with this, before anything else.
@@ -98,22 +93,19 @@ class PromptSent:
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """More text of the answer (of the current assistant message)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True):
     """More of the model's thinking."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStarted:
+class ToolCallStarted(Struct, frozen=True):
     """The model began to call a tool. `key` names the call within this run (ids of servers may repeat)."""
 
     key: int
@@ -121,16 +113,14 @@ class ToolCallStarted:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolArgumentsDelta:
+class ToolArgumentsDelta(Struct, frozen=True):
     """More of the JSON text of call `key`'s arguments."""
 
     key: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallFinished:
+class ToolCallFinished(Struct, frozen=True):
     """Call `key` has its result (the text that goes back to the model). `error`: the tool failed."""
 
     key: int
@@ -139,13 +129,11 @@ class ToolCallFinished:
     duration_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(Struct, frozen=True):
     """The model's current message is complete; a following delta starts a new assistant message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """Something had to be started before the agent could work: an interpreter, an import, servers of tools. It is over
     now, and took `duration_ms`; that is not the agent's time."""
 
@@ -153,49 +141,42 @@ class Prepared:
     duration_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Struct, frozen=True):
     """What was told so far in this turn does not count: it is told again, in another order or whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True):
     """Something that the run must say although it went on, such as a message that could not be read."""
 
     note: Note
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReported:
+class UsageReported(Struct, frozen=True):
     """Tokens of one request; those of several requests of a run add up."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """What a program said beside its answer: the end of its standard error, at most 64 KB. Before Done or Failed."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """A whole transcript at once: what `replay` yields. Replaces all that came before."""
 
     transcript: Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The agent has finished by itself."""
 
     finish_reason: str = "stop"
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The agent could not finish. `retry` says that another attempt may succeed; `retry_after_s` when."""
 
     error: RunError
@@ -222,8 +203,7 @@ AgentEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckStep:
+class CheckStep(Struct, frozen=True):
     """One thing that was tried: `name` is reachable, key, model, streams or tools. `ok` None: it could not be told,
     or makes no sense for this agent. `latency_ms` is how long it took."""
 
@@ -233,8 +213,7 @@ class CheckStep:
     latency_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """What `agenteval agents check` and the Agents screen say of an agent: all well or not, in words, and step by
     step. `latency_ms` is the time of the whole check."""
 

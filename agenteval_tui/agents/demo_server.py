@@ -11,8 +11,9 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome
 from agenteval_tui.agents.demo import arguments_json, chunks, tokens
@@ -36,8 +37,7 @@ class _BadRequestError(Exception):
         self.status, self.message, self.code = status, message, code
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     """What a request gets: the texts of the turns that were made for it, and the calls that the client shall make."""
 
     model: str

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from agenteval_tui.agents.key_destinations import sends_keys
 from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.watched_files import WatchedFiles, code_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ _SAID = 5  # of one folder, in a sentence
 _LOOK_S = 1.0  # how often all code of a folder is looked at while an execution runs; what commands name, always
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """A folder, in words what would be started, read or sent because of files in it, and the files that its commands
     name, wherever they lie."""
 
@@ -139,8 +139,7 @@ NOTHING: Final = Permission(_KEY)
 """Only what needs no trust may be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """Something that is about to be used: whose word it is, and what it would do. `agent` is its `agent_hash`, "" for
     a function or a file. With nothing in `what` it is the user's own, and needs no question. `files` are those that its
     commands name; those of them that are only `written` may change from one start to the next."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import decode_utf8, read_bytes
@@ -46,8 +47,7 @@ class PriceLike(Protocol):
     def cache_write(self) -> float | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """US dollars per million tokens; `cached` and `cache_write` are None where they cost as `input` does."""
 
     input: float

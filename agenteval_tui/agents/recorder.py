@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import takewhile
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     AgentEvent,
@@ -46,8 +48,7 @@ LOG_KEPT = 64 * 1024
 """Characters of what programs wrote to their standard error: the end of it."""
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     id: str
     name: str
     began_ms: float
@@ -58,8 +59,7 @@ class _Call:
     duration_ms: float | None = None
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """One message of the model, and the calls that it made."""
 
     started_ms: float

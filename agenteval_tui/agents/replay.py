@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.base import (
     AgentEvent,
     AgentRequest,
@@ -26,7 +28,6 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.replay_options import ReplayOptions
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.codec import arguments_text, from_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
@@ -34,8 +35,7 @@ _TEST_KEYS = ("test", "test_id", "task_id", "id")
 _TRANSCRIPT_KEYS = ("transcript", "messages", "traj")
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """One recorded run: the id of its test ("" when the recording does not say) and what the agent did."""
 
     test: str

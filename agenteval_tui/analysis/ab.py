@@ -7,8 +7,9 @@ difference of its pass rates. Errors are no verdicts, and are counted apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import (
@@ -31,8 +32,7 @@ Case = tuple[str, str, int]
 SIGNIFICANT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(Struct, frozen=True):
     """One side. `n` runs were decided; `pass_rate` is the mean over cases with its 95 % interval, clustered by case.
 
     `tokens`, `cost` (US dollars) and `latency_ms` are means a run of what was measured; None: nothing was.
@@ -52,8 +52,7 @@ class Arm:
     latency_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricDelta:
+class MetricDelta(Struct, frozen=True):
     """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
 
     difference: float
@@ -61,8 +60,7 @@ class MetricDelta:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class TestDifference:
+class TestDifference(Struct, frozen=True):
     """One test under both arms: decided runs, passed ones, and the mean difference over its `cases` (B minus A)."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -78,8 +76,7 @@ class TestDifference:
     difference: float
 
 
-@dataclass(frozen=True, slots=True)
-class ABResult:
+class ABResult(Struct, frozen=True):
     """Two arms and their difference, B minus A, over the `cases` that were decided under both.
 
     `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None without such
@@ -108,7 +105,7 @@ class ABResult:
 
     def to_json(self) -> dict[str, Any]:
         """`{"version": 1}` and the fields by their names; objects within, intervals as `[low, high]`."""
-        return {"version": 1, **_listed(asdict(self))}
+        return {"version": 1, **to_builtins(self)}
 
 
 def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False, seed: int = 0) -> ABResult:
@@ -302,9 +299,3 @@ def _conclusion(
     if least is None or least >= 1:
         return f"{said}; so few cases could not have shown any."
     return f"{said}; so many cases would have shown {100 * least:.0f} points or more."
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _listed(one) for key, one in value.items()}
-    return [_listed(one) for one in value] if isinstance(value, list | tuple) else value

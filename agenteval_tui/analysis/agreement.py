@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.core.errors import AgentevalError
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Two raters on the same things, each saying yes or no. `only_judge`: the judge said yes, the person no."""
 
     both_yes: int = 0
@@ -71,8 +71,7 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     return Agreement(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
-@dataclass(slots=True)
-class JudgeFigures:
+class JudgeFigures(Struct):
     """One criterion of a suite. `labelled` runs have a person's label; `undecided` of them no verdict.
 
     `by_judge`: a judge had a say in it; of others `judged` counts the runs that were decided without one.

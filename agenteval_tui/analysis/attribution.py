@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import acts_of
@@ -39,8 +41,7 @@ PAIRS = 5
 """Pairs of runs of a test that are looked at: the first ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """Who changed one verdict. `criterion` is its name ("": the verdict of the test as a whole).
 
     `was` and `now` are the stored outcomes; `old_under_new` (the old output, the new criterion) and `new_under_old` the
@@ -56,8 +57,7 @@ class Attribution:
     new_under_old: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+class Flip(Struct, frozen=True):
     """A run before and one after it with another verdict. `divergence`: the first step that differs, in words; "":
     both did the same. `criteria`: those of its criteria whose verdict changed."""
 
@@ -68,8 +68,7 @@ class Flip:
     divergence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Attributed:
+class Attributed(Struct, frozen=True):
     """Who changed a test's verdicts, over its `flips`; `by_criterion`: the same of each criterion by name."""
 
     who: Who
@@ -79,8 +78,7 @@ class Attributed:
     by_criterion: Mapping[str, Attribution] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(Struct, frozen=True):
     """All that is stored of one of the two runs."""
 
     row: RunRow

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.grading.compile import Checker, compile_criterion
@@ -40,8 +41,7 @@ _LEAKS = 30  # different texts that must not get out; each makes a few mutations
 _SEVERITIES = ("info", "warning", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
+class AuditFinding(Struct, frozen=True):
     """Something that a criterion (or the whole test: `criterion` "") does not do. `other` implies it.
 
     `runs` stored runs and `mutants` mutations were looked at; `evidence` counts what was seen.
@@ -62,8 +62,7 @@ class AuditFinding:
         return self.runs < FEW
 
 
-@dataclass(slots=True)
-class CriterionAudit:
+class CriterionAudit(Struct):
     """What one criterion said. `noticed` holds for each kind of mutation (failed, tried)."""
 
     name: str
@@ -75,8 +74,7 @@ class CriterionAudit:
     note: str = ""
 
 
-@dataclass(slots=True)
-class TestAudit:
+class TestAudit(Struct):
     """One test: how many stored runs (and how many different ones), mutations, criteria, findings."""
 
     __test__ = False  # no test case of pytest

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.causes import Cause, cause_from, way_of
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
@@ -27,8 +28,7 @@ _LOOKED_AT = 4
 """Examples whose evidence is read for what they have in common."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """Which runs are looked at, and which ones they are compared with: row numbers, oldest first.
 
     `words` and `before_words` say in a few words what they are: "execution 01J9…", "the execution before".
@@ -41,8 +41,7 @@ class Scope:
     execution_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CauseGroup:
+class CauseGroup(Struct, frozen=True):
     """One cause and the runs that have it.
 
     `runs`: row numbers, newest first; `run_ids` their ids. `tests`: (suite key, test id), those with the most runs
@@ -91,8 +90,7 @@ class CauseGroup:
         return self.run_ids[number] if position < 0 else f"{self.run_ids[number]}/{position + 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class Causes:
+class Causes(Struct, frozen=True):
     """All causes of what is looked at, worst first (most runs, then the newest); those that are gone last."""
 
     scope: Scope
@@ -163,8 +161,7 @@ def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple
     return {signature: known[run] for signature, run in oldest.items() if run in known}
 
 
-@dataclass(slots=True)
-class _Facts:
+class _Facts(Struct):
     """What groups are filled with."""
 
     runs: dict[int, tuple[str, int | None]]

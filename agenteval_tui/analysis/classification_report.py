@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading.results import CriterionResult, Outcome
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ def labelling_json(report: Report) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LabelFigures:
+class LabelFigures(Struct, frozen=True):
     """One label against the rest. Figures are 0..1; None where there is nothing to divide by.
 
     `support`: how often it is the right label; `given`: how often it was given; `hits`: how often both.
@@ -93,8 +93,7 @@ class LabelFigures:
         return 2 * self.hits / whole if whole else None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What a classifier did. `matrix[i][j]`: how often `labels[i]` was right and `labels[j]` was given.
 
     `errors`: runs whose label could not be judged; they are in no other figure.

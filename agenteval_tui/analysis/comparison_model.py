@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.records import ENDED
@@ -27,8 +27,7 @@ LEAST_CHANGE = 0.001
 """Differences of scores up to this are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
 
     `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs
@@ -48,8 +47,7 @@ class Side:
         return sum(run.status not in ENDED for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """Runs of a test (or results of one criterion): `n` were decided. `score` is the mean of the decided ones.
 
     `latency_ms`, `tokens` and `cost` are means of what was measured; None: nothing was, or it is a criterion.
@@ -70,8 +68,7 @@ class Tally:
         return self.passed / self.n if self.n else None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricChange:
+class MetricChange(Struct, frozen=True):
     """A metric of a criterion: on each side how many results, how many of them passed, the mean score."""
 
     name: str
@@ -85,8 +82,7 @@ class MetricChange:
         return self.was is None or self.now is None or differs(self.was, self.now)
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionChange:
+class CriterionChange(Struct, frozen=True):
     """A criterion of a test on both sides; None where it is not there. `versions_*`: the hashes that judged.
 
     `was_name` is what it was called on the left, where that is another name.
@@ -111,8 +107,7 @@ class CriterionChange:
         return self.was is not None and self.now is not None and not self.edited
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
+class RowChange(Struct, frozen=True):
     """A row of a test's dataset on both sides. `key` is what it is, `label` what people call it.
 
     `place_was` and `place_now` are where it stood in the file (None: it was not there); `moved`: out of the order of
@@ -136,8 +131,7 @@ class RowChange:
         return self.state != "same" or self.moved or bool(self.content)
 
 
-@dataclass(frozen=True, slots=True)
-class TestChange:
+class TestChange(Struct, frozen=True):
     """A test on both sides. `difference` is the mean change of the pass rate over its `cases` (rows), `score` that of
     the score; None where nothing can be told.
 
@@ -187,8 +181,7 @@ class TestChange:
         return f"{self.test} [{self.variation}]" if self.variation else self.test
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryMetric:
+class SummaryMetric(Struct, frozen=True):
     """How a mean changed: `was` and `now` over `n` cases that both sides have, the difference with its 95 % interval.
 
     `interval` None: of a single case nothing is known.
@@ -201,8 +194,7 @@ class SummaryMetric:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
+class Overall(Struct, frozen=True):
     """All tests together. `rate` is of pass rates: the mean over the cases (rows of tests) decided on both sides.
 
     `test` is what `p_value` comes from: mcnemar (every case ran once), sign-flip (repetitions: each case counts once),
@@ -224,8 +216,7 @@ class Overall:
     cost: SummaryMetric | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PairedSuites:
+class PairedSuites(Struct, frozen=True):
     """The left side's suite `was` is the right side's `now` (keys), which is called `name` there.
 
     `by` "name": a file that lies elsewhere. `by` "tests": imports of two files whose tests have the same ids.
@@ -239,8 +230,7 @@ class PairedSuites:
     asked_alike: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two sides, all tests (those that say most first), and what may be said of all together.
 
     `by_variation`: a variation is compared with itself; else the sides are different ones. `checks_not_made` counts,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import baselines
 from agenteval_tui.history.comparison_queries import ComparedRun, execution_before, of_execution, of_runs
 from agenteval_tui.history.references import References
@@ -23,8 +24,7 @@ LAST = "last"
 DEFAULT_VARIATION = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Struct, frozen=True):
     """What is to be compared. `a` and `b`: an execution (or a run) by id or the start of one, `last`, or `baseline`.
 
     `agents` and `variations`: none; one name, for both sides; or two, the left side's and the right side's

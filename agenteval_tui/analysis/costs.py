@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import CostRow, RunRow
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """Tokens and US dollars of `count` runs (or replies of judges). `cost` None: no price is known of any.
 
     `priced` of the runs have a known cost, and of `measured` the tokens were counted: where it is less than `count`,
@@ -64,8 +63,7 @@ class Spent:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TestCost:
+class TestCost(Struct, frozen=True):
     """A test: what its agents used, and what its judges did."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -77,8 +75,7 @@ class TestCost:
     judges: Spent
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCost:
+class NamedCost(Struct, frozen=True):
     """What one agent used over all tests, or the judges that one criterion asked (with their models)."""
 
     name: str
@@ -87,8 +84,7 @@ class NamedCost:
     models: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """All of an execution. `by_test` is in the order of the tests, the others begin with what cost most.
 
     `cached` runs were answered from the history, and `failed_attempts` were followed by another one.

@@ -7,8 +7,10 @@ workbench, also where the rest of the suite's file is not right.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.workbench import Workbench, WorkCriterion
 from agenteval_tui.grading.spec import CriterionSpec
@@ -24,8 +26,7 @@ MOST_RUNS = 200
 _ENDED = ("passed", "failed", "error", "needs_review")
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """The workbench, on run number `at` of `runs` (newest first). Its last criterion stands for any new one."""
 
     bench: Workbench

@@ -6,9 +6,11 @@ Every version that ever judged a run is in the history, by its hash.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.comparison import compare_runs
@@ -34,8 +36,7 @@ MOST_RUNS = 1_000
 _SHORTEST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """The versions of one criterion, newest first, each with its text; `current` is the hash in the suite's file ("":
     the file or the criterion is gone). `was_named`: what it was called before its first version here; "": as now."""
 

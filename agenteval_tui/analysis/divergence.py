@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 Kind = Literal["start", "call", "answer", "error", "end"]
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One step of an agent. Two acts are the same when their `key` is; `name` is the tool's or the error's.
 
     `arguments` are those of the first run that was seen to do it, `text` its answer.
@@ -33,8 +32,7 @@ class Action:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trajectory:
+class Trajectory(Struct, frozen=True):
     """What one run did, step by step. `passed`: its outcome."""
 
     run: str
@@ -42,8 +40,7 @@ class Trajectory:
     acts: tuple[Action, ...]
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Struct):
     """A step in the tree: `depth` 1 is the first. `passed` and `failed` runs came through it, named in `runs`.
 
     `branches` are what they did next, most runs first.
@@ -74,8 +71,7 @@ class Node:
         return nodes[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """All ways as a prefix tree. `root` is before the first step; `ways` has each run's."""
 
     root: Node
@@ -103,8 +99,7 @@ class Tree:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class BranchPoint:
+class BranchPoint(Struct, frozen=True):
     """The place where outcomes part: runs did the same up to `node`, and then one of `node.branches`.
 
     `gain`: how many bits the branch says about the outcome, over the runs that came here.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.lint import check_test
 from agenteval_tui.core.errors import Problem
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig
 
 
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
+class FieldProblem(Struct, frozen=True):
     """A problem, and the field that it is about: a key of the test, or of its criterion number `criterion` (0-based).
 
     `field` is "" for the test (or the criterion) as a whole.

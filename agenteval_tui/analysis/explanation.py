@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import Fact, explain
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -19,8 +20,7 @@ from agenteval_tui.transcripts.model import Note, RunError, Transcript
 _NOT_GRADED = "not graded"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
 
     `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and

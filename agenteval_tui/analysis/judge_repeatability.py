@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, pstdev
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core import directories
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
 
 
-@dataclass(frozen=True, slots=True)
-class Rejudged:
+class Rejudged(Struct, frozen=True):
     """The same judgment made several times, and what was asked of servers for it."""
 
     results: tuple[CriterionResult, ...]

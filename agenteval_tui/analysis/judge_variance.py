@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.runs.criteria import spec_from_dict
@@ -34,8 +35,7 @@ _ROUNDS = 3
 _REPLIES = 25  # of one output that are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """The variance of a verdict (1 passed, 0 failed): the agent's part and the judge's. `outputs` and `verdicts`: what
     it was made from; `repeated`: outputs on which the judge spoke more than once."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import with_labels
 from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
@@ -20,8 +21,7 @@ def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | N
     return Label(run_id, rating, criterion, comment, who, passed=passed)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSaved:
+class LabelSaved(Struct, frozen=True):
     """A label that is in the history: its number there, and the run's outcome now."""
 
     label: Label

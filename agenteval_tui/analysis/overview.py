@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.history import quarantines
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteOverview:
+class SuiteOverview(Struct, frozen=True):
     """One suite file: what was loaded, its problems, by test id what the history says; quarantines that hold.
 
     `problems` are the file's own and those of the datasets that it names; `Problem.file` says which. While it is not
@@ -44,8 +45,7 @@ class SuiteOverview:
         return next(found, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """All suites, in the order of their files."""
 
     suites: tuple[SuiteOverview, ...]

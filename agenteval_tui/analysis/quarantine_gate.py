@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from agenteval_tui.analysis.summary import execution_stats
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _JUDGED = ("failed", "error", "needs_review")
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A quarantine that kept something from gating: of `runs` runs, `not_passed` would have counted against it."""
 
     quarantine: Quarantine
@@ -30,8 +30,7 @@ class LeftOut:
     not_passed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Gating:
+class Gating(Struct, frozen=True):
     """The runs that gate, each with the outcome that it has without quarantined criteria, and what was left out."""
 
     runs: tuple[RunRow, ...]

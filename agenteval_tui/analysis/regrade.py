@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.core.errors import AgentevalError
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
 _BATCH = 50  # runs whose questions are asked together
 
 
-@dataclass(frozen=True, slots=True)
-class CriteriaSource:
+class CriteriaSource(Struct, frozen=True):
     """What a run is graded with. `variables` fill placeholders, before those that are stored with the run."""
 
     specs: tuple[CriterionSpec, ...]
@@ -39,8 +40,7 @@ class CriteriaSource:
     variables: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RegradeResult:
+class RegradeResult(Struct, frozen=True):
     """One run: what it was, our verdict now, and the verdicts of other tools that are stored with it."""
 
     row: RunRow

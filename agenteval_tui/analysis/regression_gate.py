@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
 from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
 from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.baselines import any_set, baselines_of
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import active
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class GateOptions:
+class GateOptions(Struct, frozen=True):
     """What must hold against the baseline: `no_regressions`; `max_drop` (0..1): the most that the pass rate may fall.
 
     None and False: not asked for.
@@ -45,8 +45,7 @@ class GateOptions:
         return self.no_regressions or self.max_drop is not None
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineResult:
+class BaselineResult(Struct, frozen=True):
     """An execution against its baseline. `shown` is of all tests, `gating` without what is in quarantine.
 
     `regressed` are the tests that gate, `by_chance` those that passed less often within what chance explains.

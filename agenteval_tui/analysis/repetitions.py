@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
 from agenteval_tui.analysis.divergence_text import said_of_fork, said_of_run
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.row_keys import row_case
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ OTHERS = 200
 COMPARED = ("passed", "failed", "error", "needs_review")
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Struct, frozen=True):
     """The repetitions of a test, and the step at which passing and failing ones part.
 
     `rows` by run id. `everywhere`: out of all executions, not only the run's own. `with_arguments`: calls with other

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
 from agenteval_tui.history.labels import label_of
@@ -23,8 +25,7 @@ MOST = 500
 """Runs of one kind that a queue takes in, the newest; nobody looks at more in one sitting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One thing to look at. `position` is the result's number in the run and `criterion` its name; -1 and "" where the
     run as a whole is meant.
 
@@ -47,8 +48,7 @@ class Item:
         return self.run_id if self.position < 0 else f"{self.run_id}/{self.position + 1}"
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewFilter:
+class ReviewFilter(Struct, frozen=True):
     """What a queue is made of beside criteria that ask a person: failures nobody labelled, results that differ from
     their label, a random sample (that many) of runs nobody labelled. `seed` makes the sample the same again."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.repetitions import repetitions
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunFacts(Struct, frozen=True):
     """`labels` and `replies` oldest first; `repetitions`: runs of the same test, row and variation in its execution.
 
     0 repetitions: not known. `pass_threshold`: the test's, when it was run.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.errors import HistoryError
@@ -21,8 +22,7 @@ OF_TEST = 200
 """Runs of the same test, where no list was given."""
 
 
-@dataclass(slots=True)
-class AdjacentRuns:
+class AdjacentRuns(Struct):
     """The runs that next and previous go through: their ids and outcomes."""
 
     runs: list[str]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 
 @lru_cache(maxsize=2048)
@@ -86,8 +86,7 @@ Interval = tuple[float, float]
 _Z95 = 1.959963984540054  # the standard normal's 97.5 % point
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """Runs of one test by how they ended. `undecided`: queued, cancelled, skipped, or waiting for a person."""
 
     passed: int
@@ -114,8 +113,7 @@ def counted(statuses: Iterable[str], *, count_errors: bool = False) -> Counted:
     return Counted(*decided, seen.total() - sum(decided), count_errors)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """The median and the 95 % point of what was measured; None where nothing was."""
 
     p50: float | None
@@ -245,8 +243,7 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-@dataclass(frozen=True, slots=True)
-class PairedCounts:
+class PairedCounts(Struct, frozen=True):
     """Outcomes of the same tests under A and under B: how many passed under both, under one, under neither."""
 
     both: int

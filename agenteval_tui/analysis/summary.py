@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.analysis.statistics import (
     clustered_interval,
     clustered_standard_error,
@@ -17,14 +19,12 @@ from agenteval_tui.analysis.statistics import (
     spread,
     wilson,
 )
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.records import RunRow, checks_not_made
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
 
 
-@dataclass(frozen=True, slots=True)
-class TestKey:
+class TestKey(Struct, frozen=True):
     """What counts as one test: the runs of one suite, test, variation and row are repetitions of each other."""
 
     __test__ = False  # not a test class, whatever its name says to pytest

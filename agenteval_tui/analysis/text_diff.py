@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 
@@ -19,8 +20,7 @@ _LEAST_ALIKE = 0.2  # below, marking single words says less than marking all
 _DEEPEST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class DiffSegment:
+class DiffSegment(Struct, frozen=True):
     """Characters of the left text beside those of the right; whole lines, their newline with them.
 
     Where they are not the `same`, `left_words` and `right_words` are the characters that differ.
@@ -33,8 +33,7 @@ class DiffSegment:
     right_words: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentChange:
+class ArgumentChange(Struct, frozen=True):
     """An argument that differs: its path ("items.0.sku"; "" for all of it), and its values.
 
     `state`: "changed", or "left" or "right" when only one call has it (the other value is None then).

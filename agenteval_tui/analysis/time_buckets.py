@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 
 By = Literal["execution", "hour", "day", "week"]
 
@@ -19,8 +20,7 @@ _MOST = 5_000
 """Pieces of time in one answer: more than any screen or reader takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(Struct, frozen=True):
     """A piece of time, from `since_ms` to before `until_ms`; or an execution, by when its runs began.
 
     `row` is what the history's tallies call it: a number from 0, or the execution's row number.

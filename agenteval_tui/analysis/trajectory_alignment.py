@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.ids import canonical_json
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 State = Literal["same", "changed", "left", "right"]
@@ -21,8 +22,7 @@ _SMALL_GAP = 256
 _LIKENESS = 400  # characters of two texts that are compared to tell how alike they are
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A message, a reasoning, a tool call, its result, or the error that a run ended with.
 
     `kind`: the message's role, or "reasoning", "call", "result", "error". `place` names it among the blocks of the
@@ -37,8 +37,7 @@ class Step:
     call: ToolCall | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A step of the left transcript beside the one of the right that it matches; None where there is none."""
 
     state: State
@@ -58,8 +57,7 @@ class Pair:
         return self.state != "same" and self.step.kind != "reasoning"
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """All steps of both transcripts, in order, each once."""
 
     pairs: tuple[Pair, ...]

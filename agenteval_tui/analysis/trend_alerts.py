@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import Figures, TrendQuery, figures, groups_of, select_runs
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Place, Tally, TestName
@@ -23,8 +24,7 @@ State = Literal["ok", "alert", "empty", "errors"]
 _JUDGED = 5_000  # runs whose results are looked into
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """What the window says of all runs (`name` ""), or of one group. `figures` are without what is in quarantine."""
 
     key: str
@@ -40,8 +40,7 @@ class Alert:
         return self.state == "alert" and low <= self.below <= high
 
 
-@dataclass(frozen=True, slots=True)
-class AlertCheck:
+class AlertCheck(Struct, frozen=True):
     """The alerts of a window, those that fired first, and the quarantines that had a part in it."""
 
     alerts: tuple[Alert, ...]

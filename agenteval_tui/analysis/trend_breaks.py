@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from msgspec import Struct
+
 from agenteval_tui.analysis.time_buckets import Bin
 from agenteval_tui.analysis.trends import Series, Trend
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.trends import AgentUse, TestName, VersionUse
 
 Kind = Literal["changed", "added", "removed", "agent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(Struct, frozen=True):
     """A criterion of a test (kind "agent": the configuration of the agent `agent`) is another one from `at_ms` on, when
     the first run of `execution` (a row number) began.
 

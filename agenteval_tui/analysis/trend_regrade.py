@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.regrade import CriteriaSource, RegradeResult, regrade, rules_of_suites
 from agenteval_tui.analysis.trend_scores import Extras, made_extras
 from agenteval_tui.analysis.trends import Trend, TrendQuery, select_runs, trend
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import trends as rows
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from agenteval_tui.transcripts.model import Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class Regrading:
+class Regrading(Struct, frozen=True):
     """What today's criteria say of stored runs. `statuses`: by row number. `changed`: how many end otherwise than they
     did. `left_out`: runs whose test is in no suite's file now. `errors`: runs that a criterion can't be decided of
     without asking a judge or a person. `cut`: older runs of the window were not graded."""

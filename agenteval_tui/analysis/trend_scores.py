@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.trend_breaks import Break, agent_breaks_of, breaks_of
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import CauseCount, ScoreCounts, TestName
@@ -81,8 +82,7 @@ class Scores(NamedTuple):
         return tuple(self.counts[4:14])
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A cause of failures: its short name ("": an agent's error, or not known), what it is, and how often."""
 
     id: str
@@ -92,8 +92,7 @@ class Failing:
     last: str
 
 
-@dataclass(frozen=True, slots=True)
-class Extras:
+class Extras(Struct, frozen=True):
     """Criteria worst first, causes most frequent first. `cut`: older runs of the window are not in it."""
 
     scores: tuple[Scores, ...]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.statistics import (
     Interval,
@@ -18,7 +20,6 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Group, Measure, Place, SelectedRuns, Tally, TestName
 
@@ -34,8 +35,7 @@ Names = Callable[[Any], Sequence[tuple[str, str]]]
 _UNKNOWN = "\0"  # no agent, tag or test has this name
 
 
-@dataclass(frozen=True, slots=True)
-class TrendQuery:
+class TrendQuery(Struct, frozen=True):
     """Which runs, and how they are laid out. `by` None: chosen by the span of time; `paths`: suites' files or folders
     of them; `suites`: names or files; `tests`: ids; of several the runs of any count, but a test must have all `tags`.
 
@@ -58,8 +58,7 @@ class TrendQuery:
     """Only of these projects (`suites.projects`); none: of all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Runs by how they ended. `rate` is the mean of the tests' pass rates, as `agenteval stats` has it, and `interval`
     its 95 % interval, clustered by test; a variation or a row of a test is a test of its own."""
 
@@ -78,8 +77,7 @@ class Figures:
         return self.passed + self.failed + self.errors + self.review
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """Of what was measured of `n` runs: median, 95 % point, mean and sum."""
 
     n: int
@@ -89,8 +87,7 @@ class Spent:
     total: float
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One group over time: its figures for each bin (None: no run), and over all of them."""
 
     key: str
@@ -101,8 +98,7 @@ class Series:
     spent_overall: Mapping[Measure, Spent | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict: a run
     with two tags is in two series, and one run."""
 

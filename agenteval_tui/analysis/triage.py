@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes, execution_scope, group_failures
 from agenteval_tui.analysis.statistics import wilson
@@ -47,8 +48,7 @@ SAID = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TriageStatus:
+class TriageStatus(Struct, frozen=True):
     """What was decided about a cause. `open_again`: why it no longer holds; "" while it does."""
 
     decision: Decision
@@ -88,8 +88,7 @@ def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrence:
+class Recurrence(Struct, frozen=True):
     """What the runs that began after a decision show of its cause. `failed` of `runs` are of the decided tests."""
 
     versions: tuple[str, ...] = ()
@@ -172,8 +171,7 @@ def context_of(group: CauseGroup) -> Context:
     return Context(group.versions, group.tests, group.count, group.ended, tuple(examples))
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionResult:
+class DecisionResult(Struct, frozen=True):
     """What a decision did beside being written down, in a sentence."""
 
     decision: Decision

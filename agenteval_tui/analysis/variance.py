@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis import judge_variance
 from agenteval_tui.analysis.judge_variance import Split
@@ -44,8 +46,7 @@ class Part(NamedTuple):
     last_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceComponent:
+class VarianceComponent(Struct, frozen=True):
     """A test (with its variation and row), or one criterion of it (`criterion`: its name; "": the whole test).
 
     `n` are the runs with a verdict. `variance` is that of a single verdict: p(1-p), without bias. `split`: what part
@@ -177,8 +178,7 @@ class VarianceComponent:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceReport:
+class VarianceReport(Struct, frozen=True):
     """Whole tests, worst first, and by each (its suite's key, id, variation and row) its criteria, worst first.
 
     `cut`: there are more runs in the window than `history.trends.NEWEST`, and older ones were not looked at.

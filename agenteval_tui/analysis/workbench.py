@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
@@ -49,8 +51,7 @@ SCRATCH_CONFIG = """{
 """
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCriterion:
+class WorkCriterion(Struct, frozen=True):
     """A criterion in the workbench: how it is graded, and where it stands in the suite's file.
 
     `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
@@ -73,8 +74,7 @@ class WorkCriterion:
         return self.spec.name
 
 
-@dataclass(slots=True)
-class Impact:
+class Impact(Struct):
     """What saving an edited config would do to the stored runs: counted as far as it was graded.
 
     `now` and `then` count outcomes under the saved and the edited config. `flips` holds (run id, outcome now,
@@ -93,8 +93,7 @@ class Impact:
         return sum(1 for _, _, then in self.flips if then == outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class PoolRun:
+class PoolRun(Struct, frozen=True):
     """A stored run that the criterion applies to."""
 
     run: str
@@ -442,8 +441,7 @@ def config_text(spec: CriterionSpec) -> str:
     return to_text(spec.config)
 
 
-@dataclass(slots=True)
-class Agreement:
+class Agreement(Struct):
     """Over the runs of the pool that people labelled: how many outcomes agree with them, `now` and `then`."""
 
     labelled: int = 0
@@ -453,8 +451,7 @@ class Agreement:
     """Runs that would change to the other side of what a person said."""
 
 
-@dataclass(slots=True)
-class Suggestion:
+class Suggestion(Struct):
     """A relaxation and what saving it would do. `impact` is None until counting has begun.
 
     `impact.done` of `impact.total` runs are counted; `flips` name the runs (`flipped_to("passed")` counts them).

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command, Ended, Snapshot
 
@@ -29,8 +30,7 @@ STEER_S = 30.0
 """How long it may take to do what it was told: agents may clean up."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttachResult:
+class AttachResult(Struct, frozen=True):
     """How watching ended: with the execution (`ended`), because somebody left (`left`), or its process died
     (neither). `stops`: how often its end was asked for here."""
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from agenteval_tui.analysis.regression_gate import GateOptions, tests_without_baseline
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -38,8 +38,7 @@ def gate_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineOptions:
+class BaselineOptions(Struct, frozen=True):
     """What was asked for: `whole`: the whole comparison is printed; the gates; `set_it`: on success."""
 
     whole: bool = False

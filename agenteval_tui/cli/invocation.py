@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct, field
 
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass
-class Invocation:
+class Invocation(Struct):
     """One call of the command line."""
 
     launch_app: Callable[[AppStart], int]

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -48,8 +48,7 @@ def report_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
+class ReportFiles(Struct, frozen=True):
     """The reports that were asked for: (kind, file); `force`: files are overwritten without a question."""
 
     files: tuple[tuple[str, str], ...] = ()

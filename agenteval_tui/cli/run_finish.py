@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
@@ -15,7 +17,6 @@ from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.baseline import against_lines
 from agenteval_tui.views.comparison import was_and_now
@@ -33,8 +34,7 @@ TestLines = Mapping[tuple[str, str], tuple[str, int]]
 """(suite's key, test's id) -> file and line where the test stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Struct, frozen=True):
     """An execution that has ended: its row, how many runs ended how, the mean pass rate; `interrupted`: from here.
 
     Counts and rate are of the runs that gate: what is in quarantine is left out. `all_left_out`: no run gates.

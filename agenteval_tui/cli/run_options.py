@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct, field
 
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.report_files import ReportFiles
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.plan.model import ADDRESS, DASK
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ def limit_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of an execution, None where there is none, the gate that its pass rate must reach, where it runs
     ("": as before, else on this machine), and what the baseline is for."""
 

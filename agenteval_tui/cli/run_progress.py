@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
@@ -28,16 +29,14 @@ HEARTBEAT_S = 60.0
 builders end a job that says nothing."""
 
 
-@dataclass(slots=True)
-class _Test:
+class _Test(Struct):
     """A test in one variation: its runs in the order of the plan."""
 
     name: str
     runs: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressState:
+class ProgressState(Struct, frozen=True):
     """Of a run that has ended: its criterion results, what to do about its error, and what ended its answer ("" for an
     answer that is whole). Events have less of all that."""
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class AppStart:
+class AppStart(Struct, frozen=True):
     """`paths` are suite files or folders ((): the app chooses), `db` the history file (None: the usual one).
 
     `screen` is where the app opens: suites, run, inspect or history; `target` what it shows there (a run's or an

@@ -15,12 +15,12 @@ import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from msgspec import Struct, field
 from textual_serve.server import Server
 
 from agenteval_tui.agents.http.proxies import is_local
@@ -43,8 +43,7 @@ _HEADERS = {
 _TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Struct, frozen=True):
     """What is served where. `command` is a shell's; `secret` is part of every address."""
 
     command: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import replace
 from typing import Any, Literal
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
 
 Severity = Literal["error", "warning", "info"]
 
@@ -82,8 +82,7 @@ _LONGEST_PATH = 120  # characters of a path that are shown
 _OF_THE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
 
 
-@dataclass(frozen=True, slots=True)
-class TextEdit:
+class TextEdit(Struct, frozen=True):
     """Replace the characters `start`..`end` (0-based, end exclusive) of a text by `text`."""
 
     start: int
@@ -91,8 +90,7 @@ class TextEdit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A remedy that the program can apply itself: a title in words, and the edits, in order, not overlapping."""
 
     title: str
@@ -105,8 +103,7 @@ class Fix:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something wrong at a place in a file. Lines and columns are 1-based; the end is exclusive.
 
     Columns count characters of the file as it is on disk. `fix` is a remedy in words ("write [\"x\"]").

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.tau2_bench import RESULTS, SIMULATIONS, is_folder, parts
@@ -17,8 +18,7 @@ ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
 MOST_FILES = 10_000  # of a folder
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The files of a folder that may be in a known format, in order; `passed_over`: (reason, how many, the first)."""
 
     files: tuple[Path, ...]

@@ -6,8 +6,9 @@ What is not understood must not become an empty transcript: every check that som
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import coded_error

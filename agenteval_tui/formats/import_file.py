@@ -7,11 +7,13 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
@@ -43,8 +45,7 @@ NO_VERDICT = "skipped"
 _YEAR_9999 = 253_402_300_800_000  # in milliseconds: no calendar goes further
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Struct, frozen=True):
     """What an import did.
 
     `read` counts the runs found in the file, `added` those that are in the history now; `skipped` says why some are

@@ -10,10 +10,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.usage_import import moment_ms
@@ -220,8 +221,8 @@ def _parts_of(kind: type) -> Callable[[Any], Iterable[Any]] | None:
         return lambda one: (*map(str, one), *one.values())
     if issubclass(kind, list | tuple):
         return iter
-    if is_dataclass(kind):
-        names = [field.name for field in fields(kind)]
+    if issubclass(kind, Struct):
+        names: tuple[str, ...] = kind.__struct_fields__
         return attrgetter(*names) if len(names) > 1 else lambda one: [getattr(one, name) for name in names]
     return None
 

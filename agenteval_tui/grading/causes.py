@@ -20,9 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from msgspec import Struct
+
 from agenteval_tui.core.fingerprint import cut, fingerprint
 from agenteval_tui.core.phrasing import nth
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.sentences import MEASURES, dotted
@@ -403,8 +404,7 @@ _ID = 10
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """What is wrong, and in which way. Of an agent's error `condition` is the kind, and
     `about` the code with what it is about in `way`; of somebody else's words, `way` is their fingerprint alone."""
 

@@ -8,9 +8,10 @@ from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
@@ -38,8 +39,7 @@ class UnusableConfigError(Exception):
     """A config that cannot be used: why, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """A config without placeholders, made ready."""
 
     prototype: Prototype

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.remote_requests import Reply
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The expected value (the criterion's, else the row's variable `expected_value`) and the row's variables.
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and

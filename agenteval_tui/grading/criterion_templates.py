@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.type_names import short_name
 
 
-@dataclass(frozen=True, slots=True)
-class Starter:
+class Starter(Struct, frozen=True):
     """A criterion to begin with. `about` says in a few words what its metric does."""
 
     metric: str

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
@@ -18,8 +19,7 @@ Mark = Literal["passed", "failed", "error", "info", "near"]
 _VALUE = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One line of an explanation, and what belongs to it. `span` is the place it speaks of, if it has one."""
 
     mark: Mark

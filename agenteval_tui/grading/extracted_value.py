@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from functools import cached_property
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.json_reading import JsonSource, compact
@@ -57,8 +57,7 @@ class Value:
         return self._spans(start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class NothingExtracted:
+class NothingExtracted(Struct, frozen=True):
     """The prototype class found nothing: why, as a code with fields, or, of a plug-in, as a message; what was searched;
     the closest candidates."""
 

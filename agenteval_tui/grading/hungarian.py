@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 MOST_STEPS = 250_000
 """Steps of the exact algorithm that are worth it: about 30 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """`pairs` of (row, column), in the order of the rows; `total` of their costs; whether that is the smallest."""
 
     pairs: tuple[tuple[int, int], ...]

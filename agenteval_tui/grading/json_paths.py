@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
@@ -30,8 +31,7 @@ class PathFailedError(CodedError):
     code = Code.PATH_FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """A compiled expression. `steps`: the keys and indexes, when it is nothing else; None when it computes."""
 
     text: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
@@ -103,8 +104,7 @@ def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         start = text.find("{", end)
 
 
-@dataclass(frozen=True)
-class JsonSource:
+class JsonSource(Struct, frozen=True, dict=True):
     """A JSON text with the way from its characters into the transcript. `base` leads to the value inside of it."""
 
     text: str

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -43,8 +45,7 @@ _FENCE = re.compile(r"```[^\n`]*\n")
 _PROMPT = 4_000  # characters of the system prompt that are repeated
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
+class Mutation(Struct, frozen=True):
     """A transcript with one thing wrong: of which kind (a key of `KINDS`), and which thing, in words."""
 
     kind: str
@@ -52,8 +53,7 @@ class Mutation:
     transcript: Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class Forbidden:
+class Forbidden(Struct, frozen=True):
     """What criteria forbid, which must be tried to see them fail.
 
     `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must get out nowhere,

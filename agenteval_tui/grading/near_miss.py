@@ -13,7 +13,8 @@ from itertools import combinations
 from operator import itemgetter
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading.extracted_value import Value
 
 TEXT_LIMIT = 20_000
@@ -29,8 +30,7 @@ _QUOTES = str.maketrans(
 _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 
 
-@dataclass(frozen=True, slots=True)
-class NearMatch:
+class NearMatch(Struct, frozen=True):
     """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
 
     `fields`: how it misses. `is`: "elsewhere" (`line`, and what stands `before` and `after` it), "form" (`text`,

@@ -7,17 +7,16 @@ Plain data: whoever has recordings fills it (`history.observed_facts`), the lint
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 EXAMPLES = 8
 """Values of one argument that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentFacts:
+class ArgumentFacts(Struct, frozen=True):
     """One argument of a tool: how many calls had it, with values of which JSON types (type: calls), and examples.
 
     `declared` are the types that the tool's schema allows (() where it says nothing); `choices` its enum.
@@ -33,8 +32,7 @@ class ArgumentFacts:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFacts:
+class ToolFacts(Struct, frozen=True):
     """One tool: how many calls were seen, and its arguments by name, the most used first.
 
     `declared`: the agent's configuration names it. `closed`: its schema allows no other arguments than those declared.
@@ -48,8 +46,7 @@ class ToolFacts:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
+class AgentFacts(Struct, frozen=True):
     """What was seen in `runs` runs: tools by name (the most used first), and final answers, newest first, each once.
 
     `answers_runs` is the number of runs whose answers were read: not more than the newest few hundred.

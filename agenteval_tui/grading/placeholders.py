@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 
@@ -26,8 +27,7 @@ class PlaceholderError(CodedError, ValueError):
     code = Code.UNKNOWN_VARIABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """What stands in double braces, and its characters in the string."""
 
     name: str

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.uxon import php_regex
@@ -33,8 +34,7 @@ class SlowPatternError(CodedError):
         super().__init__(pattern=pattern, seconds=TIME_LIMIT)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A compiled pattern. `text` is what was written, `body` that without delimiters; `groups` counts its groups."""
 
     text: str

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.ids import content_hash
-from agenteval_tui.core.quick_dataclass import dataclass
 
 AskKind = Literal["chat", "embed", "call", "person"]
 
@@ -15,8 +16,7 @@ GOOD_FROM = 4
 """The least rating 1..5 with which a person says yes: 3 is undecided, and no approval."""
 
 
-@dataclass(frozen=True)
-class RemoteRequest:
+class RemoteRequest(Struct, frozen=True, dict=True):
     """One question. `payload` is JSON data; the hash over all fields is its identity.
 
     `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge).
@@ -43,8 +43,7 @@ class RemoteRequest:
         return cls(data["kind"], data["target"], data["payload"])
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What came back, as it came. `raw` is a judge's text, or JSON text for the other kinds.
 
     `error`: no reply was had, and why, in one line; `raw` is then empty or what came before it broke.
@@ -59,8 +58,7 @@ class Reply:
     at_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteCall:
+class RemoteCall(Struct, frozen=True):
     """A question with its reply; where the reply could not be used and a second one was asked for, that too."""
 
     request: RemoteRequest

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+
 from agenteval_tui.grading.codes import Code
 
 
@@ -27,8 +27,7 @@ Fields = dict[str, Any]
 SpanKind = Literal["message", "arguments", "tool", "value"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of the transcript that a screen can mark.
 
     `message`: characters `start`..`end` of the content of message `index`.
@@ -43,8 +42,7 @@ class Span:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One condition that was looked at: its name ("contains_all[1]"), what was expected and what was found.
 
     `passed` is None when the condition was not decided. `code` and `fields` say what holds or is wrong (the closed set
@@ -65,8 +63,7 @@ class Evidence:
     fields: Fields = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class MetricResult:
+class MetricResult(Struct, frozen=True):
     """What one metric said. `score` is None when the outcome is neither passed nor failed, or `neutral`.
 
     `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3). `code` and `fields`
@@ -93,8 +90,7 @@ class MetricResult:
         return rating(self.score)
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionResult:
+class CriterionResult(Struct, frozen=True):
     """What one criterion said of one transcript, and the hash of the criterion it was said with.
 
     `code` and `fields` say what its metrics do not: the threshold, an unusable config. "": its metrics say all.
@@ -130,8 +126,7 @@ class CriterionResult:
         return 3 if self.neutral else rating(self.score)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What all criteria of a test said of one run: outcome, weighted score, the results, how many warnings.
 
     `code` and `fields` say what its results do not: the test's threshold, an agent that did not finish.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.ids import content_hash
@@ -15,8 +16,7 @@ from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.tree import Document
 
 
-@dataclass(frozen=True, eq=False)
-class CriterionSpec:
+class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
     """One criterion. `config` is UXON text, or the value itself (a mapping out of YAML).
 
     `prototype_class` is written as in the suite (`TextResponse`, `axenox\\...\\TextResponseTestCriterion.php`).

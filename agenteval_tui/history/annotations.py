@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.history.baselines import KEPT_RUNS
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Of a run: whether a baseline has it, and the last rating and verdict that a person gave it as a whole (None:
     none). Of an execution: of how many tests it is the baseline, and how many of its runs are labelled."""
 

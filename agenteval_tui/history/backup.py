@@ -6,10 +6,11 @@ import json
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history.blobs import clean, json_text
@@ -79,8 +80,7 @@ def _write_copy(path: Path, draft: Path) -> None:
         copy.execute("COMMIT")
 
 
-@dataclass(frozen=True, slots=True)
-class MoveResult:
+class MoveResult(Struct, frozen=True):
     """How many suites go by another path now, and how many tests were there under both and are one now."""
 
     suites: int
@@ -106,8 +106,7 @@ def moved_key(key: str, old: str, new: str) -> str:
     return key
 
 
-@dataclass(slots=True)
-class _Move:
+class _Move(Struct):
     patient: ClassVar[bool] = False
     old: str
     new: str

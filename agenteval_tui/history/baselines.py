@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.process_liveness import is_alive
@@ -28,8 +28,7 @@ _TELLING = ("passed", "failed", "needs_review")
 _UNENDED = ("queued", "running", "grading")
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What is set for one test. `run_id` is "" where all runs of the execution count.
 
     `runs`, `passed` and `errors` count the runs that it consists of; `started_ms` is when its execution began.
@@ -49,8 +48,7 @@ class Baseline:
     errors: int
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineSet:
+class BaselineSet(Struct, frozen=True):
     """What setting did: the tests that have it now, and those left out because all their runs ended in errors."""
 
     tests: tuple[TestKey, ...]
@@ -110,8 +108,7 @@ def _done(store: History, operation: _SetExecution | _SetRun) -> BaselineSet:
     return made
 
 
-@dataclass(slots=True)
-class _SetExecution:
+class _SetExecution(Struct):
     patient: ClassVar[bool] = False
     execution_id: str
     tests: Sequence[TestKey] | None
@@ -152,8 +149,7 @@ class _SetExecution:
         )
 
 
-@dataclass(slots=True)
-class _SetRun:
+class _SetRun(Struct):
     patient: ClassVar[bool] = False
     run_id: str
     who: str
@@ -181,8 +177,7 @@ class _SetRun:
         return BaselineSet(((suite, test_id),))
 
 
-@dataclass(slots=True)
-class _Clear:
+class _Clear(Struct):
     patient: ClassVar[bool] = False
     tests: Sequence[TestKey] | None
     wanted: set[TestKey] = field(default_factory=set)

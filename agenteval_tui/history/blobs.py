@@ -11,8 +11,9 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.core.quick_json import encoder

@@ -13,7 +13,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
 from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import write_rows
@@ -32,8 +33,7 @@ ENDED = ("passed", "failed", "error", "needs_review")
 _LAST = 2**63 - 1  # no execution has this number
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """One result of a failed run, and its cause. `run`, `test`, `execution` are row numbers; they grow with time.
 
     `position` is the result's number in the run, from 0; `criterion` the hash of the criterion's version. A run whose
@@ -67,8 +67,7 @@ def first_seen(store: Store, wanted: Iterable[str]) -> dict[str, int]:
     return store.read(lambda c: first_seen_in(c, listed))
 
 
-@dataclass(slots=True)
-class KeepCauses:
+class KeepCauses(Struct):
     """Causes that were made out of evidence: (run, position, signature or "")."""
 
     patient: ClassVar[bool] = True

@@ -9,7 +9,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.suites.row_keys import row_case
 
@@ -23,8 +24,7 @@ _SELECT = (
 _CHUNK = 5_000  # runs asked about in one statement
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
+class ComparedRun(Struct, frozen=True):
     """A run without its texts. `started_ms` is its execution's start.
 
     `transcript` and `plan` are numbers of what is stored: runs with equal ones did the same, or were asked the same.

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionVersion:
+class CriterionVersion(Struct, frozen=True):
     """One version as it judged the runs of one test. `first_ms`, `last_ms`: when the executions of the first and of
     the last of them began; `runs`, `passed`, `failed` count them."""
 

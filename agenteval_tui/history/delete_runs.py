@@ -11,8 +11,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
 
 from agenteval_tui.history import baselines
 from agenteval_tui.history.process_liveness import is_alive
@@ -33,8 +34,7 @@ _LONGEST = 0.15  # seconds that a transaction should take at most: so long other
 _LONGEST_REST = 0.25  # seconds between two batches while others write
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteResult:
+class DeleteResult(Struct, frozen=True):
     """How many of each are gone. `free_bytes` is what lies unused in the file now, for new rows or for `vacuum`."""
 
     runs: int = 0
@@ -104,8 +104,7 @@ def free_bytes(connection: sqlite3.Connection) -> int:
     return free * size
 
 
-@dataclass(slots=True)
-class _Remove:
+class _Remove(Struct):
     """A batch of runs, and executions that may be empty. Gives how many runs and executions went."""
 
     patient: ClassVar[bool] = False
@@ -179,8 +178,7 @@ def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> di
     return found
 
 
-@dataclass(slots=True)
-class _Sweep:
+class _Sweep(Struct):
     """What no run needs any more: plans, tasks, transcripts, replies, versions of criteria. Gives the number of rows.
 
     One walk over the runs a table: an index of its own for each would cost every run that is stored more than that.

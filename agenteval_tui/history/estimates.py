@@ -12,7 +12,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.history.blobs import clean
 
 # An error says little of what a run takes, and an answer of the history nothing.
@@ -47,8 +48,7 @@ _OF_AGENT = (
 _NEAR = 5_000  # newest runs of the history that are looked through for an agent
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """What one run used. None: not measured. `replies` of judges and others were asked for it, with their tokens
     and their cost (None: no price is known of some of them).
     """

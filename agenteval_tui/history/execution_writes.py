@@ -6,8 +6,9 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import criterion_versions
@@ -24,8 +25,7 @@ from agenteval_tui.suites.projects import project_of_keys
 _NAMES = 20  # of suites and agents that an execution's row lists
 
 
-@dataclass(slots=True)
-class Begin:
+class Begin(Struct):
     """An execution and its planned runs."""
 
     patient: ClassVar[bool] = False
@@ -69,8 +69,7 @@ class Begin:
         _add_runs(connection, record.id, self.runs, self.tasks, task_ids)
 
 
-@dataclass(slots=True)
-class AddRuns:
+class AddRuns(Struct):
     """More planned runs of an execution."""
 
     patient: ClassVar[bool] = False

@@ -16,10 +16,12 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema
@@ -249,7 +251,7 @@ def _check(hint: Any) -> Callable[[Any], bool]:
         return lambda value: type(value) is tuple and all(map(inner, value))
     if origin is dict:
         return lambda value: type(value) is dict
-    if is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         hints = typing.get_type_hints(hint)
         parts = [(attrgetter(one.name), _check(hints[one.name])) for one in fields(hint)]
         return lambda value: type(value) is hint and all(check(read(value)) for read, check in parts)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import GOOD_FROM
@@ -19,8 +20,7 @@ RATINGS = range(1, 6)
 _CHUNK = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """A person's verdict on a run, or on one criterion of it.
 
     `criterion` is the criterion's name in the run; "" for the run as a whole. `criterion_hash` is the version of it
@@ -63,8 +63,7 @@ class Label:
         return ", ".join([*words, *([] if self.rating is None else [f"{self.rating} of 5"])])
 
 
-@dataclass(slots=True)
-class AddLabel:
+class AddLabel(Struct):
     """A person's verdict."""
 
     patient: ClassVar[bool] = False
@@ -128,8 +127,7 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
     raise HistoryError(f"there is no criterion {what} in run {label.run_id}", mend=f"its criteria: {names}")
 
 
-@dataclass(slots=True)
-class AddLabels:
+class AddLabels(Struct):
     """Many verdicts at once: all of them, or none."""
 
     patient: ClassVar[bool] = False
@@ -145,8 +143,7 @@ class AddLabels:
         return [AddLabel(one).apply(connection, totals) for one in self.labels]
 
 
-@dataclass(slots=True)
-class TakeBackLabel:
+class TakeBackLabel(Struct):
     """A label that was given by mistake goes; the one before it counts again."""
 
     patient: ClassVar[bool] = False

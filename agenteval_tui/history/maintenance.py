@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import schema, schema_check
@@ -46,16 +47,14 @@ _PARTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DiskUsage:
+class DiskUsage(Struct, frozen=True):
     """What takes the space: (what, bytes), the largest first, with its indexes; "unused" is what deleted rows left."""
 
     parts: tuple[tuple[str, int], ...]
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
 
     `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good, and
@@ -70,8 +69,7 @@ class CheckResult:
     shape: tuple[schema_check.Difference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VacuumResult:
+class VacuumResult(Struct, frozen=True):
     """Sizes of the file in bytes."""
 
     before: int
@@ -350,8 +348,7 @@ def _broken_index(path: Path) -> list[str]:
     return []
 
 
-@dataclass(slots=True)
-class _Mend:
+class _Mend(Struct):
     patient: ClassVar[bool] = False
     at_ms: int = 0
 
@@ -374,8 +371,7 @@ class _Mend:
         reindex(connection)
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """`problems` is empty for a file that SQLite can read, `wrong` for one in which everything fits as far as a glance
     tells (`upkeep.check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""
 

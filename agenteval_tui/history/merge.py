@@ -13,9 +13,11 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import import_validation, schema, tombstones
@@ -78,8 +80,7 @@ _DECIDED = ("baselines", "quarantines", "triage", "imports", "taken_back")
 _OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
-@dataclass(slots=True)
-class MergeBatch:
+class MergeBatch(Struct):
     """Rows of the other file by table: an execution, some of its runs, and all that those name."""
 
     tables: dict[str, list[Row]]
@@ -151,8 +152,7 @@ def read_decisions(connection: sqlite3.Connection) -> MergeBatch:
     return MergeBatch(tables)
 
 
-@dataclass(slots=True)
-class IdMap:
+class IdMap(Struct):
     """From the numbers of rows in the other file to those in this one, by table."""
 
     maps: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -251,8 +251,7 @@ def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
         raise explain(error, path, doing="read") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
 
     `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
@@ -282,8 +281,7 @@ class Merged:
         )
 
 
-@dataclass(slots=True)
-class MergeDecisions:
+class MergeDecisions(Struct):
     """Baselines, quarantines, triage, what was taken back, and which files were imported."""
 
     patient: ClassVar[bool] = False
@@ -408,8 +406,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
         return done + decided
 
 
-@dataclass(slots=True)
-class _Merge:
+class _Merge(Struct):
     """A batch of runs of one execution."""
 
     patient: ClassVar[bool] = False

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy, is_damage
@@ -25,8 +26,7 @@ _SMALL = 4 << 20  # bytes
 _ALL_ENDED = "kind = 'run' AND passed + failed + errors + skipped + needs_review = runs"
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedDatabase:
+class OpenedDatabase(Struct, frozen=True):
     """A file that is ready to be used, and how. `immutable`: its folder can't be written."""
 
     path: Path

@@ -10,8 +10,9 @@ import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -25,8 +26,7 @@ DAY_MS = 86_400_000
 _UNENDED = "('queued', 'running', 'grading')"
 
 
-@dataclass(frozen=True, slots=True)
-class Pruning:
+class Pruning(Struct, frozen=True):
     """What is to go. Of both, a run goes only when it is older *and* not among the newest `keep` of its test.
 
     `before_ms`: runs that began before this moment (imported ones: came in before it). `keep`: the newest runs of each
@@ -37,8 +37,7 @@ class Pruning:
     keep: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prunable:
+class Prunable(Struct, frozen=True):
     """What would go: rowids of runs, and of executions that hold no run at all.
 
     `executions` counts those that would go, `of_runs` and `of_executions` what there is. `kept` counts what is old or

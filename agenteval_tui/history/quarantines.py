@@ -8,13 +8,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
@@ -27,8 +28,7 @@ DEFAULT_DAYS = 14
 """How long a quarantine holds where nobody says: long enough to mend a test, too short to forget it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantine:
+class Quarantine(Struct, frozen=True):
     """A test that does not gate; with `criterion` (its name) only that criterion of it doesn't.
 
     A criterion goes by its name and not by its hash: one that is edited while it is in quarantine stays in it.
@@ -60,8 +60,7 @@ class Quarantine:
         return self.at_ms <= at_ms < self.until_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantined:
+class Quarantined(Struct, frozen=True):
     """The quarantines that hold at one time, for questions by test and criterion."""
 
     by_key: dict[tuple[str, str, str], Quarantine]
@@ -85,8 +84,7 @@ class Quarantined:
         return iter(self.by_key.values())
 
 
-@dataclass(slots=True)
-class PutQuarantine:
+class PutQuarantine(Struct):
     """A quarantine begins. One that holds for the same test and criterion is replaced; those that are over stay."""
 
     patient: ClassVar[bool] = False
@@ -122,8 +120,7 @@ class PutQuarantine:
         )
 
 
-@dataclass(slots=True)
-class EndQuarantine:
+class EndQuarantine(Struct):
     """A quarantine is over before its day. `criterion` "": that of the whole test, and not those of its criteria."""
 
     patient: ClassVar[bool] = False

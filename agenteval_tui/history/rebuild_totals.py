@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean, json_text, search_document, unpack_results, unpack_transcript
@@ -34,8 +35,7 @@ REBUILT = ("tool_calls", "criterion_results")
 _OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """Rows that are known to be lost, and rows that were lost and are made anew, by table."""
 
     lost: dict[str, int]

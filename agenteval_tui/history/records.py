@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.transcripts.model import Transcript
@@ -18,8 +18,7 @@ DECIDED = ("passed", "failed")
 SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRecord:
+class ExecutionRecord(Struct, frozen=True):
     """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
 
     `setup`: what its runs' tasks have in common, as JSON (`runs.task_payload`); None: it can't be resumed. `project`:
@@ -39,8 +38,7 @@ class ExecutionRecord:
     project: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True):
     """A run that is going to be. `criteria` are the hashes of `specs` (the criteria as JSON), in order.
 
     `position` counts from 0 within the execution and is the order in which runs are shown.
@@ -77,8 +75,7 @@ class PlannedRun:
     """Which configuration of the agent answers (`agents.agent_version`); "": not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
+class FailedAttempt(Struct, frozen=True):
     """An attempt of a run that ended in an error and was followed by another one."""
 
     number: int
@@ -91,8 +88,7 @@ class FailedAttempt:
     cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """How a run ended. `status` is an outcome or "cancelled"; `why` one line on what failed first."""
 
     run_id: str
@@ -111,8 +107,7 @@ class RunEnded:
     cached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRow:
+class ExecutionRow(Struct, frozen=True):
     """An execution with its totals. `status`: running, finished, cancelled, stopped (a limit was reached), failed,
     interrupted (its process died).
 
@@ -160,8 +155,7 @@ class ExecutionRow:
         return self.passed + self.failed + self.errors + self.skipped + self.cancelled + self.needs_review
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters.
 
     `row` is where the dataset's row stood in its file (0: no dataset), `row_key` what it is (`suites.row_keys`).
@@ -218,16 +212,14 @@ class RunRow:
         return row_label(self.row, self.row_key)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTask:
+class StoredTask(Struct, frozen=True):
     """What a run was planned from (`runs.task_payload`), and the seed of this repetition."""
 
     task: Mapping[str, Any]
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class CostRow:
+class CostRow(Struct, frozen=True):
     """What one agent used for one test of an execution, or the judges asked by one criterion of it.
 
     `kind` is "agent" or "judge" (embedders too). `agent`: the agent's name; of a judge the model that answered.
@@ -250,8 +242,7 @@ class CostRow:
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionSummary:
+class CriterionSummary(Struct, frozen=True):
     """A criterion over the runs of the summary's window: how many it judged, how many passed, the last outcome."""
 
     n: int
@@ -259,8 +250,7 @@ class CriterionSummary:
     last: str
 
 
-@dataclass(frozen=True, slots=True)
-class TestSummary:
+class TestSummary(Struct, frozen=True):
     """The last `SUMMARY_WINDOW` ended runs of a test (cancelled ones count as never made).
 
     `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
@@ -284,8 +274,7 @@ class TestSummary:
     settings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
+class RunFilter(Struct, frozen=True):
     """Which runs: all conditions that are given must hold. `text` is searched in prompts, answers and tool calls.
 
     In `text`, words must all occur, "quoted words" in that order, and the last word may be the start of one.
@@ -316,8 +305,7 @@ class RunFilter:
     """Only of executions of these projects, and of those below them (`history.scope`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Totals over the whole history, from maintained figures."""
 
     executions: int

@@ -14,8 +14,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import executions_in, newer_elsewhere, others, runs_in
@@ -38,8 +39,7 @@ def _say_nothing(_: str) -> None:
 Kind = Literal["execution", "run", "test"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """What a reference names: `row` is its row in the table of that kind."""
 
     kind: Kind
@@ -47,8 +47,7 @@ class _Named:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(Struct, frozen=True):
     """Finds what references mean in a history. Every method raises `AgentevalError`: nothing has that name, or
     `AmbiguousError` with the candidates where several have it.
 

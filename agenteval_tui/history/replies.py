@@ -9,8 +9,9 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
@@ -25,8 +26,7 @@ _SELECT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredReply:
+class StoredReply(Struct, frozen=True):
     """A question, who was asked it (`answerer`: a hash of who and how configured), and what came back.
 
     `criterion`: the hash of the criterion that asked; "": not known.
@@ -38,8 +38,7 @@ class StoredReply:
     criterion: str = ""
 
 
-@dataclass(slots=True)
-class KeepReplies:
+class KeepReplies(Struct):
     """Replies that a run's results rest on. Those that it had before stay with it."""
 
     patient: ClassVar[bool] = True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -23,8 +24,7 @@ _ROWS = (
 )
 
 
-@dataclass(slots=True)
-class Resume:
+class Resume(Struct):
     """An execution is taken up by a process; `again`: ids of runs that ended, and are to be run again."""
 
     patient: ClassVar[bool] = False

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.causes import signatures
@@ -40,8 +42,7 @@ _unique = lru_cache(maxsize=256)(criterion_names)  # the runs of an execution ha
 _SPENT = ("input_tokens", "output_tokens", "cost")
 
 
-@dataclass(slots=True)
-class Started:
+class Started(Struct):
     """A run left the queue."""
 
     patient: ClassVar[bool] = True
@@ -69,8 +70,7 @@ def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> No
     )
 
 
-@dataclass(slots=True)
-class EndRuns:
+class EndRuns(Struct):
     """A run with its transcript and results."""
 
     patient: ClassVar[bool] = True
@@ -284,8 +284,7 @@ def withdraw(
         totals.tests[test] = totals.tests.get(test, 0) - 1
 
 
-@dataclass(slots=True)
-class KeepAttempts:
+class KeepAttempts(Struct):
     """The failed attempts of a run that has not ended and goes back to the queue."""
 
     patient: ClassVar[bool] = True

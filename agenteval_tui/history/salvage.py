@@ -11,10 +11,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history import import_validation, schema
@@ -51,8 +52,7 @@ _NEUTRAL: dict[str, Value] = {"INTEGER": 0, "REAL": 0.0, "TEXT": "", "BLOB": b""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,), "BLOB": (bytes,)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     name: str
     kind: str
     required: bool
@@ -63,8 +63,7 @@ class _Column:
     """What stands for JSON that is lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """A table of ours as the file has it. `alias`: the column that is the rowid; None: the table has no rowid."""
 
     name: str
@@ -80,8 +79,7 @@ class _Table:
         return (INDEX_INNER, INDEX_LEAF) if self.alias is None else (TABLE_INNER, TABLE_LEAF)
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """What was found on the pages. `damaged`: tables of which something could not be read. `cut`: rows of which a part
     is lost, `unreadable`: rows with bytes that can't be unpacked, by table; `pages`: destroyed ones, by table.
     `missing`: rows that an index knows and that were not found, by table (only of tables that are damaged)."""
@@ -94,8 +92,7 @@ class Found:
     missing: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     kind: str
     name: str
     table: str
@@ -588,8 +585,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """What is lost of a table: whole rows, and parts of rows (`cut`); `pages` that were destroyed where nothing says
     how many rows were on them."""
 
@@ -599,8 +595,7 @@ class Loss:
     pages: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(Struct, frozen=True):
     """Rows that were saved (of executions, runs, transcripts), and everything that was lost."""
 
     rows: dict[str, int]

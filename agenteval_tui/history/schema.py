@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.history.agent_signatures import code_agent_errors
 from agenteval_tui.history.data_migrations import find_versions, upgrade_signatures
@@ -20,8 +21,7 @@ from agenteval_tui.history.scope import find_projects
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """Brings a file from version `number - 1` to `number`."""
 
     number: int

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
@@ -111,8 +112,7 @@ _AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
 _MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryQuery:
+class HistoryQuery(Struct, frozen=True):
     """What was typed: words for the full-text search, fields with values, and what is wrong with one of them."""
 
     words: str = ""

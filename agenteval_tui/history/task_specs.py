@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.records import StoredTask
@@ -21,8 +22,7 @@ from agenteval_tui.history.records import StoredTask
 _TOGETHER = 1_000  # tasks in a row
 
 
-@dataclass(frozen=True, slots=True)
-class PackedTask:
+class PackedTask(Struct, frozen=True):
     """JSON data as it lies in the file: its hash (16 bytes) and its bytes."""
 
     hash: bytes

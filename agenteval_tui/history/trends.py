@@ -12,11 +12,12 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.scope import runs_in
 
@@ -96,8 +97,7 @@ def _packed_result(width: int) -> str:
     return f"(CASE c.outcome {ends} END + r.test) || c.name"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A piece of time, from its first millisecond to before its last; with `execution` (a row number) only its runs.
 
     `row` is what the answers call it.
@@ -109,8 +109,7 @@ class Place:
     execution: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedRuns:
+class SelectedRuns(Struct, frozen=True):
     """Which runs: those from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), with one of the
     agents, and with all of the tags, of these projects (none: all). `but` are tests that are left out."""
 
@@ -123,8 +122,7 @@ class SelectedRuns:
     projects: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TestName:
+class TestName(Struct, frozen=True):
     """A test that the history knows. `row` is its row number here and in what else this module gives."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -157,8 +155,7 @@ class Tally(NamedTuple):
     review: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionTime:
+class ExecutionTime(Struct, frozen=True):
     """An execution as a place on the axis of time."""
 
     row: int
@@ -198,8 +195,7 @@ class AgentUse(NamedTuple):
     first_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CauseCount:
+class CauseCount(Struct, frozen=True):
     """So many results that failed by one cause (a signature of `grading.causes`; "": not known, from an older program),
     and in how many runs and tests. `error_kind` where the agent did not finish. `last`: the newest of the runs."""
 

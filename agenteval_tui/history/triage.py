@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import now_ms
@@ -23,8 +25,7 @@ DECISIONS = ("accept", "fix", "quarantine", "label", "ignore")
 the runs are worth. ignore: until something changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What held when it was decided.
 
     `versions`: hashes of the criterion's versions that had failed with this cause; none for an agent's error. `tests`:
@@ -49,8 +50,7 @@ class Context:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A decision about a cause. `until_ms`: it is open again from then on; None: no date was given."""
 
     signature: str
@@ -67,8 +67,7 @@ class Decision:
         return cause_id(self.signature)
 
 
-@dataclass(slots=True)
-class Decide:
+class Decide(Struct):
     """A decision; it replaces the one that there was about the cause."""
 
     patient: ClassVar[bool] = False
@@ -110,8 +109,7 @@ class UndecidedError(AgentevalError):
     """There is no decision to take back."""
 
 
-@dataclass(slots=True)
-class Reopen:
+class Reopen(Struct):
     """A decision is taken back: the cause is open again."""
 
     patient: ClassVar[bool] = False

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, queries
@@ -53,8 +54,7 @@ def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Se
     return values
 
 
-@dataclass(slots=True)
-class EndExecution:
+class EndExecution(Struct):
     """An execution is over."""
 
     patient: ClassVar[bool] = True
@@ -95,8 +95,7 @@ class AlreadyImportedError(HistoryError):
         self.execution_id = execution_id
 
 
-@dataclass(slots=True)
-class EndImport:
+class EndImport(Struct):
     """An import has come to its end: the execution and the digest of its file stand in the history together.
 
     `digest`: "" when the file is not to be known again. `notes`: what is to be known of the import, a sentence each.
@@ -135,8 +134,7 @@ class EndImport:
         )
 
 
-@dataclass(slots=True)
-class DeleteExecution:
+class DeleteExecution(Struct):
     """An execution with all its runs."""
 
     patient: ClassVar[bool] = False
@@ -171,8 +169,7 @@ class DeleteExecution:
         return len(rows)
 
 
-@dataclass(slots=True)
-class Barrier:
+class Barrier(Struct):
     """Done when all before it is done."""
 
     patient: ClassVar[bool] = False

@@ -6,9 +6,11 @@ import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
@@ -39,8 +41,7 @@ HIDDEN = "(not shown)"
 _WITHOUT = ("queued", "running", "grading", "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
+class Configured(Struct, frozen=True):
     """An agent as it is configured, `${VAR}` not expanded. `suite` is the name of the suite that has it; "": the user's
     agents.yaml. `line` (from 1) is where it stands in `file`; relative paths are meant from that file's folder."""
 

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.base import Agent, AgentRequest, Closable
 from agenteval_tui.agents.registry import is_model, make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """An agent ready to be asked. `limit`: runs at once, None: any. `fingerprint` says which answers of the history
     may be its own ("": none); see `cached`."""
 

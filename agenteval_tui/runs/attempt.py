@@ -7,8 +7,10 @@ import random
 import time
 from collections.abc import AsyncIterator, Container
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
     Agent,
@@ -23,7 +25,6 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.recorder import Recorder, add_usage
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.events import AttemptFailed, RunStarted, Tell, TurnStarted
@@ -42,8 +43,7 @@ BREATH = 100
 """After so many events of an agent that never waits, others get a turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+class Retries(Struct, frozen=True):
     """When to try again: at most `attempts` in all, waiting `base_s`, twice that, ... (with jitter) between them."""
 
     attempts: int = MAX_ATTEMPTS

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.runs.plan.model import Limits
 
 FIRST = 4
 """As long as no run has ended nobody knows what one takes: no more than so many begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True):
     """US dollars and tokens."""
 
     cost: float = 0.0

@@ -7,8 +7,10 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
 from agenteval_tui.agents.permission import NOTHING, Permission
@@ -32,8 +34,7 @@ LIKE = 0.6
 """How alike a later answer must be to the one that a test was made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """One turn: what the person wrote, when it began (seconds, monotonic) and what it used."""
 
     text: str

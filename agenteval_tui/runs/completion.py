@@ -12,7 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import AgentFinished, Graded, Tell
@@ -204,8 +205,7 @@ class PendingWrites:
         self._drained()
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWrite:
+class PendingWrite(Struct, frozen=True):
     """An ended run that is being stored."""
 
     run: str

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 Answer = Literal["above", "below", "open"]
 
@@ -26,8 +26,7 @@ _MOST_AT_ONCE = 10_000
 _LOG_BETA = 2 * math.lgamma(_PRIOR) - math.lgamma(2 * _PRIOR)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What the runs so far say of the pass rate.
 
     `above` or `below` the threshold: the confidence sequence excludes it, and no more runs are needed. `open`: it does

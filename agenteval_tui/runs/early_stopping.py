@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core import numbers
 from agenteval_tui.runs.confidence_sequence import Answer, confidence_sequence, decide, most_needed
@@ -12,8 +13,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.model import RunPlan, StopRule
 
 
-@dataclass(slots=True)
-class Repetitions:
+class Repetitions(Struct):
     """The repetitions of one test (row) in one variation, with one agent, and what is known of their pass rate.
 
     Only passed and failed runs count: an error says nothing of the agent's answers. `begun` is for whoever hands the

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.runs.trust_check import asks_judge
 
@@ -28,8 +29,7 @@ _FEW = 3  # runs below which their own spread says nothing
 _SPREAD = 0.5  # of the mean, where nothing better is known
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """A sum over `runs` planned runs: most likely `expected`, nine times in ten `low`..`high`; two digits each.
 
     It rests on `basis` earlier runs. Of `unknown` more planned runs nothing is known: they come on top.
@@ -47,8 +47,7 @@ class Range:
         return {name: getattr(self, name) for name in ("low", "expected", "high", "runs", "unknown", "basis")}
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeEstimate:
+class JudgeEstimate(Struct, frozen=True):
     """What judges (and embedders on servers) will take, apart from the agents: how many questions, tokens, US dollars.
 
     `asked`: the planned runs that ask a judge. None: unknown, or nothing to know where `asked` is 0.
@@ -60,8 +59,7 @@ class JudgeEstimate:
     cost: Range | None
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What a plan will take. `agents`: planned runs by agent. None where nothing is known, and never 0 for that.
 
     `seconds` is for the plan's concurrency, and of the agents only: the time of judges is not measured. `tokens` and
@@ -145,8 +143,7 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
 # What belongs together
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Planned runs that are alike: of one test, agent and variation. `known`: earlier runs like them; `own` says that
     those are of the same test."""
 
@@ -217,8 +214,7 @@ def _look_up(groups: Sequence[_Group], store: Store) -> None:
 # Sums with their spread
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(Struct):
     """A sum over runs, its variance, and what it rests on. `longest`: the greatest mean of one run."""
 
     expected: float = 0.0

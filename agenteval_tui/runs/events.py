@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import NODEFAULT, Struct, field
+from msgspec.structs import FieldInfo, fields, replace
+
 from agenteval_tui.suites.row_keys import row_label
 
 log = logging.getLogger(__name__)
@@ -22,8 +23,7 @@ IN_FLIGHT = ("running", "grading")
 """The statuses of a run that is at work."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRef:
+class RunRef(Struct, frozen=True):
     """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id.
 
     `row` is the row's place in the dataset's file, from 1, and `row_key` what the row is (`suites.row_keys`).
@@ -45,16 +45,14 @@ class RunRef:
         return row_label(self.row, self.row_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """The base of all events."""
 
     type: ClassVar[str] = ""
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Planned(Event):
+class Planned(Event, frozen=True):
     """The first event: what will be run, in the order in which it is shown."""
 
     type: ClassVar[str] = "planned"
@@ -68,8 +66,7 @@ class Planned(Event):
     max_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted(Event):
+class TurnStarted(Event, frozen=True):
     """The next user message of a test with several turns goes to the agent. `turn` counts from 1."""
 
     type: ClassVar[str] = "turn"
@@ -78,8 +75,7 @@ class TurnStarted(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled(Event):
+class Throttled(Event, frozen=True):
     """The number of runs at once was changed for an agent, because its server asks for less (429) or takes more again.
 
     `wanted` is the number without that (`limit` equals it: all is as it was); `wait_s`: no new run of this agent begins
@@ -93,16 +89,14 @@ class Throttled(Event):
     wait_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryAwaited(Event):
+class HistoryAwaited(Event, frozen=True):
     """Ended runs wait for the history, which another program keeps locked. `message` says which file."""
 
     type: ClassVar[str] = "history_awaited"
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted(Event):
+class RunStarted(Event, frozen=True):
     """A run left the queue. `attempt` counts from 1."""
 
     type: ClassVar[str] = "started"
@@ -111,8 +105,7 @@ class RunStarted(Event):
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class TextStreamed(Event):
+class TextStreamed(Event, frozen=True):
     """More of a run's answer; merged by run per 50 ms."""
 
     type: ClassVar[str] = "text"
@@ -120,8 +113,7 @@ class TextStreamed(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningStreamed(Event):
+class ReasoningStreamed(Event, frozen=True):
     """More of a run's reasoning; merged by run per 50 ms."""
 
     type: ClassVar[str] = "reasoning"
@@ -129,8 +121,7 @@ class ReasoningStreamed(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted(Event):
+class ToolStarted(Event, frozen=True):
     """A tool call began. `key` names it within its run."""
 
     type: ClassVar[str] = "tool_started"
@@ -139,8 +130,7 @@ class ToolStarted(Event):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolArguments(Event):
+class ToolArguments(Event, frozen=True):
     """The call's arguments, as JSON text, complete."""
 
     type: ClassVar[str] = "tool_arguments"
@@ -149,8 +139,7 @@ class ToolArguments(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished(Event):
+class ToolFinished(Event, frozen=True):
     """The call's result (cut to what a screen can use; the whole is in the store)."""
 
     type: ClassVar[str] = "tool_finished"
@@ -160,8 +149,7 @@ class ToolFinished(Event):
     error: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UsageCounted(Event):
+class UsageCounted(Event, frozen=True):
     """Tokens and cost of a run so far."""
 
     type: ClassVar[str] = "usage"
@@ -171,8 +159,7 @@ class UsageCounted(Event):
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFailed(Event):
+class AttemptFailed(Event, frozen=True):
     """An attempt ended in an error that may pass; the next one starts after `retry_in_s`."""
 
     type: ClassVar[str] = "attempt_failed"
@@ -184,8 +171,7 @@ class AttemptFailed(Event):
     mend: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFinished(Event):
+class AgentFinished(Event, frozen=True):
     """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
     in the history already, no agent was asked. `ending` and `finish_reason`: what ended the answer
     (`transcripts.finish_reason`); "" where it ended by itself."""
@@ -200,8 +186,7 @@ class AgentFinished(Event):
     finish_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Graded(Event):
+class Graded(Event, frozen=True):
     """The run has its outcome and is in the store. `failed` names the criteria that did not pass, with the reason;
     `not_made` counts those that are in error."""
 
@@ -214,8 +199,7 @@ class Graded(Event):
     not_made: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Progress(Event):
+class Progress(Event, frozen=True):
     """Figures of the whole execution, a few times a second. `rate` is ended runs a second; `eta_s` None: unknown.
 
     Tokens and `cost` are the agents'; the judges' are apart. `skipped` runs were not needed: their test was decided.
@@ -242,8 +226,7 @@ class Progress(Event):
     judged_cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended(Event):
+class Ended(Event, frozen=True):
     """The last event: `status` is finished, cancelled, stopped (a limit was reached) or failed; `message` has the
     reason. `at_ms`: when (0: not told)."""
 
@@ -253,8 +236,7 @@ class Ended(Event):
     at_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPart:
+class StreamPart(Struct, frozen=True):
     """A piece of what streamed, in order: `kind` is text, reasoning, tool or user (a later turn's message).
 
     Of text and reasoning the end is kept (`cut`: the beginning is missing). A tool has its `name`, `key`, `arguments`
@@ -272,8 +254,7 @@ class StreamPart:
     cut: bool = False
 
 
-@dataclass(slots=True)
-class RunState:
+class RunState(Struct):
     """One run as a watcher knows it. `status` is queued, running, grading, cancelled or an outcome; `parts` the end of
     what streamed (`dropped`: how many parts before them are no longer held).
 
@@ -323,16 +304,14 @@ class RunState:
         return replace(self, ref=ref or self.ref, parts=list(self.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class RunShown(Event):
+class RunShown(Event, frozen=True):
     """The whole state of one run: sent to a watcher that begins to watch it. Of `state.ref` only `run` is sure."""
 
     type: ClassVar[str] = "run"
     state: RunState
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot(Event):
+class Snapshot(Event, frozen=True):
     """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains.
 
     `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order;
@@ -407,8 +386,7 @@ class EventSink:
 VERBS = ("pause", "resume", "cancel", "set_concurrency", "watch")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One of `VERBS`: pause, resume, cancel (a `run`, or all), set_concurrency (`number`), watch (`run`).
 
     After `watch` the watcher gets what streams (text, reasoning, tools) of that run only, beginning with `RunShown`;
@@ -477,28 +455,28 @@ def _loaded(line: str | bytes) -> Any:
         raise ValueError("this JSON is nested too deep") from None
 
 
-_T = TypeVar("_T")
-_shapes: dict[type, tuple[tuple[str, Any], ...]] = {}
+_T = TypeVar("_T", bound=Struct)
+_shapes: dict[type[Struct], tuple[tuple[str, Any], ...]] = {}
 
 
-def _shape(cls: type) -> tuple[tuple[str, Any], ...]:
-    """The fields of a dataclass with their defaults (MISSING: none); looked up once, this is a hot path."""
+def _shape(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
+    """The fields of a record with their defaults (NODEFAULT: none); looked up once, this is a hot path."""
     shape = _shapes.get(cls)
     if shape is None:
         shape = _shapes[cls] = tuple((one.name, _default(one)) for one in fields(cls))
     return shape
 
 
-def _default(one: Field[Any]) -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
+def _default(one: FieldInfo) -> Any:
+    return one.default if one.default_factory is NODEFAULT else one.default_factory()
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         plain: dict[str, Any] = {}
         for name, default in _shape(type(value)):
             item = getattr(value, name)
-            if default is MISSING or item != default:
+            if default is NODEFAULT or item != default:
                 plain[name] = item if isinstance(item, (str, int, float)) else _plain(item)
         if isinstance(value, RunState):
             plain = {"run": value.ref.run, **plain}

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.runs.agent_pool import Prepared
 from agenteval_tui.runs.attempt import RunAttempts
@@ -174,8 +175,7 @@ class ExecutionTotals:
         return tokens_in, tokens_out, cost
 
 
-@dataclass(slots=True)
-class ExecutionState:
+class ExecutionState(Struct):
     """The state of one execution: data, and what can be asked of it.
 
     The engine begins runs, `RunCompletion` ends them, `Refusals` sends them back into the line: each is given the state

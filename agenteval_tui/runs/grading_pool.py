@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, not_made
@@ -28,8 +29,7 @@ LARGE = 200_000
 """Characters from which grading a transcript is left to a thread: it would hold up all other runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradedRun:
+class GradedRun(Struct, frozen=True):
     """A run's status (an outcome, or cancelled), score and results; `why`: one line on what failed first."""
 
     status: str

@@ -8,9 +8,11 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed
 from agenteval_tui.agents.embedders.registry import make_embedder
@@ -53,8 +55,7 @@ Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeRequestGroup:
+class JudgeRequestGroup(Struct, frozen=True):
     """One run to be graded: its criteria and what they look at.
 
     `labels` are people's verdicts on it, `replies` what is known already and not asked again (but for errors).
@@ -68,8 +69,7 @@ class JudgeRequestGroup:
     replies: Mapping[str, Reply] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What a case's questions were answered with: replies by hash, for grading, and the same to be stored."""
 
     replies: Mapping[str, Reply]
@@ -264,14 +264,12 @@ class JudgeClient:
         )
 
 
-@dataclass(slots=True)
-class _Shared:
+class _Shared(Struct):
     task: asyncio.Task[Reply]
     waiting: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Got:
+class _Got(Struct, frozen=True):
     """An attempt's reply, and whether another attempt may help."""
 
     reply: Reply

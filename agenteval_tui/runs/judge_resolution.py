@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ NO_JUDGE = AgentevalError(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Respondents:
+class Respondents(Struct, frozen=True):
     """The agents that suites and the user have, to be asked by name.
 
     `suites`: by suite key, the suite with the folder of its file. `judge` replaces whatever judges metrics name.

@@ -8,23 +8,23 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
 from agenteval_tui.core.private_files import make_private
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.plan.model import PlanOptions
 
 LONGEST_PATH = 103
 """A socket's path in bytes: 104 with the final zero on macOS, 108 on Linux."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRequest:
+class ExecutionRequest(Struct, frozen=True):
     """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
 
     Or what to go on with: `resume` is the reference of an execution, of which what is missing is run (`errors`: and
@@ -63,8 +63,7 @@ class ExecutionRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(Struct, frozen=True):
     """An execution whose process lives: its id, the process, the socket to attach to, title and start.
 
     `notices`: what whoever started it should know, such as a suite that changed since it was planned. `order`: those

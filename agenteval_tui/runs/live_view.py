@@ -7,8 +7,9 @@ All of it is bounded: of each run the end of what streamed, and that only for ru
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.history.records import DECIDED
 from agenteval_tui.runs.events import (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.inline_secrets import put_back
 from agenteval_tui.core.directories import config_dir
@@ -31,8 +33,7 @@ if TYPE_CHECKING:
 _SETTLED = ("passed", "failed", "skipped", "needs_review", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """The plan of what is missing, and what a person should know about it."""
 
     plan: Plan
@@ -125,7 +126,7 @@ def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
         for name in ("concurrency", "max_cost", "max_tokens", "max_seconds", "cache", "executor", "scheduler")
         if (value := getattr(asked, name)) not in (None, "")
     }
-    kept = {name: value for name, value in row.options.items() if name in PlanOptions.__dataclass_fields__}
+    kept = {name: value for name, value in row.options.items() if name in PlanOptions.__struct_fields__}
     # Trust was given for what stood in the folder then; it is asked for again.
     kept.pop("trust", None)
     try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct, field
 
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.plan.model import RunPlan
@@ -14,8 +15,7 @@ from agenteval_tui.runs.plan.model import RunPlan
 _BEHIND = 1 << 40  # what may begin only alone stands behind everything else
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
     over. `resting` is a heap of (when it may begin, position, run id); `alone` are runs that begin only when nothing
     else of the agent is on its way."""

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agenteval_tui.runs.events import (
     Command,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
+
 from agenteval_tui.agents.inline_secrets import without_keys
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict
 from agenteval_tui.runs.events import RunRef
@@ -109,8 +110,7 @@ class Tasks:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """What the tasks of an execution share. `digests`: of the suites' files as they were, by suite key.
 
     `withheld`: the agents (by hash) from whose configuration a key was left out, with its places there. Judges whose
@@ -247,6 +247,6 @@ def _lean(value: Message | ToolCall) -> dict[str, Any]:
     made = {}
     for name, default in _MESSAGE if isinstance(value, Message) else _CALL:
         own = getattr(value, name)
-        if default is MISSING or own != default or type(own) is not type(default):
+        if default is NODEFAULT or own != default or type(own) is not type(default):
             made[name] = own
     return made

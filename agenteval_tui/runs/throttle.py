@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.core.timespan import spoken_seconds

@@ -6,15 +6,15 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode, SequenceNode, resolve, untyped
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
+class _Steps(Struct, frozen=True):
     """Where the characters of a text stand in a file."""
 
     offsets: list[int]  # the text's offsets at which `targets` change; ascending, begins with 0

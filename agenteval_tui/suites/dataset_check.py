@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites.datasets import DatasetRow, dataset_path, has_prompt, rows_and_problems
@@ -20,8 +21,7 @@ MAX_ROWS = 100_000
 MAX_CHARACTERS = 32_000_000
 
 
-@dataclass(slots=True)
-class Column:
+class Column(Struct):
     """A variable that rows give. `missing_line`: of the first row that has not got it, None when all have it.
 
     `empty`: rows in which it is empty, and the line of the first of them.
@@ -33,8 +33,7 @@ class Column:
     empty_line: int = 1
 
 
-@dataclass(slots=True)
-class DatasetCheck:
+class DatasetCheck(Struct):
     """What a dataset holds. `rows` counts the rows that are right, among those that were read.
 
     `first_line` is where its first row begins. `unprompted`: rows that don't say what is asked, and the first one's

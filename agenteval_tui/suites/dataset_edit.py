@@ -11,9 +11,10 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.errors import AgentevalError, Problem
@@ -247,8 +248,7 @@ SHOWN = 4_000
 """Characters of a row that a preview has."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAdded:
+class RowAdded(Struct, frozen=True):
     """A row that was added as number `number`. `before`: what the file held, None for no file; `digest`: of it now."""
 
     path: Path
@@ -257,8 +257,7 @@ class RowAdded:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """What writing a row would do: its number, its text in the form of the file, and whether columns are added."""
 
     number: int

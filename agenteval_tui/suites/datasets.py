@@ -10,9 +10,11 @@ import json
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.files import decode_utf8, read_bytes
@@ -205,8 +207,7 @@ def text_end(line: str) -> int:
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetRow:
+class DatasetRow(Struct, frozen=True):
     """One row. `number` counts rows from 1, `line` is where it begins in the file, 1-based.
 
     `variables`: the columns by name; `expected_value` holds the row's expected value, if it has one. `key` is what the

@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.model import Criterion, Test
@@ -348,8 +349,7 @@ def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
     return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """One file of a change: its bytes before, and the SHA-256 of its bytes behind it."""
 
     path: Path
@@ -385,8 +385,7 @@ TEST_KEYS = tuple(Test.model_fields)
 CRITERION_KEYS = tuple(Criterion.model_fields)
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionEdit:
+class CriterionEdit(Struct, frozen=True):
     """A criterion as it shall be. `source`: which of the criteria it is (0-based, as they were read), None: a new one.
 
     A source that is there twice is a copy the second time. `changes` are its keys with their new values (plain data;
@@ -397,8 +396,7 @@ class CriterionEdit:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TestEdit:
+class TestEdit(Struct, frozen=True):
     """What shall be different in a test. `changes`: its keys with their new values: plain data, `YamlText`, or None.
 
     `criteria`: all of its criteria as they shall be, in their order; None: they stay. One that is not named is removed.

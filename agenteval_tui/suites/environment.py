@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 
@@ -54,8 +55,7 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(Struct, frozen=True):
     """A value of the environment that `expand` puts into a text: the variable, its value, and the first and the
     last key on the way to the text (one, where it is the same)."""
 

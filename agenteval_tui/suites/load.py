@@ -7,9 +7,10 @@ import gc
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites import model
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 MAX_PROBLEMS = 1000  # of one file: who has more mends these first
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedSuite:
+class LoadedSuite(Struct, frozen=True, eq=False):
     """A suite file as it was read.
 
     `suite` holds every test that is right even if others are not; None when the file is no suite at all. `text` is

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
-from agenteval_tui.core.quick_dataclass import dataclass
 
 ID_COLUMN = "id"
 """The column whose values are the rows' ids, where a dataset names none."""
@@ -20,16 +21,14 @@ ID = "id:"
 _CONTENT = "content:"
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedId:
+class RepeatedId(Struct, frozen=True):
     """Two rows with the same id. `line`: where the other one begins."""
 
     id: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class MissingId:
+class MissingId(Struct, frozen=True):
     """A row without a value in the column that the dataset names as `row_id`."""
 
     column: str

@@ -17,9 +17,9 @@ from jinja2.compiler import CodeGenerator
 from jinja2.runtime import LoopContext, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError, line_and_column
-from agenteval_tui.core.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
@@ -30,8 +30,7 @@ _MARKS = ("{{", "{%", "{#")
 _ONE_EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}).)*?)-?\}\}\s*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateProblem:
+class TemplateProblem(Struct, frozen=True):
     """What is wrong in a template, at the offsets `start`..`end` of its text."""
 
     start: int

@@ -13,10 +13,11 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.atomic_write import PRIVATE, locked, write_whole
@@ -39,8 +40,7 @@ _BOOKKEEPING_FILES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     """One folder that was trusted: its absolute path, when (ISO 8601, UTC), and the hash of each file that counts."""
 
     folder: str
@@ -48,8 +48,7 @@ class Trusted:
     files: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Trust:
+class Trust(Struct):
     """The trusted folders. `problem` says why the file of them could not be read; then nothing is trusted."""
 
     path: Path

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
 from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
@@ -31,8 +32,7 @@ _ANCHOR = re.compile(r"&\S+\s+")
 _REST = re.compile(r"[ \t]+#[^\s#!][^\r\n]*")
 
 
-@dataclass(frozen=True, slots=True)
-class CutText:
+class CutText(Struct, frozen=True):
     """A text that is cut: the file's characters `start`..`end` (to the end of the line), and all that was meant."""
 
     key: str

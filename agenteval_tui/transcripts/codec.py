@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import asdict, replace
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -263,7 +265,7 @@ def _lean(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _timing(timing: Timing) -> dict[str, Any]:
-    made = _lean(asdict(timing))
+    made = _lean(to_builtins(timing))
     if "steps" in made:
         made["steps"] = [
             one if one["setup"] else {k: v for k, v in one.items() if k != "setup"} for one in made["steps"]

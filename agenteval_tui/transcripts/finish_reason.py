@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.transcripts.model import Transcript
 
 EndingCode = Literal["length", "content_filter", "malformed_call", "incomplete", "empty"]
@@ -45,8 +46,7 @@ SAID: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """What ended an answer: the class of it, and the server's own word."""
 
     code: EndingCode

@@ -7,19 +7,18 @@ whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from agenteval_tui.core.fingerprint import fingerprint
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.error_codes import ErrorCode
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallStatus = Literal["ok", "error", "pending"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message. `content` is text ("" when there is none).
 
     `tool_calls` holds indices into `Transcript.tool_calls`, in the order in which the message made them.
@@ -36,8 +35,7 @@ class Message:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call of a tool.
 
     `arguments` is the decoded JSON value, an object as a rule. Arguments that are not valid JSON are kept as the
@@ -56,8 +54,7 @@ class ToolCall:
     malformed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start.
 
     `setup`: something that was started for the agent (an interpreter, imports, tool servers). It is no part of the
@@ -70,8 +67,7 @@ class Step:
     setup: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """Milliseconds: from the start to the first token, to the end, and by step. None: not measured.
 
     Steps with `setup` count in neither of the first two."""
@@ -81,8 +77,7 @@ class Timing:
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens, and cost in US dollars. None: not measured. `input_tokens` includes the cached ones."""
 
     input_tokens: int | None = None
@@ -99,8 +94,7 @@ class Usage:
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RunError:
+class RunError(Struct, frozen=True):
     """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to mend it.
 
     `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
@@ -124,8 +118,7 @@ class RunError:
         return self if self.code else RunError.told(self.kind, self.message, self.mend)
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing.
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
@@ -151,8 +144,7 @@ _NOTES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
     wrote to its standard error (the end of it), which nothing is judged by."""
 

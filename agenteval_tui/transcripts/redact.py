@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.core.fingerprint import fingerprint
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor

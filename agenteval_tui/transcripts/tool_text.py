@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
+
 from agenteval_tui.transcripts.model import ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentRange:
+class ArgumentRange(Struct, frozen=True):
     """Where a piece of the formatted text comes from: characters `start`..`end` are call `call`'s `argument`.
 
     `argument` is None for the tool's name.

@@ -7,15 +7,14 @@ names these ids.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.binding import Binding
 
 EVERYWHERE = "everywhere"
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing that a person can do.
 
     `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the

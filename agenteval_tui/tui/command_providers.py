@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
 from textual.markup import escape
@@ -31,8 +31,7 @@ SHORTEST = 3  # letters before the history is asked
 NAME = 120  # cells of a name
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Something that can be gone to: its name as it is shown and searched, what it is, where."""
 
     name: str

@@ -7,9 +7,10 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.atomic_write import PRIVATE, write_whole
@@ -24,8 +25,7 @@ LARGEST = 32 << 20  # bytes of one, as of a suite
 """So many are kept; the oldest go first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """One draft. `kind`: "test" or "config"; `suite` and `test` say of what, `part` of which part of the test.
 
     `when_ms`: when it was written, milliseconds since 1970. `data` is what the screen that made it needs again.

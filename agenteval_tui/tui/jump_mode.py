@@ -7,9 +7,9 @@ nothing loses the focus that it had. So it works over sheets, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from msgspec import Struct
 from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.screen import Screen
@@ -26,8 +26,7 @@ MOST = len(LETTERS) ** 2
 TABS = "tabs"  # the id of a line whose words stand for panes: a click on one shows its pane
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Something to go to: the cell of the screen where its letters stand, and what goes there (and opens it)."""
 
     x: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
 
@@ -13,8 +14,7 @@ MOST = 100  # notices that are kept
 Kind = Literal["suite", "test", "run", "execution", "file", "screen"]
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationSource:
+class NotificationSource(Struct, frozen=True):
     """Something that the app can show: `ref` is its id, of a suite its key, and of a test `test` within that suite; of
     a file its path (it opens in the person's editor), of a screen its name."""
 
@@ -23,8 +23,7 @@ class NotificationSource:
     test: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One thing that was said, when, and what it was about (None: nothing that can be gone to); `times`: how often."""
 
     text: str

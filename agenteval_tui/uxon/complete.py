@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.name_source import ANSWER_TEXT, NO_FACTS, TOOL_ARGUMENTS, TOOL_NAME, Facts
@@ -34,8 +35,7 @@ _QUOTES = "\"'`“”„‟"
 _WORDS = ("string", "key", "number", "literal", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Struct, frozen=True):
     """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
 
     `before` and `after` are the tokens beside them that are no comments. `quoted` tells whether a quote was typed.
@@ -103,8 +103,7 @@ def _ends_well(text: str, tokens: list[Token], index: int) -> bool:
 _DEEPEST = 4  # objects inside each other that are written at once
 
 
-@dataclass(frozen=True, slots=True)
-class Skeleton:
+class Skeleton(Struct, frozen=True):
     """Text to put in, and the offset in it where the cursor goes."""
 
     text: str
@@ -185,8 +184,7 @@ Kind = Literal["property", "value", "type", "tool", "argument", "example", "text
 _MARK = "\ue000completion\ue000"
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """One thing that can be written at the cursor.
 
     `label` is what a list shows, `kind` where it comes from, `detail` the first sentence of its documentation or what

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import Fix, Severity, TextEdit
-from agenteval_tui.core.quick_dataclass import dataclass
 
 MOST_DIAGNOSTICS = 200
 """More than this many of one text help nobody: the rest is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One thing wrong with the characters `start`..`end` (0-based, end exclusive) of a config text.
 
     `code` is stable and in kebab case ("syntax", "trailing-comma", "unknown-property", ...). `message` is one sentence:

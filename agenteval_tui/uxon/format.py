@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tokens import Token
@@ -36,15 +37,13 @@ def format_text(text: str) -> str:
     return mark + newline.join(lines) + end
 
 
-@dataclass(slots=True)
-class _Comment:
+class _Comment(Struct):
     text: str
     same_line: bool  # it stands behind something on its line
     blank_before: bool
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """A value with its name, if it has one, and the comments around it."""
 
     key: str = ""

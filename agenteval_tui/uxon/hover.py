@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, ScalarType, Type, UnionType
@@ -12,8 +12,7 @@ from agenteval_tui.uxon.type_descriptions import expected, shown
 _TOKENS = ("key", "string", "number", "literal", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Hover:
+class Hover(Struct, frozen=True):
     """The documentation of the characters `start`..`end`.
 
     `title` is the property's or variant's name, `type` what may stand there in words ("a list of strings"; "" for a

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.uxon import syntax_errors
 from agenteval_tui.uxon.diagnostics import (
     ESCAPE_THE_QUOTES,
@@ -164,8 +165,7 @@ _QUOTE = re.compile(r'\\.|"')
 _CAN_FOLLOW = re.compile(r"[ \t]*(?:[,}\]\n\r]|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class Unescaped:
+class Unescaped(Struct, frozen=True):
     """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
 
     value: str

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import regex
@@ -28,8 +28,7 @@ class PatternParts(NamedTuple):
     delimiter: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatternError:
+class PatternError(Struct, frozen=True):
     """Why a text is no regular expression: one sentence, and the character (0-based, in the text) that it is about.
 
     `remove` says that deleting `length` characters there mends it.
@@ -41,8 +40,7 @@ class PatternError:
     remove: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPattern:
+class CompiledPattern(Struct, frozen=True):
     """A pattern ready to use. `anchored` (PHP's flag A): match at the beginning only."""
 
     regex: regex.Pattern[str]

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct
 
 ScalarKind = Literal["string", "integer", "number", "boolean", "null", "any", "regex"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarType:
+class ScalarType(Struct, frozen=True):
     """One plain value. Types are exact: 5 is no string, "5" no integer, true no number.
 
     `regex` is a string that holds a regular expression (bare, or as PHP writes it; see php_regex). `enum` lists the
@@ -28,29 +27,25 @@ class ScalarType:
     maximum: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(Struct, frozen=True):
     """A list of values of one type."""
 
     item: Type
 
 
-@dataclass(frozen=True, slots=True)
-class MapType:
+class MapType(Struct, frozen=True):
     """An object with free names and values of one type (the arguments of a tool)."""
 
     value: Type
 
 
-@dataclass(frozen=True, slots=True)
-class UnionType:
+class UnionType(Struct, frozen=True):
     """A value of any of these types. Put the one that people usually mean first."""
 
     options: tuple[Type, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """A property of an object. `aliases` are other names that are accepted without a word.
 
     `facts` says what was seen of what stands here, at any depth below: one of `uxon.name_source`' names, or "".
@@ -71,8 +66,7 @@ def _as_it_is(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
+class Variants(Struct, frozen=True):
     """An object whose other properties depend on the string in its property `discriminator`.
 
     `options` holds the variants by their short name; `normalise` brings what people write ("axenox.GenAI.TextMatch")
@@ -85,8 +79,7 @@ class Variants:
     noun: str = "metric"
 
 
-@dataclass(frozen=True)
-class ObjectType:
+class ObjectType(Struct, frozen=True, dict=True):
     """An object with these properties, and those of its variant. `extra` allows any other property as well."""
 
     name: str

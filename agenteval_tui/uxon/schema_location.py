@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.uxon.name_source import TOOL_NAME
 from agenteval_tui.uxon.schema import (
@@ -21,8 +22,7 @@ from agenteval_tui.uxon.tree import Document, Member, Node
 _ANYTHING = ScalarType("any")
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaLocation:
+class SchemaLocation(Struct, frozen=True):
     """A place in a config, and what may stand there.
 
     `node` is the innermost value around it, `types` what that value may be (unions taken apart; empty: unknown).

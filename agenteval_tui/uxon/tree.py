@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.strings import source_offset
@@ -16,8 +17,7 @@ NodeKind = Literal["object", "array", "string", "number", "literal", "missing"]
 Path = tuple[str | int, ...]
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     """A value at the characters `start`..`end` of the text. To be read, not written (not frozen: there are many).
 
     `value` is plain Python: comments and what is commented out are not in it. `missing` stands where a value should be
@@ -41,8 +41,7 @@ class Node:
         return None
 
 
-@dataclass(slots=True, eq=False)
-class Member:
+class Member(Struct, eq=False):
     """A property of an object, from the start of its name to the end of its value. To be read, not written.
 
     `key_start`..`key_end` holds the quotes, if there are any. `commented` marks comments and what they switch off.
@@ -57,8 +56,7 @@ class Member:
     commented: bool = False
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True, dict=True):
     """A config text with everything that reading it gave. `value` is what the text means as far as it can be read.
 
     `root` is None when there is nothing but white space and comments; `value` is then an empty dict.

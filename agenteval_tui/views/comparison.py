@@ -6,9 +6,10 @@ Every fact has its words here, and nowhere else: a screen, a verb and a report c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.comparison_model import (
     ORDER,
@@ -554,8 +555,7 @@ def _not_listed(number: int, most: int = MOST_TABLE) -> str:
 # One change
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCells:
+class ChangeCells(Struct, frozen=True):
     """A change as the cells of a list: the sign, the test (and criterion), was, now, who changed it, and what differs
     first."""
 

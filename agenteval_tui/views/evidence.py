@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.explanation import Explanation
 from agenteval_tui.core.display import one_line

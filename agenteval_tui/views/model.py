@@ -7,8 +7,9 @@ in `bold bad`. Renderers make foreign text displayable, so that a view may hold 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Span = tuple[str, str]
 Text = tuple[Span, ...]
@@ -43,24 +44,21 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """The head of what follows. `level` 1 is the title of the view."""
 
     words: Text
     level: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """One text. `indent` is the depth at which lines show it."""
 
     words: Text
     indent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table. It takes `least` cells: to keep the columns of several tables in place, or not to be cut
     before others are."""
 
@@ -69,8 +67,7 @@ class Column:
     least: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of a table: a text for each column, or one alone that stands across all of them. A screen selects the row
     by its `key`."""
 
@@ -78,8 +75,7 @@ class Row:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows under columns. `more` says what is not listed."""
 
     columns: tuple[Column, ...]
@@ -87,8 +83,7 @@ class Table:
     more: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node of a tree, with the sign that stands before it (an empty span: none)."""
 
     words: Text
@@ -96,8 +91,7 @@ class Node:
     sign: Span = ("", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """Nodes with what belongs to each below it. `more` says what is not listed; `indent` is as for a paragraph."""
 
     nodes: tuple[Node, ...]
@@ -105,31 +99,27 @@ class Tree:
     indent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(Struct, frozen=True):
     """Texts of one kind. `inline`: short ones, which stand beside each other while there is room."""
 
     items: tuple[Text, ...]
     inline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Lines of a unified difference: `+` was added, `-` was removed, `@` says where, a space is context."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A value with its label. A fact without a label goes on with the one before it."""
 
     label: str
     value: Text
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Labelled values, one below the other."""
 
     facts: tuple[Fact, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from compared import (
     text,
     two_executions,
 )  # fmt: skip
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.attribution import attribute, attribute_pair, said_of_divergence
 from agenteval_tui.grading.spec import CriterionSpec

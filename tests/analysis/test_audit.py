@@ -162,7 +162,7 @@ GOOD = {
 
 
 def test_good_guards_are_seen_to_fail(make_history: Any, answered: Any) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from agenteval_tui.transcripts.model import Message
 

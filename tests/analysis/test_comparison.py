@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import scipy
 from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, renamed, text, two_executions
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare, compare_runs, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, Side

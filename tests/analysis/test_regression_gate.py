@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from compared import NEW, NOON, OLD, Planned, answered, keep, text, two_executions
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, align, steps_of
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript

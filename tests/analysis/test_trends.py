@@ -6,12 +6,12 @@ import csv
 import io
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
 
 from agenteval_tui.analysis.summary import execution_stats

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
+from msgspec.structs import replace
 
 from agenteval_tui.analysis import ab, review_queue, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures

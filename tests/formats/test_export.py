@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.cli.main import main
 from agenteval_tui.formats.detect import formats

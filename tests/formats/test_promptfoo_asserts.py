@@ -305,7 +305,7 @@ def test_verdicts_on_tool_calls(kind: str, value: Any, calls: tuple[Any, ...], p
      ("latency", None, None), ("cost", 0.5, True), ("cost", 0.1, False), ("not-cost", 0.1, True)],
 )  # fmt: skip
 def test_times_and_costs(kind: str, threshold: float | None, passes: bool | None) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     transcript = replace(transcript_of("x"), timing=Timing(total_ms=100.0), usage=Usage(cost=0.5))
     given = {} if threshold is None else {"threshold": threshold}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.cli.main import main
 from agenteval_tui.formats.exporters.export import exporters, stored_runs

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import foreign_result, grade, verdict_of

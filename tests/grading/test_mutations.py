@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.grading.mutations import KINDS, REFUSAL, Forbidden, mutations
 from agenteval_tui.transcripts.codec import from_json, to_json

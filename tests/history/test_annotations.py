@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from history_made import SUITE, ended, planned, record
+from msgspec.structs import replace
 
 from agenteval_tui.history import baselines
 from agenteval_tui.history.annotations import Note, notes_of_executions, notes_of_runs

@@ -78,7 +78,7 @@ def test_only_what_finished_and_was_decided_can_be_one(store: Store) -> None:
     for ref in ("EXECUTION-9", ""):
         with pytest.raises(AgentevalError, match="there is no execution"):
             set_baseline(store, ref)
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     store.run_ended(replace(ended(0, "EXECUTION-2"), status="error"))
     store.end_execution("EXECUTION-2", "finished").result()
@@ -90,7 +90,7 @@ def test_only_what_finished_and_was_decided_can_be_one(store: Store) -> None:
 
 
 def test_a_test_with_nothing_but_errors_keeps_the_baseline_that_it_has(store: Store) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     fill(store)
     set_baseline(store, "EXECUTION-1")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import gzip
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.analysis.trend_scores import extras

@@ -7,10 +7,10 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.grading.causes import cause_from, signatures
 from agenteval_tui.grading.codes import Code

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from history_made import SUITE, ended, planned, record, transcript
+from msgspec.structs import replace
 from test_replies import reply
 from test_salvage import overwrite, pages_of, rescued
 

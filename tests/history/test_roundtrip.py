@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import zlib
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from history_made import ended, planned, record, results, transcript
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.codes import Code

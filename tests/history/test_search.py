@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from history_made import ended, planned, record, transcript
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.search import match_expression

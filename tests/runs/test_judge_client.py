@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aimock import Aimock, NotAvailable
+from msgspec.structs import replace
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.runs.client import find, live_executions
 from agenteval_tui.runs.live_registry import Live, live_dir, shown, socket_path

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import random
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.inline_secrets import put_back, without_keys
@@ -116,7 +117,7 @@ async def finish(made: Execution, scripts: Scripts, **options: Any) -> Execution
         made.store, made.engine.plan.execution_id, PlanOptions(**options), errors=errors, user_agents={}
     )
     engine = Engine(resumed.plan, made.store, lambda event: None, env={}, retry_base_s=0.001)
-    again = replace(made, engine=engine)
+    again = dataclasses.replace(made, engine=engine)
     await again.run()
     return again
 
@@ -458,7 +459,7 @@ agents = st.builds(
     st.text("0123456789abcdef", min_size=4, max_size=4),
 )
 runs = st.builds(
-    RunPlan,
+    lambda **fields: RunPlan(**fields),  # builds() would look for the names of all its types
     ref=st.builds(RunRef, texts, texts, texts, texts, st.integers(0, 9), st.integers(1, 9), texts),
     suite_key=texts,
     suite_name=texts,

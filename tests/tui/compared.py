@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
@@ -88,8 +90,7 @@ def answered(said: str, *calls: tuple[str, Any], error: str = "") -> Transcript:
     return Transcript(messages, made, usage=Usage(100, 20, cost=0.002), final_output=said, error=failed)
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """Repetitions of a test: what the agent did in each, the criteria, and what a judge said of each ("": nothing)."""
 
     test: str

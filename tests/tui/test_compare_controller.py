@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from compared import FILTER_NEW, FILTER_OLD, NEW, NOON, OLD, two_executions
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison_sides import Sides
 from agenteval_tui.core.errors import AgentevalError

@@ -7,10 +7,10 @@ import asyncio
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from shop import run_samples
 
 from agenteval_tui.core.errors import AgentevalError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.dataset_row_from_run import asked_of, dataset_for, provenance_of, row_of_run
 from agenteval_tui.analysis.run_facts import disagrees, last_labels

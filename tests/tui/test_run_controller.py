@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from test_snapshots_runs import a_busy_execution
 
 from agenteval_tui.runs import events

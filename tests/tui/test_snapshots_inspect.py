@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from pictures import SIZES, SMALL, Pictures, pictures, resized
 from shop import app_on, settle, until
 

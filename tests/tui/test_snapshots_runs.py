@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pictures import LARGE, SIZES, SMALL, Pictures, pictures, resized
 from shop import app_on, settle, until
 from test_snapshots import NOON, an_execution, cursor_to

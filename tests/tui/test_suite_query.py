@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.overview import Overview, SuiteOverview
 from agenteval_tui.history.records import TestSummary

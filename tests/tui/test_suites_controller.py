@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.core.errors import Problem

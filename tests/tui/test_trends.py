@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pictures import LARGE, SMALL, Pictures, pictures, resized
 from shop import app_on, settle
 from trend_made import NOON, SHOP, filled

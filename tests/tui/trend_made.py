@@ -105,7 +105,7 @@ def filled(path: Path, days: range = range(DAYS)) -> Store:
 
 def undated(runs: list[tuple[PlannedRun, RunEnded]]) -> Iterator[tuple[PlannedRun, RunEnded]]:
     """The same runs, as another tool's file has them: without times."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     for planned, ended in runs:
         yield planned, replace(ended, started_ms=None)

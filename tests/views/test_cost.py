@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.costs import Costs, NamedCost, Spent, TestCost
 from agenteval_tui.transcripts.model import Usage

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from trend_made import DAY, NOON, filled
 
 from agenteval_tui.analysis.trend_alerts import watch

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.transcripts.model import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(Struct, frozen=True):
     """A text's vector, which model gave it, and what a person should know of it ("cut at 256 tokens")."""
 
     vector: tuple[float, ...]

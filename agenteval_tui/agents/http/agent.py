@@ -8,9 +8,10 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import (
     AgentEvent,
@@ -55,8 +56,7 @@ from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class MadeRequest:
+class MadeRequest(Struct, frozen=True):
     """What is sent: the address, the headers, the parameters, and `content` (None: nothing) of type `content_type`.
 
     `messages`: what the agent got, with the system prompt if the templates use it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentSetup, Failed
 from agenteval_tui.agents.http.client import HttpClient

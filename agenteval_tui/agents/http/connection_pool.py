@@ -12,19 +12,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+from msgspec import Struct
 
 from agenteval_tui.agents.http.chunk_coalescing import GatheringTransport
 from agenteval_tui.agents.http.proxies import Proxy, proxy_to
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 
 VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """The first one that is set counts. The last two are what requests and curl read: who has set one means it for all."""
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """The way to one server: the client, and the proxy that it goes through (None: directly)."""
 
     client: httpx.AsyncClient

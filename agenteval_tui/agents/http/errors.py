@@ -9,10 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
@@ -202,8 +203,7 @@ _NOTED_WAIT_S = 60.0  # a remedy names waits from here on
 _CAUSES = 20  # exceptions behind an exception that are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorMapper:
+class ErrorMapper(Struct, frozen=True):
     """What an error may say of the server: its address, the name of the key's variable, and what it must not say.
 
     `option` is the agent's option that holds the address; `usual` what that usually looks like. `proxy`: what stands

@@ -8,15 +8,15 @@ import os
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 
 PAGE = "see docs/network.md"
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """The way through a proxy. `url` may hold a password; `address` is the same without one. `variable` names it."""
 
     url: str

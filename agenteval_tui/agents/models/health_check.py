@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from agenteval_tui.agents.base import AgentEvent, CheckReport, CheckStep, Failed, ReasoningDelta, TextDelta, ToolSpec
 from agenteval_tui.agents.http.client import HttpClient
@@ -25,8 +26,7 @@ _ASK = "Answer with the single word: ok"
 _CALL = 'Call the tool `ping` with the text "hello".'
 
 
-@dataclass(slots=True)
-class _Tried:
+class _Tried(Struct):
     """What one request gave."""
 
     reply: ModelReply
@@ -36,8 +36,7 @@ class _Tried:
     total_ms: float = 0.0
 
 
-@dataclass(slots=True)
-class _Findings:
+class _Findings(Struct):
     """The steps so far, and the first thing that is so wrong that the agent can't be used."""
 
     steps: list[CheckStep] = field(default_factory=list)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.transcripts.codec import arguments_text
@@ -17,8 +18,7 @@ NO_RESULT = "(no result was recorded)"
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallDraft:
+class ToolCallDraft(Struct, frozen=True):
     """A call that the model made earlier. `arguments` is the JSON text, or what came in place of it."""
 
     id: str
@@ -28,8 +28,7 @@ class ToolCallDraft:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderMessage:
+class ProviderMessage(Struct, frozen=True):
     """One message of the conversation. `calls` are an assistant's, with their results; no message has the role
     "tool"."""
 
@@ -39,8 +38,7 @@ class ProviderMessage:
     calls: tuple[ToolCallDraft, ...] = ()
 
 
-@dataclass(slots=True)
-class CallIds:
+class CallIds(Struct):
     """Gives out ids that no other call of the conversation has: servers refuse one that has the same id twice."""
 
     taken: set[str] = field(default_factory=set)

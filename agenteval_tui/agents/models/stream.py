@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from msgspec import Struct, field
 from pydantic_core import from_json
 
 from agenteval_tui.agents.base import AgentEvent, ToolArgumentsDelta, ToolCallFinished, ToolCallStarted, ToolSpec
@@ -76,8 +76,7 @@ class StreamReply(ABC):
         return iter(())
 
 
-@dataclass(slots=True)
-class CallParts:
+class CallParts(Struct):
     """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
 
     `extra` is what else the server said of the call and wants back.

@@ -11,9 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.process.written_files import Places, without_written
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.suites.watched_files import looks_like_data
@@ -26,8 +27,7 @@ _ENTRY_POINTS = ("__main__.py", "package.json", "index.js", "deno.json")
 _MODULE_PLACES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFiles:
+class NamedFiles(Struct, frozen=True):
     """Files that programs are named by, absolute, links followed, once each. `written`: those of them that every
     command which names them only writes to (see `written_files`)."""
 

@@ -7,10 +7,11 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import GRACE_S, Program, start
@@ -35,8 +36,7 @@ class RaisedError(Exception):
         self.kinds = tuple(kinds)
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(Struct):
     """A request that waits for answers: at most `room` bytes of them are kept, however slowly they are taken."""
 
     room: int

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from glob import escape
 
-from agenteval_tui.core.quick_dataclass import dataclass as quick
+from msgspec import Struct, field
 
 _OPERATOR = re.compile(r"\d*(?:<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)|&>>|&>|;;|&&|\|\||\|&|[;&|()\n]")
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", ">&"))
@@ -21,8 +20,7 @@ class NotFollowedError(Exception):
     """The text has something whose files can't be told by reading it."""
 
 
-@quick(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A word of a command: `text` without quotes, `raw` as it is written (of a `$(…)` in it, only the `$`).
 
     `fixed`: the shell puts nothing in the place of a part of it. Where it is not, `pattern` is what it can become, for
@@ -35,8 +33,7 @@ class Word:
     pattern: str = ""
 
 
-@quick(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of a word, as in `Word`."""
 
     text: str
@@ -48,8 +45,7 @@ class _Part:
 _QUOTE = _Part("", '"', "")
 
 
-@dataclass(slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct):
     """Words of one command, targets of its redirections to files, and what else is there: sources, comments."""
 
     words: list[Word] = field(default_factory=list)

@@ -27,8 +27,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.process.shell_words import NotFollowedError, Word, simple_commands
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.watched_files import looks_like_data, looks_like_log
 
 _SHELL = re.compile(r"(?:ba|da|z|k|mk|a|fi|c|tc|ya|o)?sh|rbash")
@@ -68,8 +69,7 @@ _FLAGS = {  # of interpreters: options without a value, and with one
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """Where a command runs: `file` gives the file that a word means there, `program` the one that it starts."""
 
     file: Callable[[str], Path | None]
@@ -91,8 +91,7 @@ class Places:
         return cls(file, program)
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """What is left of an entry without the names of what it only writes to: the words of its command, patterns (of
     `fnmatch`) that words can become, and variables of its `env`."""
 

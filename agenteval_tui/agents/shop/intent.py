@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from agenteval_tui.agents.shop.stock import PRODUCTS
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message
 
 # Every spelling under which a country may be named, and the code of the country.
@@ -92,8 +93,7 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """What a customer wants, as far as the rules see it. Empty strings and None: not named."""
 
     intent: str

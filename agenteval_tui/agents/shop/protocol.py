@@ -6,20 +6,19 @@ import json
 from collections.abc import Generator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.agents.base import ToolOutcome
-from agenteval_tui.core.quick_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool to call."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One message of the assistant: its text, and the calls it makes (at once). Without calls it is the answer."""
 
     text: str = ""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.tools import TOOLS, call_tool
 
 
-@dataclass(slots=True)
-class ShopTool:
+class ShopTool(Struct):
     """A tool of the bundled shop, on a database that the tools of one run share."""
 
     spec: ToolSpec

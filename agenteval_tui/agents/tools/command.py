@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
@@ -19,8 +20,7 @@ LONGEST = 1_000_000
 _SAID = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class CommandTool:
+class CommandTool(Struct, frozen=True):
     """Starts its program for each call. Exit code 0 is a result; another one a failure that the model hears of."""
 
     spec: ToolSpec

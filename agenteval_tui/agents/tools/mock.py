@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.tools.options import MockEntry
@@ -13,8 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.tool_text import argument_text
 
 
-@dataclass(frozen=True, slots=True)
-class MockTool:
+class MockTool(Struct, frozen=True):
     """Answers from a list of canned answers, else with `otherwise` (None: a call that nothing fits is a failure)."""
 
     spec: ToolSpec

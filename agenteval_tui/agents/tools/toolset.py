@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
@@ -69,8 +70,7 @@ class Toolset(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _ShutAtEnd:
+class _ShutAtEnd(Struct, frozen=True):
     """A toolset that ends with its toolbox. Its tools are in the box already."""
 
     toolset: Toolset
@@ -82,8 +82,7 @@ class _ShutAtEnd:
         self.toolset.shut()
 
 
-@dataclass(slots=True)
-class Toolbox:
+class Toolbox(Struct):
     """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back.
 
     Entering raises `AgentevalError` when something can't be started; then nothing is left running.

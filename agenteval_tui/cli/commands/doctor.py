@@ -7,11 +7,12 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suites
@@ -36,8 +37,7 @@ _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!"
 _SMALLEST = (80, 24)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One thing that was looked at: how it is, in words, and what to do about it."""
 
     name: str

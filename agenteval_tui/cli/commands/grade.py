@@ -350,7 +350,7 @@ def _grade_stored(
 
 
 def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     def found(row: Any) -> Any:
         rules = find(row)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
@@ -17,7 +18,6 @@ from agenteval_tui.analysis.comparison_model import (
     Tally,
     TestChange,
     TestKey,
-    to_json_value,
 )
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
@@ -96,7 +96,7 @@ def _overall(one: Overall) -> dict[str, Any]:
         "n": one.n,
         "p_value": one.p_value,
         "detectable_drop": one.detectable,
-        "pairs": asdict(one.pairs),
+        "pairs": to_builtins(one.pairs),
         "left_out": one.left_out,
         "score": _measure(one.score),
         "latency_ms": _measure(one.latency_ms),
@@ -107,7 +107,7 @@ def _overall(one: Overall) -> dict[str, Any]:
 
 
 def _measure(one: SummaryMetric | None) -> dict[str, Any] | None:
-    made: dict[str, Any] | None = None if one is None else to_json_value(asdict(one))
+    made: dict[str, Any] | None = None if one is None else to_builtins(one)
     return made
 
 
@@ -154,7 +154,7 @@ def _row(row: RowChange) -> dict[str, Any]:
 
 
 def _tally(one: Tally | None) -> dict[str, Any] | None:
-    return None if one is None else asdict(one)
+    return None if one is None else to_builtins(one)
 
 
 def _criterion(
@@ -169,7 +169,7 @@ def _criterion(
         "now": _tally(one.now),
         "versions_was": list(one.versions_was),
         "versions_now": list(one.versions_now),
-        "attribution": None if attribution is None else asdict(attribution),
+        "attribution": None if attribution is None else to_builtins(attribution),
         "metrics": [
             {"name": each.name, "type": each.type, "was": _tally(each.was), "now": _tally(each.now)} for each in metrics
         ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.core import entry_points
@@ -139,8 +140,7 @@ def listed() -> str:
     return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
 
 
-@dataclass(frozen=True, slots=True)
-class SheetLoss:
+class SheetLoss(Struct, frozen=True):
     """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
 
     code: str

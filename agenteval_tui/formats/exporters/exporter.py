@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.formats.agenteval_run import RUN_FIELDS, beside
 from agenteval_tui.formats.json_sanitize import replace_non_finite
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRun:
+class ExportRun(Struct, frozen=True):
     """A run with all that is stored of it."""
 
     row: RunRow
@@ -30,8 +30,7 @@ class ExportRun:
     labels: tuple[Label, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Something that a format can't keep: its code, what it is in words, and whether a run has it."""
 
     code: str
@@ -44,8 +43,7 @@ LABELS = Loss(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exporter:
+class Exporter(Struct, frozen=True, kw_only=True):
     """A format to write (entry point group `agenteval.exporters`), and the pieces of its text for runs, one after
     another.
 

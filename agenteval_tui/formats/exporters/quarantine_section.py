@@ -7,8 +7,9 @@ quarantine in the report that is written then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.history import quarantines
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 _MOST = 10
 
 
-@dataclass(frozen=True, slots=True)
-class QuarantineSection:
+class QuarantineSection(Struct, frozen=True):
     """Of some runs: those that a quarantine touches, and what is left.
 
     `excused`: the ids of runs that did not pass and do not gate. `whys`: why a run did not pass where it still gates,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
@@ -34,8 +36,7 @@ BAD = ("error", "failed", "needs_review")
 """The outcomes that a reader must see, worst first."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestLine:
+class TestLine(Struct, frozen=True):
     """A test of the report: how many of its runs passed, of how many that were decided, and what else is known."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -72,8 +73,7 @@ class Figure(NamedTuple):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFigures:
+class ReportFigures(Struct, frozen=True):
     """A report. `metrics` are (name, value as people read it); texts are raw: whoever writes them makes them safe.
 
     `against`: the comparison with the baseline, with `compared`, the same metrics as (name, baseline, now, change);

@@ -6,8 +6,10 @@ As LangSmith's client records them: a session's creation, what was sent, and the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
@@ -26,8 +28,7 @@ def fits(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(_CALLS)
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct):
     """What was seen of a session."""
 
     id: str = ""

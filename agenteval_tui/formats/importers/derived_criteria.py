@@ -10,8 +10,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.formats.importers.suite_import import checked
 from agenteval_tui.grading import registry

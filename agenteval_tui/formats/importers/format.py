@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.importers.suite_import import FoundTests
@@ -15,8 +16,7 @@ from agenteval_tui.formats.stream.source import Source
 Recordings = Iterator[Recording | Skipped]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class Format(Struct, frozen=True, kw_only=True):
     """A foreign format (entry point group `agenteval.importers`): its name, what it looks like in words, a test of a
     file's first value, and its readers.
 

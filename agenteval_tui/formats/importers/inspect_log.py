@@ -6,8 +6,10 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import IO, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import of_target
@@ -120,8 +122,7 @@ _PREFIXES = ("attachment://", "tc://")
 _MEDIA = frozenset({"image", "audio", "video", "document", "data"})
 
 
-@dataclass(slots=True)
-class _Event:
+class _Event(Struct):
     """What is kept of a model's turn or a tool's call."""
 
     name: str
@@ -131,8 +132,7 @@ class _Event:
     failed: bool
 
 
-@dataclass(slots=True)
-class _Sample:
+class _Sample(Struct):
     """What is kept of a sample."""
 
     fields: dict[str, Any] = field(default_factory=dict)

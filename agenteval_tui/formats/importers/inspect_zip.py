@@ -11,9 +11,10 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
+
+from msgspec import Struct
 
 LARGEST_MEMBER = 4_000_000_000
 """Bytes that are unpacked of one member. More is nothing that a person could look at."""
@@ -38,16 +39,14 @@ class DamagedMember(Exception):  # noqa: N818  (says what it is)
         self.cut_off = cut_off
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A file within the archive: its name, and how to open it."""
 
     name: str
     open: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     """The members by name, of equal names the last; `cut_off`: the archive has no end; `replaced`: equal names."""
 
     members: dict[str, Member]
@@ -72,8 +71,7 @@ def open_archive(file: IO[bytes]) -> Archive:
     return Archive(members, replaced=sum(not info.is_dir() for info in listed) - len(members))
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     """The bytes that all members of an archive may still unpack to."""
 
     left: int

@@ -6,8 +6,9 @@ OpenAI's and those of other libraries (`message_dialects`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, coded_error, come_back, is_ours, without

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
-from agenteval_tui.core.quick_dataclass import dataclass
+from msgspec import Struct, field
+
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(Struct, frozen=True):
     """How a run of this program ended, as its export says it: what its results alone do not tell."""
 
     outcome: str
@@ -22,8 +21,7 @@ class Stated:
     warnings: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """What one run left behind in another tool's file.
 
     `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
@@ -55,8 +53,7 @@ class Recording:
     expected: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
 
     `place` says where in words; "": at `line`, where that is known (from 1). `fields`: nothing but fields that nobody

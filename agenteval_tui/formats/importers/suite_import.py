@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.json_sanitize import replace_non_finite
@@ -21,8 +22,7 @@ NOT_TRANSLATED = "Not translated:"
 """How the description of a criterion begins that asks a person for want of a counterpart."""
 
 
-@dataclass(slots=True)
-class FoundTests:
+class FoundTests(Struct):
     """The tests of a foreign file: `tests` with the keys of a suite, what was left out, and notes on the rest."""
 
     name: str = ""

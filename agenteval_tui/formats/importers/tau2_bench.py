@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
@@ -62,8 +64,7 @@ def parts(source: Source) -> list[Path]:
     return sorted((source.path.parent / SIMULATIONS).glob("*.json"))
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What a results file says beside its simulations."""
 
     agent: str = ""

@@ -9,8 +9,9 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import IO, Any
+
+from msgspec import Struct
 
 LARGEST = 64_000_000
 """No single element may be longer than this many characters: it would have to be in memory as a whole."""
@@ -34,8 +35,7 @@ def wide_encoding(begin: bytes) -> str:
     return told if told.startswith(("utf-16", "utf-32")) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonElement:
+class JsonElement(Struct, frozen=True):
     """One value of the file. `number` counts from 1; `line` is where it begins, from 1.
 
     `container` is the number (from 1) of the top-level list whose element it is; None: it stands at the top itself.
@@ -49,8 +49,7 @@ class JsonElement:
     shortened: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenElement:
+class BrokenElement(Struct, frozen=True):
     """Something that could not be read, at `line`: why, in words. `cut_off`: the file ends in the middle of it.
 
     `note`: no value is missing for it; it is said of the file.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import IO, Any
+
+from msgspec import Struct
 
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import (
@@ -27,8 +28,7 @@ _YAML_HEAD = 1 << 18
 _YAML_KEY = re.compile(r"""^(["']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)""", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """What a file begins with.
 
     `values`: its first values; of a list its first elements, of an object itself. A part of an object that is too

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.uxon import name_source
 
 
@@ -37,8 +37,7 @@ no_null: Final = model_validator(mode="before")(_refuse_null)
 """A validator of such a model: null is an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexText:
+class RegexText(Struct, frozen=True):
     """The string is a regular expression (`grading.regex_search`): the editor checks and colours it as one."""
 
 

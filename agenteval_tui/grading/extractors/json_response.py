@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from msgspec import Struct
 from pydantic import Field, field_validator
 
 from agenteval_tui.grading.codes import Code
@@ -29,8 +29,7 @@ _BLOCKS = 20
 _LANGUAGES = ("json", "jsonc", "json5", "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """JSON in the final answer: its value, and the characters that it takes."""
 
     data: Any

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+from msgspec import Struct
 from pydantic import Field, field_validator
 
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
@@ -164,8 +164,7 @@ class TextResponse(Prototype):
         return NothingExtracted("", searched, near, candidates, Code.NO_PATTERN_MATCH, fields)
 
 
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
+class CodeBlock(Struct, frozen=True):
     """A fenced block: with its fences `start`..`end`; its value `inner_start`..`inner_end`; its language or ""."""
 
     start: int

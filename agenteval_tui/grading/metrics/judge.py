@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
 from agenteval_tui.core.ids import content_hash
@@ -143,8 +143,7 @@ class UnreadableError(ValueError):
     """The reply holds no judgment: why, in a few words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgment:
+class Judgment(Struct, frozen=True):
     """A judge's answer: scores on the scale itself, and its words."""
 
     score: float

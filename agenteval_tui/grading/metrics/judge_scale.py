@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 ScaleName = Literal["pass_fail", "zero_to_one", "one_to_five", "zero_to_ten"]
 
@@ -23,8 +24,7 @@ class NoScoreError(ValueError):
     """Something that is no score at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """Scores from `low` to `high`. `threshold` is what passes where nothing else is said, on the scale itself."""
 
     name: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.phrasing import shown
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.regex_search import PatternError, compile_pattern
 
 Holds = Callable[[Any], bool]
@@ -80,8 +81,7 @@ def errors_in(arguments: Mapping[str, Any] | list[dict[str, Any]]) -> MatcherErr
     return found[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """An expected value made ready: `holds` says whether a value is right, `said` what is expected, in words.
 
     `optional`: what has a name may also be absent; if it is given, `holds` decides.

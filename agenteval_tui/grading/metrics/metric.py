@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.core.phrasing import SHOWN, shown
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, no_null
@@ -98,8 +98,7 @@ class Metric(BaseModel):
         return MetricResult(self.name or kind, kind, Outcome.PASSED, None, self.weight, True, code=Code.CHECKS_NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
+class ConfigWarning(Struct, frozen=True):
     """Something in a metric's properties that is valid but hardly meant. `path` leads to it from the metric."""
 
     severity: Severity

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.core.phrasing import quoted
@@ -75,8 +75,7 @@ class Pii(Metric):
                 yield ConfigWarning("info", "duplicate", f"{quoted(kind)} is in the list already", ("kinds", number))
 
 
-@dataclass(frozen=True, slots=True)
-class PiiKind:
+class PiiKind(Struct, frozen=True):
     """One kind: its name, how it is written, a sign that must be there at all, and whether a find really is one."""
 
     name: str

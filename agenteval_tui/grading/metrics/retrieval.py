@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
@@ -19,8 +19,7 @@ _MINIMUMS = ("precision", "recall", "f1", "mrr", "ndcg")
 _LINES = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Figures of one list of documents, each 0..1."""
 
     precision: float

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import ANSWER_TEXTS
 from agenteval_tui.grading.context import Context
@@ -31,8 +31,7 @@ _HITS = 20
 _NEAR_OF_LIST = 12  # near misses are looked for of so many needles in a list; each may cost milliseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One condition: its name in evidence, its group, whether it holds, and the evidence (one or a line a needle)."""
 
     name: str

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, ClassVar, Literal
 
+from msgspec import Struct, field
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
 from agenteval_tui.core.phrasing import quoted, shown
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.context import Context
@@ -179,8 +178,7 @@ CAP = 0.25
 """The best score when a required tool is missing or a forbidden one was called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """One named argument: any of its matchers will do. `values` are the matchers as they are written."""
 
     name: str
@@ -334,8 +332,7 @@ _COMPARED = 2_000
 _SAID = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentDifference:
+class ArgumentDifference(Struct, frozen=True):
     """One argument that is not as expected. `path` leads to it ("filter.country", "" for the arguments as a whole).
 
     `expected` is in words. `hint` says what little would make it match (`steps`, `type`), or where two texts part
@@ -523,8 +520,7 @@ _OTHER_NAME = 2.0  # a call of another name is never nearer than one of the righ
 _SAME_ARGUMENTS = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(Struct, frozen=True):
     """The expected call `slot` (from 0) of entry `tool`, and the actual call that it is paired with.
 
     `call` is None when no call is left that comes near. `same_name` is False for a call of another tool;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from msgspec import Struct, field
 from pydantic import BaseModel, Field, field_validator
 
 from agenteval_tui.core.errors import AgentevalError
@@ -260,8 +260,7 @@ class ExpectedStep:
         return f"{self.name}({', '.join(f'{name} = {matcher.said}' for name, matcher in self.matchers.items())})"
 
 
-@dataclass(frozen=True, slots=True)
-class StepMatch:
+class StepMatch(Struct, frozen=True):
     """What came of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ (code, fields)."""
 
     passed: bool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from agenteval_tui.uxon import edit
 from agenteval_tui.uxon.parse import parse
@@ -17,8 +18,7 @@ Kind = Literal["set", "append", "rename", "remove"]
 _ORDER = {"set": 0, "append": 1, "rename": 2, "remove": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(Struct, frozen=True):
     """One edit at `path`: set or append `value`, rename the property to `value`, remove it."""
 
     kind: Kind
@@ -26,8 +26,7 @@ class Op:
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One step of a relaxation: in words, as edits, what it costs, and which failing conditions it is meant for.
 
     A cost is 1 for the edit, and more for what it gives up: 0.1 (case no longer matters) to 10 (a forbidden tool is

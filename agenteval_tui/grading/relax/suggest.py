@@ -9,10 +9,12 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.grading.compile import Checker, compile_criterion
@@ -55,8 +57,7 @@ _ERROR = 40
 _CONDITIONS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxation:
+class Relaxation(Struct, frozen=True):
     """A config under which the criterion passes. `edits` turn the config text into `new_text`.
 
     `steps` are its changes in words, `title` all of them. `cost` orders proposals: 1 for each edit, and more for

@@ -8,8 +8,9 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from agenteval_tui import __version__
 from agenteval_tui.agents.base import (

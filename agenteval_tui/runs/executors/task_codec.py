@@ -7,9 +7,11 @@ configuration that the engine expanded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from agenteval_tui import __version__
 from agenteval_tui.agents import base as agents
@@ -37,8 +39,7 @@ _PLAIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One attempt of one run, or one turn of it. `topic` is where its events are published."""
 
     version: str

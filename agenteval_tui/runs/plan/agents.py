@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.environment import expand
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig, Suite
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPlan:
+class AgentPlan(Struct, frozen=True):
     """An agent with a variation's configuration merged in; `${VAR}` is not yet expanded. Equal `hash`: same agent."""
 
     name: str

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -55,8 +56,7 @@ class Text:
         return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that."""
 
     messages: tuple[Message, ...]

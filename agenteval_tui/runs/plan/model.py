@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict, fields
+
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
@@ -22,8 +23,7 @@ DEFAULT = "default"
 """How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
+class PlanOptions(Struct, frozen=True):
     """What was asked for. `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of
     `tags` (its suite's count too).
 
@@ -80,16 +80,14 @@ class PlanOptions:
         return cls(**plain)
 
 
-@dataclass(frozen=True, slots=True)
-class StopRule:
+class StopRule(Struct, frozen=True):
     """When a test's repetitions are enough: once its pass rate is known to be above or below `threshold` (page 4)."""
 
     alpha: float
     threshold: float
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """One run, ready to be run: templates rendered, criteria as specs. `timeout_s`: seconds for the whole run.
 
     `messages` are the conversation that the agent answers first, with its calls in `tool_calls`; `turns` the user
@@ -131,8 +129,7 @@ class RunPlan:
         return self.messages[-1].content if self.messages else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What an execution may use: US dollars (agents and judges), tokens, seconds. None: as much as it takes."""
 
     cost: float | None = None
@@ -140,8 +137,7 @@ class Limits:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """The cluster on which agents run: its scheduler's address. `all_threads`: nobody said how many runs may be at
     work at once, so as many as its workers have threads."""
 
@@ -149,8 +145,7 @@ class Cluster:
     all_threads: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
+class EarlierRun(Struct, frozen=True):
     """A run of a resumed execution that had ended before: it is shown and counted, and not run again."""
 
     ref: RunRef
@@ -165,8 +160,7 @@ class EarlierRun:
     not_made: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All runs of an execution in order, and how many of them may run at once.
 
     `earlier`: the execution is resumed; these had ended, `runs` are those that are missing, and `order` holds the ids

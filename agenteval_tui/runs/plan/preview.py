@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.permission import Need, distrusted
 from agenteval_tui.history.store import Store
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPart:
+class PlannedPart(Struct, frozen=True):
     """The runs of one agent in one variation ("": the default configuration). `cases` are tests and rows of datasets,
     each of which may run several times."""
 
@@ -34,8 +34,7 @@ class PlannedPart:
     runs: int
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsTrust:
+class NeedsTrust(Struct, frozen=True):
     """A folder whose programs or files would be used, in words; `reason` says why it is not trusted, "" if it is."""
 
     folder: Path
@@ -48,8 +47,7 @@ class NeedsTrust:
         return not self.reason
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """What an execution would be. `parts` are in the order of the plan; `cases` counts tests and rows.
 
     `over` names the limits that the estimate is likely to reach: cost, tokens, seconds. `needs`: what would be

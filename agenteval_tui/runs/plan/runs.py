@@ -7,9 +7,10 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig, Variation
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """One way in which a test runs. `variation` is what stands in its runs: "" for the default configuration."""
 
     variation: str
@@ -127,8 +127,7 @@ def _repeat(chosen: Chosen, variation: Variation | None, options: PlanOptions) -
 TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
+class RunSpec(Struct, frozen=True):
     """A row of a dataset: its number and its line in the file, and its key (`suites.row_keys`). A test without a
     dataset has one case, numbered 0, whose key is empty."""
 
@@ -138,8 +137,7 @@ class RunSpec:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
+class _Ready(Struct, frozen=True):
     """What all runs of a case share."""
 
     row: int

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.runs.plan.model import DEFAULT, PlanOptions, arm_of
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Suite, Test
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """A test that takes part, with the suite that it is in."""
 
     loaded: LoadedSuite

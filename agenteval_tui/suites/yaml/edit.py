@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.quick_dataclass import dataclass
 from agenteval_tui.suites.config_source import body_start
 from agenteval_tui.suites.yaml import write
 from agenteval_tui.suites.yaml.tree import (
@@ -27,8 +28,7 @@ from agenteval_tui.suites.yaml.tree import (
 from agenteval_tui.suites.yaml.write import block_pair
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace the characters `start`..`end` of a text by `text`."""
 
     start: int
@@ -218,8 +218,7 @@ class ValueEdits:
         self.edits.append(Edit(before, before, "".join(one + between for one in written)))
 
 
-@dataclass(frozen=True, slots=True)
-class YamlFragment:
+class YamlFragment(Struct, frozen=True):
     """A value as a person wrote it, as YAML, with its comments: it is put in as it is, only indented."""
 
     text: str

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 MAX_DEPTH = 100
 MAX_ALIASED = 100_000  # nodes that aliases may add to what is written out
 
 
-@dataclass(slots=True, eq=False)
-class ScalarNode:
+class ScalarNode(Struct, eq=False):
     """A text. `style`: "" plain, "'" or '"' quoted, "|" literal, ">" folded."""
 
     text: str
@@ -33,8 +33,7 @@ class ScalarNode:
         return not self.style and self.tag is None
 
 
-@dataclass(slots=True, eq=False)
-class SequenceNode:
+class SequenceNode(Struct, eq=False):
     """A list. `end` of a block list may lie behind blank lines and comments that follow it."""
 
     start: int
@@ -44,8 +43,7 @@ class SequenceNode:
     weight: int = 1
 
 
-@dataclass(slots=True, eq=False)
-class MappingNode:
+class MappingNode(Struct, eq=False):
     """Keys and values in the order of the file; a key that is there twice counts once. Merged (`<<`) pairs are last."""
 
     start: int
@@ -63,8 +61,7 @@ class MappingNode:
         return next((one for one, _ in self.pairs if one.text == key), None)
 
 
-@dataclass(slots=True, eq=False)
-class Alias:
+class Alias(Struct, eq=False):
     """`*name`: another node, seen from here."""
 
     target: ScalarNode | SequenceNode | MappingNode
@@ -86,8 +83,7 @@ class _StopReading(Exception):  # noqa: N818  (no error: it ends the reading)
     """Reading ends here; the problem was reported."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     node: SequenceNode | MappingNode
     anchor: str | None
     key: ScalarNode | None = None  # of a mapping: the key whose value comes next

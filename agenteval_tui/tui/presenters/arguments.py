@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 Range = tuple[int, int, str]  # start, end, style token
 
 
-@dataclass(slots=True)
-class Body:
+class Body(Struct):
     """Text to show with its styles. `places`: where the value of each argument path ("a.b") stands in the text."""
 
     text: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.tui.presenters.arguments import Body
 from agenteval_tui.tui.presenters.block_layout import Range, Row, lay_out
@@ -20,8 +21,7 @@ PIECE = 16_000  # characters laid out at once
 _KEPT = 256  # pieces whose rows are kept
 
 
-@dataclass(slots=True, eq=False)
-class Piece:
+class Piece(Struct, eq=False):
     """Characters `start`..`end` of a block's text. With a `limit` it is the whole block, folded to so many rows."""
 
     block: int
@@ -31,8 +31,7 @@ class Piece:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPosition:
+class BlockPosition(Struct, frozen=True):
     """What is at a row: the row of a block's text (None: the head line above it), and whether it is its first."""
 
     block: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import displayable_map
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -15,8 +16,7 @@ CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
 TIE = "\u00a0"  # a space in a note at which no line ends; shown as any other
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Characters `start`..`end` of a raw text look like `style`.
 
     `signs` puts brackets around them, or a caret where they are empty; `note` puts words behind them. The heavier of
@@ -32,8 +32,7 @@ class Range:
     gutter: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One line of a block. `start`..`end`: the raw characters it shows. `soft`: the next row goes on with its line.
 
     `fold`: this row stands for hidden ones.

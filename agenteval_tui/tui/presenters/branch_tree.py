@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import Node, Tree
 from agenteval_tui.analysis.divergence_text import distinguishing_excerpt, excerpt, telling_arguments
@@ -34,8 +35,7 @@ DOTS = "⋯" if UNICODE else "..."
 _BRANCH = ("├ ", "└ ", "│ ") if UNICODE else ("|-", "`-", "| ")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeRow(Struct, frozen=True):
     """A row: a step (`node`), or one that stands for `hidden` nodes. `margin` draws the branches above it.
 
     `key` names the row while others come and go.
@@ -156,8 +156,7 @@ def nodes_of(row: TreeRow) -> Sequence[Node]:
     return row.hidden[:1] if row.chain else (row.hidden or (row.node,))
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(Struct, frozen=True):
     """What is to be put into rows: a node with all that follows it, or the branches of it that are not listed.
 
     `margin` stands before its first row, `below` before those after it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.comparison_model import (
     ORDER,
@@ -41,8 +42,7 @@ _WITH_DIVERGENCE = 92  # cells from which the first divergence stands in the row
 _TWO_COLUMNS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CompareRow:
+class CompareRow(Struct, frozen=True):
     """A row: the head of a section (`change` None), a test, or a criterion of it."""
 
     state: State
@@ -94,8 +94,7 @@ def _matches(row: CompareRow, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-@dataclass(slots=True)
-class CompareRows:
+class CompareRows(Struct):
     """The rows of a list. `attributed`: who changed what, as far as it is known yet; `versions`: two versions of a
     criterion judge the same outputs."""
 

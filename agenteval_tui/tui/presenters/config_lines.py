@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -38,8 +39,7 @@ _UNDERLINES: dict[Severity, str] = {
 _RANK: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class HighlightedLines:
+class HighlightedLines(Struct, frozen=True):
     """Where the lines of a text begin. Offsets count the text's characters, `newline` of them between two lines."""
 
     starts: tuple[int, ...]
@@ -114,7 +114,7 @@ def problem_layers(
 
 def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnostic, ...]:
     """The problems of `old` where their text is in `new`; those of what was edited are left out, and all fixes."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     start = _common_start(old, new)
     end = len(old) - _common_end(old, new, start)

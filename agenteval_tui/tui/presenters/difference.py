@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
 from agenteval_tui.core.display import one_line
@@ -29,8 +30,7 @@ _LEAST = 2  # steps that are worth a fold
 _KEPT = 400  # blocks whose rows are kept
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Pairs `first`..`last`: one pair, or several alike behind one line. `key`: ("pair", n) or ("fold", first)."""
 
     key: BlockKey

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.text_diff import DiffSegment, compare_texts, in_order_of
 from agenteval_tui.analysis.trajectory_alignment import Pair, Step
@@ -32,8 +33,7 @@ _STYLES = {"system": "dim", "reasoning": "reasoning italic", "error": "error"}
 _ROLES = {"user": "role-user", "assistant": "role-assistant bold", "call": "role-tool", "result": "role-tool"}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffRow:
+class DiffRow(Struct, frozen=True):
     """A row over the whole width. `fold`: it stands for hidden ones. `text`: what a person copies of it."""
 
     line: Line
@@ -41,8 +41,7 @@ class DiffRow:
     fold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Half:
+class _Half(Struct, frozen=True):
     """A row of one of the two texts; `side` says whose difference it is, "" for text that both have."""
 
     cells: Line

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.core.display import one_line
@@ -31,8 +33,7 @@ Target = int | Evidence
 """What a row stands for: a criterion of the test, by number, or a piece of evidence."""
 
 
-@dataclass(slots=True)
-class LookedAt:
+class LookedAt(Struct):
     """The lines of the pane, and what a click on a row means, by row."""
 
     lines: list[Line] = field(default_factory=list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from agenteval_tui.grading.results import CriterionResult, Span
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
@@ -22,8 +23,7 @@ SIGN_STYLES: dict[MarkKind, str] = {"hit": "passed", "miss": "failed", "near": "
 _WEIGHT: dict[MarkKind, int] = {"hit": 0, "near": 1, "miss": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A piece of the transcript that matters. `note` is a few words shown beside an argument or a tool."""
 
     span: Span

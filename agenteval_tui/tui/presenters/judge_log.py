@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import cost, count, date_time, duration
@@ -22,8 +23,7 @@ EMBEDDING = 12
 """Numbers of an embedding that are shown: nobody reads a thousand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A question with its reply, or a failed attempt: its lines at a width, and its text to copy."""
 
     reply: StoredReply | None

@@ -6,7 +6,8 @@ Series differ by the glyph of their marks, not by colour alone. Without UTF-8 ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.styled_text import Cell, Line, left, right
@@ -24,8 +25,7 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille
 _GRID, _CURSOR, _LIMIT, _RANGE, _LINE, _MARK = range(6)
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The values of one series, one a bin; None: nothing was measured. `ranges`: from and to, drawn behind it.
 
     Either may be shorter than there are bins: of the others nothing is known (yet).
@@ -39,8 +39,7 @@ class Curve:
     """Bins that are not to be compared with those before them: no line leads there, and an upright one says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
+class Plot(Struct, frozen=True):
     """What is drawn. `labels` of the bins are short; `say` writes a value at the axis. `cursor` is a bin, or -1.
 
     `limit`: a value at which a line is drawn, with its words.

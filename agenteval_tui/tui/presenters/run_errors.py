@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import count
@@ -21,8 +22,7 @@ MOST = 20_000
 """Runs that are looked at: a key press must not wait for more."""
 
 
-@dataclass(slots=True)
-class ErrorGroup:
+class ErrorGroup(Struct):
     """Errors that have one agent and one message, figures in it apart. `retried`: they passed by themselves, or may."""
 
     agent: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
@@ -22,8 +23,7 @@ _SETTLED = ("cancelled", "skipped", "needs_review")
 _TO = "→" if UNICODE else "->"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What an execution was thought to take when it was planned; None: not known."""
 
     seconds: float | None = None

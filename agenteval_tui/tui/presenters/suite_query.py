@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.test_status import is_flaky, outcome_of
@@ -21,8 +22,7 @@ _YES, _NO = ("yes", "ye", "y"), ("no", "n")  # as far as it is typed
 _PART = re.compile(r'([^\s:"]+):("[^"]*"?|\S*)|"([^"]*)"?|(\S+)')
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """Words that must all occur, and fields that must match. `problem`: what of it is not understood, in words.
 
     What is not understood lets nothing through that the rest does not; it filters nothing by itself.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.number_format import percent
@@ -27,8 +28,7 @@ PULSE_CELLS = SPARK + 2  # where they stand at the row's end, each in its own co
 MARK = "●" if UNICODE else "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A row: a suite, one of its tests, or one of a test's criteria (by number)."""
 
     kind: Kind

@@ -4,8 +4,9 @@ right can be mended here."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.editing import CRITERION_KEYS, CriterionEdit, TestEdit
@@ -32,8 +33,7 @@ _CRITERION_NUMBERS = ("weight", "pass_threshold")
 _YES = ("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")
 
 
-@dataclass(slots=True)
-class CriterionForm:
+class CriterionForm(Struct):
     """A criterion's texts by field. `source`: which of the file's criteria it is (or a copy of), None: a new one."""
 
     source: int | None
@@ -44,8 +44,7 @@ class CriterionForm:
         return CriterionForm(self.source, dict(self.values))
 
 
-@dataclass(slots=True)
-class TestForm:
+class TestForm(Struct):
     """A test's texts by field ("" where nothing stands), and its criteria in their order."""
 
     __test__ = False  # not a test of this project

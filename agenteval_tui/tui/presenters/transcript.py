@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
@@ -29,8 +30,7 @@ _NARROW = 46  # below: roles stand above their text
 _ROOMY = 64  # from here: durations have a column of their own
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Characters `start`..`end` of block `block`'s text, and the mark there (None for a found word)."""
 
     block: int

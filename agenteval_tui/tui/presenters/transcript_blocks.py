@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.codec import to_json
@@ -27,8 +28,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A block before it is laid out.
 
     `make` gives the text when it is needed; `hint` is a guess at how many lines and characters that will be.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from agenteval_tui.core.numbers import date
 from agenteval_tui.history.trends import NEWEST
@@ -26,8 +27,7 @@ View = Literal["groups", "flaky", "causes", "criteria", "alerts", "quarantine"]
 VIEWS: tuple[View, ...] = ("groups", "flaky", "causes", "criteria", "alerts", "quarantine")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonSeries:
+class ComparisonSeries(Struct, frozen=True):
     """What is read after the drawing: it takes longer. `trend` has all measures; `quarantines` are those that hold."""
 
     trend: Trend

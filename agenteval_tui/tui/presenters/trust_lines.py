@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agenteval_tui.agents.permission import Need
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -15,8 +16,7 @@ MOST = 200
 """Programs that are listed of one folder; how many more there are is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustQuestion:
+class TrustQuestion(Struct, frozen=True):
     """A folder, why it is not trusted (a sentence), and what would be executed or read because of it."""
 
     folder: Path

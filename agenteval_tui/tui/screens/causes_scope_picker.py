@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
 from agenteval_tui.history.records import RunFilter
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class CauseScope:
+class CauseScope(Struct, frozen=True):
     """Whose failures are shown. `execution`: an id or "last"; "": the newest runs of each test of `suites` (keys; none:
     of all) with these ids (none: all). `everything`: all runs that there are."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
 
 
-@dataclass(frozen=True, slots=True)
-class RunPair:
+class RunPair(Struct, frozen=True):
     """Two runs and how their steps match."""
 
     left: RunRow

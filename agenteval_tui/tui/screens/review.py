@@ -6,9 +6,10 @@ Digits rate while the rating has the focus, as it has at first: it is a field. I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 SAMPLE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewItem:
+class ReviewItem(Struct, frozen=True):
     """One thing to look at, as it was read."""
 
     item: Item

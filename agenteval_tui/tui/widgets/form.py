@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -27,8 +29,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """`choices` are (value, words for people); without any it is a text. `hint` stands beside it in a few words.
 
     `rows` above 0: a text over several lines, so many rows high.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.attribution import Attributed, attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
@@ -27,8 +29,7 @@ Answer = tuple["Attributed | None", "dict[str, tuple[MetricChange, ...]]"]
 """Who changed a test's verdicts, and by criterion what its metrics say now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(Struct, frozen=True):
     """Two versions of a criterion (hashes) over the stored runs of its test.
 
     `back` is the row of the comparison before that esc leads to; "": esc leaves the screen.
@@ -42,8 +43,7 @@ class Versions:
     back: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(Struct, frozen=True):
     """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
 
     run: str
@@ -51,8 +51,7 @@ class OpenRequest:
     runs: Sequence[str]
 
 
-@dataclass(slots=True)
-class Explained:
+class Explained(Struct):
     """What was found out of the changes of one comparison, by the test's key."""
 
     attributed: dict[TestKey, Attributed | None] = field(default_factory=dict)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.criterion_preview import spec_from
 from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit
@@ -53,8 +54,7 @@ FieldPlace = tuple[int | None, str]
 """A field: the number of its criterion (None: it is the test's own), and its key in the file ("": all of it)."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(Struct, frozen=True):
     """A test to open: its suite's key and its id. `criterion` names the one to choose, `starter` is added as an edit
     that is not saved yet, `run` is the id of the recorded run to judge (else the newest). `focus`: go to the form."""
 
@@ -112,8 +112,7 @@ class DatasetFile(NamedTuple):
         return rows, ""
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(Struct, frozen=True):
     """What is wrong: by field; at all (it could not be saved); in fields of YAML; in the chosen config."""
 
     problems: list[FieldProblem] = field(default_factory=list)
@@ -122,8 +121,7 @@ class Validation:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """A change of a suite's file that can be undone: in words, of which test, and what undoing it needs."""
 
     words: str

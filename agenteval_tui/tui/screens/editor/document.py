@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.suites.editing import TestEdit
@@ -17,8 +18,7 @@ STEPS = 200
 """So many steps can be undone."""
 
 
-@dataclass(slots=True, eq=False)
-class SuiteDocument:
+class SuiteDocument(Struct, eq=False):
     """`loaded` and `base` are the file as it was read, `form` is what is edited; `criterion` is the chosen one."""
 
     loaded: LoadedSuite

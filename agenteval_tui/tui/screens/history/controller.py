@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.history import delete_runs, pruning
@@ -36,8 +38,7 @@ KEPT_FOR = {
 Rows = ExecutionRows | RunRows
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(Struct, frozen=True):
     """What to list: runs or executions that the filter lets through. `execution`: whose runs, None for all."""
 
     wanted: RunFilter
@@ -45,8 +46,7 @@ class ListRequest:
     execution: ExecutionRow | None
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """The rows, with the first pages read; and how many executions other projects have, where there is no row."""
 
     rows: Rows
@@ -87,8 +87,7 @@ def read_page(session: Session, rows: Rows, page: int) -> Callable[[], None]:
     return lambda: rows.put(page, found, noted)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The marked rows, else the one with the cursor: row ids of runs, or of executions. Each method reads the history
     and raises `AgentevalError`."""
 
@@ -127,8 +126,7 @@ class Selection:
         return Deletion(runs, [] if self.of_runs else self.ids, worth, len(busy))
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """Runs and executions (row ids) that would go, for what how many of the runs are kept (`KEPT_FOR`), and how many
     of the executions are running: these stay."""
 

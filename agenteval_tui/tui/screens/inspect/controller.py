@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
@@ -43,8 +45,7 @@ class Say(Protocol):
     def __call__(self, message: str, *, severity: str = "information") -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRun:
+class LoadedRun(Struct, frozen=True):
     """A run as it was read: the verdicts are those of the criteria as they are saved."""
 
     bench: Workbench
@@ -53,8 +54,7 @@ class LoadedRun:
     facts: RunFacts
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigToEdit:
+class ConfigToEdit(Struct, frozen=True):
     """What the editor is to show: `text`, which is `saved` or a draft. `other`: of another criterion than before."""
 
     saved: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.draft_store import Drafts
@@ -16,8 +17,7 @@ DraftKey = tuple[str, str, str, int]
 """Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """An edited config that is not saved, and what stood in the file when the edit began."""
 
     text: str
@@ -59,8 +59,7 @@ def _place(key: DraftKey) -> tuple[str, str, str, str]:
     return "config", suite, test, f"{name}\x1f{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Saving:
+class Saving(Struct, frozen=True):
     """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
 
     bench: Workbench

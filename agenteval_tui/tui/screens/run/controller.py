@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.execution_watcher import ALL, Watching
@@ -24,8 +25,7 @@ RESUMABLE = ("stopped", "cancelled", "failed")
 NOT_ASKED = (float("-inf"), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class EndNotice:
+class EndNotice(Struct, frozen=True):
     """How an execution ended, in a sentence; whether it ended as it should."""
 
     said: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.suite_query import Query
@@ -29,8 +30,7 @@ _BAD = ("failed", "error", "flaky")
 _CHANGES = {"copied": ("copy", "to"), "deleted": ("delete", "from"), "tagged": ("tag", "in"), "moved": ("move", "in")}
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """What to run: the suites' files, the tests as `FILE::ID` (() for all), and what the execution is called."""
 
     paths: list[Path]
@@ -38,8 +38,7 @@ class RunRequest:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
+class PlanRequest(Struct, frozen=True):
     """What a run is planned of: the suite, those of its tests that are meant, and what it would run."""
 
     suite: Suite
@@ -47,8 +46,7 @@ class PlanRequest:
     run: RunRequest
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(Struct, frozen=True):
     """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
 
     run: str
@@ -56,8 +54,7 @@ class OpenRequest:
     runs: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """A change of tests in their files: each suite with the ids in it, and in words whose tests these are.
 
     `undo` gets what undoing each file needs, as the files are written.
