@@ -53,7 +53,7 @@ from agenteval_tui.transcripts.model import Transcript, Usage
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
 _IMPORTED = 500  # runs written at a time
-_IMPORTED_TEXT = 4_000_000  # characters of them: a run of another tool may be as large as hundreds of others
+_IMPORTED_TEXT = 1_500_000  # characters of them: a run of another tool may be as large as hundreds of others
 _LAST_READS = 10.0  # seconds that closing waits for readers
 
 
