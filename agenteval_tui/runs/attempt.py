@@ -88,8 +88,10 @@ class RunAttempts:
         self.refused: Failed | None = None
         """The failure with which the server sent the run back into the line."""
         self.refusals = 0
-        """How often the server refused it, up to now; `refused_alone` of them while nothing else of its agent asked."""
-        self.refused_alone = 0
+        """How often the server refused it, up to now; `refused_itself` of them while the server served others."""
+        self.refused_itself = 0
+        self.refused_alone = False
+        """Whether it was refused again while nothing of its agent asked but what was refused like it."""
         self.finished = False
         """True once the agent is done; what follows is grading, which the run's time does not count."""
         self.handed_to_store = False
@@ -142,7 +144,7 @@ class RunAttempts:
         if not self.started_ms:
             self.started_ms = now_ms()
         self._unpark()
-        while not self.stop:
+        while not self.stop and self._error is None:
             self.attempt += 1
             self._tell(RunStarted, self.run, self.attempt, now_ms())
             failed = await self._attempt()
@@ -250,7 +252,8 @@ class RunAttempts:
             self._began += waited
             self.deadline += waited
             self._parked_at = 0.0
-            self.refused = self._error = None
+            if self.refused is not None:  # else it was given up while it waited
+                self.refused = self._error = None
 
     def _clean(self, error: RunError) -> RunError:
         return self._withheld.error(error) if self._withheld else error

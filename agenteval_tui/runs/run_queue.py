@@ -18,15 +18,22 @@ _BEHIND = 1 << 40  # what may begin only alone stands behind everything else
 class _Line(Struct):
     """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
     over. `resting` is a heap of (when it may begin, position, run id); `alone` are runs that begin only when nothing
-    else of the agent is on its way."""
+    else of the agent is on its way but what was put back before, as they were.
+
+    All that is on its way is one round, where the first began alone and the others joined it: `asking`, and `heard`
+    are those of the round that were put back. A round is no more when one of it is released, or another begins.
+    """
 
     limit: int | None
     cut: int | None = None
     ready: list[tuple[int, str]] = field(default_factory=list)
     resting: list[tuple[float, int, str]] = field(default_factory=list)
-    single: str = ""  # the run that began when nothing else was on its way, while nothing else has begun
     rests: set[str] = field(default_factory=set)  # the names in `resting`
     alone: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)  # what was put back at any time
+    asking: set[str] = field(default_factory=set)
+    heard: list[str] = field(default_factory=list)
+    together: bool = True  # whether others may join a round; not where one was released beside others
     count: int = 0
     busy: int = 0
     until: float = 0.0
@@ -35,7 +42,31 @@ class _Line(Struct):
     def startable(self) -> int:
         """How many of those that are ready may begin as far as the others are concerned."""
         alone = len(self.alone - self.rests)
-        return self.count - alone or (1 if alone and not self.busy else 0)
+        return self.count - alone or (alone if self.joinable else 0)
+
+    @property
+    def all_refused(self) -> bool:
+        """Whether nothing is on its way but a round of runs that were put back before."""
+        return self.together and len(self.asking & self.again) == self.busy
+
+    @property
+    def joinable(self) -> bool:
+        """Whether what may begin only alone may begin: behind the first that was heard of a round comes the next one,
+        or it would never end."""
+        return not self.busy or (self.all_refused and not self.heard)
+
+    def begin(self, name: str) -> None:
+        """A run that was taken out is on its way."""
+        if self.busy and not (name in self.again and self.all_refused):
+            self.end_round()
+        else:
+            self.asking.add(name)
+        self.busy += 1
+
+    def end_round(self) -> None:
+        """What is on its way and what was heard of it says nothing of the runs alone."""
+        self.asking.clear()
+        self.heard.clear()
 
     def leave(self, name: str) -> None:
         """A run that waits is taken out."""
@@ -49,7 +80,9 @@ class _Line(Struct):
         if self.until and clock() < self.until:
             return 0
         limit = self.limit
-        if self.cut is not None and (limit is None or self.cut < limit):
+        # What is refused also alone is not refused for the number at once.
+        refused = self.together and self.joinable and (self.busy or self.count == len(self.alone - self.rests))
+        if self.cut is not None and not refused and (limit is None or self.cut < limit):
             limit = self.cut
         return wanted if limit is None else min(wanted, max(0, limit - self.busy))
 
@@ -115,7 +148,7 @@ class WaitingRuns:
             while line.ready and (line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held):
                 heappop(line.ready)
             if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
-                if line.busy and line.ready[0][1] in line.alone:
+                if line.ready[0][1] in line.alone and not line.joinable:
                     continue  # it stands behind all others: there is nothing else
                 best = line
         if best is None:
@@ -124,14 +157,16 @@ class WaitingRuns:
         run = self._waiting.pop(name)[1]
         self._taken[name] = position
         best.leave(name)
-        best.single = "" if best.busy else name
-        best.busy += 1
+        best.begin(name)
         return run
 
     def release(self, run: RunPlan) -> None:
         """The run has ended: it no longer keeps its agent busy."""
         del self._taken[run.ref.run]
-        self._lines[run.agent.hash].busy -= 1
+        line = self._lines[run.agent.hash]
+        line.busy -= 1
+        line.together = line.together and len(line.asking) + len(line.heard) < 2
+        line.end_round()
         group = self._repetitions.get(run.ref.run) if self._repetitions else None
         if group is not None:
             group.begun -= 1
@@ -140,11 +175,13 @@ class WaitingRuns:
     def put_back(self, run: RunPlan, *, rest_s: float = 0.0, alone: bool = False) -> None:
         """A run that was taken waits again, behind all others of its agent: another one shows whether there is room.
 
-        It does not begin for `rest_s` seconds, and, `alone`, only when nothing else of its agent is on its way.
+        It does not begin for `rest_s` seconds, and, `alone`, only when nothing else of its agent is on its way but
+        what was put back before, too.
         """
         line, name = self._lines[run.agent.hash], run.ref.run
         del self._taken[name]
         line.busy -= 1
+        line.again.add(name)
         self._last += 1
         position = self._last + _BEHIND * alone
         self._waiting[name] = (position, run)
@@ -160,9 +197,29 @@ class WaitingRuns:
         """How many runs of the agent are on their way."""
         return self._lines[agent].busy
 
-    def was_alone(self, run: RunPlan) -> bool:
-        """Whether nothing else of its agent was on its way while this run was; asked before it is given back."""
-        return self._lines[run.agent.hash].single == run.ref.run
+    def refused(self, run: RunPlan) -> tuple[str, ...]:
+        """The server refused this run, which is given back after this.
+
+        Gives the ids of the runs that were refused while nothing of the agent was on its way but them, this one among
+        them; () while that is not known yet, or not so.
+        """
+        line, name = self._lines[run.agent.hash], run.ref.run
+        if name not in line.asking:
+            return ()
+        line.asking.remove(name)
+        line.heard.append(name)
+        if line.asking:
+            return ()
+        heard = tuple(dict.fromkeys(line.heard))
+        line.heard.clear()
+        return heard
+
+    def wake(self, run: RunPlan) -> None:
+        """A run that rests has rested long enough."""
+        line, name = self._lines[run.agent.hash], run.ref.run
+        if name in line.rests:
+            line.rests.remove(name)
+            self._ready(line, self._waiting[name][0], name)
 
     def cut(self, agent: str, limit: int | None, until: float) -> None:
         """No more than `limit` runs of the agent at once for now (None: as many as ever), and none before `until`."""

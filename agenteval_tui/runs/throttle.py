@@ -18,6 +18,7 @@ from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.events import Tell, Throttled
 from agenteval_tui.runs.execution_state import ExecutionState
+from agenteval_tui.transcripts.model import RunError
 
 BARREN = 10
 """So many bursts of refusals with no success between them: the server is not busy, it does not want us."""
@@ -103,8 +104,9 @@ class Throttle:
 
 LONGEST_HOLD_S = 600.0
 """A server that asks for more is not busy: a quota is used up. The run ends with its words."""
-REFUSED_ALONE = 2
-"""So often may a run be refused while nothing else of its agent asks, and others were served: then it is given up."""
+REFUSED_ITSELF = 2
+"""So often may a run be refused that was refused before, while the server serves others, and once of these while
+nothing asks that was never refused: then it is given up."""
 
 
 class Refusals:
@@ -113,8 +115,9 @@ class Refusals:
     A refused run keeps its attempts, with the attempts that it made, and goes to the end of its agent's line: the next
     one shows whether the server is busy. Neither `max_attempts` nor the run's time-out count the wait. It is given up
 
-    - when the server serves others, and refuses this one also when nobody else asks (`REFUSED_ALONE`): the request
-      itself is refused, as one that is too large for the limit is, and no waiting helps it;
+    - when the server serves others, and refuses this one also when nobody else asks (`REFUSED_ITSELF`): the request
+      itself is refused, as one that is too large for the limit is, and no waiting helps it. Such runs ask together:
+      when all of them are refused, none was in the way of another;
     - when the server refuses everybody again and again (`Throttle.barren`);
     - when it asks for a longer wait than `LONGEST_HOLD_S`.
 
@@ -142,7 +145,9 @@ class Refusals:
         now = time.monotonic()
         attempts.refusals += 1
         own = self._is_own(attempts)
-        number = 1 + attempts.refused_alone if own else throttle.number(attempts.asked_at)
+        attempts.refused_itself += own
+        self._count_alone(attempts, now)
+        number = attempts.refused_itself if own else throttle.number(attempts.asked_at)
         wait_s = self._state.agents[agent].retries.wait_s(number, failed.retry_after_s)
         if wait_s > LONGEST_HOLD_S:
             # A back-off of our own is never so long: it is the server that asks.
@@ -188,21 +193,36 @@ class Refusals:
         served = self._last_served.get(agent, 0.0) >= first
         return attempts.refusals > 1 and served and self._busy_at.get(agent, 0.0) < attempts.asked_at
 
+    def _count_alone(self, attempts: RunAttempts, now: float) -> None:
+        """Count for all that were refused together with this run, while nothing else asked, that they were. Those of
+        them that wait and have had their chances are given up: they ask no more, and end as soon as they may begin."""
+        for name in self._state.waiting.refused(attempts.plan):
+            one = attempts if name == attempts.run else self._state.parked.get(name)
+            if one is None:
+                continue  # cancelled meanwhile
+            one.refused_alone = one.refused_alone or one.refused_itself > 0
+            if one is not attempts and one.refused is not None and self._had_its_chances(one):
+                one.failed_attempts.pop()  # the run ends with it
+                one.give_up(self._refused_itself(one, one.refused, now))
+                self._state.waiting.wake(one.plan)
+
+    def _had_its_chances(self, attempts: RunAttempts) -> bool:
+        return attempts.refused_alone and attempts.refused_itself >= REFUSED_ITSELF
+
+    def _refused_itself(self, attempts: RunAttempts, failed: Failed, now: float) -> RunError:
+        served, waited = self._served[attempts.plan.agent.hash], now - self._first[attempts.run]
+        return replace(
+            failed.error,
+            message=f"{failed.error.message}; refused {attempts.refusals} times in {waited:.3g} s, also alone, "
+            f"while {served:,} other runs were answered",
+            mend="the server refuses this request, not the pace: it may be larger than the limit of tokens "
+            "a minute. Shorten the prompt or the tools, or raise the limit at the provider",
+        )
+
     def _refused_alone(self, attempts: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
         """It rests by itself, and asks when nobody else does. False when it has had its chances."""
-        agent = attempts.plan.agent.hash
-        attempts.refused_alone += attempts.refusals > 1 and self._state.waiting.was_alone(attempts.plan)
-        if attempts.refused_alone >= REFUSED_ALONE:
-            waited = now - self._first[attempts.run]
-            attempts.give_up(
-                replace(
-                    failed.error,
-                    message=f"{failed.error.message}; refused {attempts.refusals} times in {waited:.3g} s, also alone, "
-                    f"while {self._served[agent]:,} other runs were answered",
-                    mend="the server refuses this request, not the pace: it may be larger than the limit of tokens "
-                    "a minute. Shorten the prompt or the tools, or raise the limit at the provider",
-                )
-            )
+        if self._had_its_chances(attempts):
+            attempts.give_up(self._refused_itself(attempts, failed, now))
             return False
         attempts.again_in(wait_s, failed)
         attempts.park()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -95,6 +96,38 @@ async def test_a_server_that_takes_two_at_once_serves_everybody(execution: Execu
     assert set(one.statuses().values()) == {"passed"}
     assert most == 2
     assert one.of(Throttled)[0].limit < 8
+
+
+@pytest.mark.parametrize("poison", [{1, 2, 3}, {62, 63, 64}])
+async def test_requests_that_a_slow_server_always_refuses_ask_a_few_times_and_together(
+    execution: Execute, poison: set[int]
+) -> None:
+    """It takes as long to refuse as to answer, and asks to wait longer than that. What it costs is how often it is
+    asked behind the last answer, one after another; asking together costs as much as one."""
+    asked: Counter[int] = Counter()
+    busy: set[int] = set()
+    since_served: list[int] = []  # how many were asked at once, at each request since the last answer
+
+    async def answer(request: Request) -> Answer:
+        row = int(request.json["messages"][-1]["content"])
+        asked[row] += 1
+        busy.add(row)
+        since_served.append(len(busy))
+        await asyncio.sleep(0.06)
+        busy.discard(row)
+        if row in poison:
+            return Answer(429, '{"error": {"message": "slow down"}}', headers={"retry-after": "0.1"})
+        since_served.clear()
+        return said("hello")
+
+    async with ScriptedServer(answer) as server:
+        told = json.loads(suite(at(server)))
+        told["tests"] = [{**told["tests"][0], "id": f"row-{row}", "prompt": str(row)} for row in range(1, 65)]
+        one = execution(json.dumps(told), concurrency=16)
+        await one.run()
+    assert Counter(one.statuses().values()) == {"passed": 64 - len(poison), "error": len(poison)}
+    assert {row: times for row, times in asked.items() if times != 1} == dict.fromkeys(poison, 3)
+    assert since_served.count(1) <= 4, "one after another they would be six"
 
 
 async def test_a_stream_that_breaks_off_is_tried_again_from_its_start(execution: Execute) -> None:

@@ -155,3 +155,45 @@ def test_what_rests_can_be_taken_away() -> None:
     waiting.put_back(first, rest_s=5.0, alone=True)
     assert waiting.remove(first.ref.run) is first
     assert (waiting.ready(), len(waiting)) == (1, 1)
+
+
+def test_what_was_refused_asks_together_and_is_refused_alone_when_all_of_it_is() -> None:
+    now = 0.0
+    runs = [run_of(number, "a") for number in range(4)]
+    waiting = WaitingRuns(runs, {}, clock=lambda: now)
+    taken = [waiting.take() for _ in range(4)]
+    assert waiting.refused(runs[0]) == (), "others are on their way that were never refused"
+    for run in runs[:3]:
+        waiting.put_back(run, alone=True)
+    assert (waiting.ready(), waiting.take()) == (0, None)
+    waiting.release(runs[3])
+    waiting.cut("a", 1, 0.0)
+    assert waiting.ready() == 3, "the limit is for those that the server may serve"
+    taken = [waiting.take() for _ in range(4)]
+    assert taken == [*runs[:3], None]
+    assert waiting.refused(runs[0]) == ()
+    waiting.put_back(runs[0], rest_s=5.0, alone=True)
+    assert waiting.take() is None
+    assert waiting.refused(runs[2]) == ()
+    waiting.put_back(runs[2], alone=True)
+    assert waiting.take() is None, "the round has been heard of"
+    assert waiting.refused(runs[1]) == tuple(run.ref.run for run in (runs[0], runs[2], runs[1]))
+    waiting.release(runs[1])
+    waiting.wake(runs[0])
+    assert waiting.ready() == 2
+
+
+def test_where_one_is_served_the_others_are_asked_one_by_one() -> None:
+    runs = [run_of(number, "a") for number in range(3)]
+    waiting = WaitingRuns(runs, {}, clock=lambda: 0.0)
+    for run in [waiting.take() for _ in range(3)]:
+        assert run is not None
+        waiting.put_back(run, alone=True)
+    assert [waiting.take() for _ in range(3)] == runs
+    assert waiting.refused(runs[0]) == ()
+    waiting.put_back(runs[0], alone=True)
+    waiting.release(runs[1])
+    assert waiting.refused(runs[2]) == (), "it may have been in its way"
+    waiting.put_back(runs[2], alone=True)
+    assert (waiting.take(), waiting.take()) == (runs[0], None)
+    assert waiting.refused(runs[0]) == (runs[0].ref.run,)
