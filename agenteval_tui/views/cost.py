@@ -39,7 +39,7 @@ def _rows(costs: Costs) -> Iterator[Row]:
         yield _row("all judges", costs.judges)
     both = (costs.agents, costs.judges)
     read, written = sum(one.input_tokens for one in both), sum(one.output_tokens for one in both)
-    figures = ("in all", "", f"{read:,}", f"{written:,}", _dollars(costs.cost), "")
+    figures = (f"in all, {read + written:,} tokens", "", f"{read:,}", f"{written:,}", _dollars(costs.cost), "")
     yield Row(tuple(text((cell, "bold")) for cell in figures))
 
 
