@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.estimate import Estimate
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import Plan, PlanOptions
+    from agenteval_tui.runs.plan.preview import Preview
     from agenteval_tui.suites.editing import TestEdit, Written
     from agenteval_tui.suites.load import LoadedSuite
 
@@ -189,17 +190,11 @@ class Session:
         )
         return start(request), takes
 
-    def preview(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Estimate, list[tuple[Need, str]]]:
-        """What a run would take, and which folders it would start programs of that are not trusted, with the reason.
+    def preview(self, paths: Sequence[Path], options: PlanOptions) -> Preview:
+        """What a run would start and take. Nothing is run. Raises `AgentevalError` as planning does."""
+        from agenteval_tui.runs.plan.preview import preview_plan
 
-        Nothing is run. Raises `AgentevalError` as planning does.
-        """
-        from agenteval_tui.agents.permission import distrusted
-        from agenteval_tui.runs.estimate import estimate
-        from agenteval_tui.runs.trust_check import needs_of
-
-        plan = self._plan(paths, options)
-        return estimate(plan, self.store), distrusted(needs_of(plan))
+        return preview_plan(self._plan(paths, options), self.store)
 
     def resume(self, execution: str, options: PlanOptions) -> Live:
         """Run what is left of an execution, in a process of its own. Raises as `start` does."""

@@ -34,12 +34,12 @@ class ExecutionLauncher:
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
-        from agenteval_tui.tui.presenters.plan_lines import expected_of
+        from agenteval_tui.tui.presenters.run_rows import Expected
 
         self._launch(
             "Running this",
             lambda trust: self._session.start(paths, replace(options, trust=options.trust or trust)),
-            lambda started: self._navigation.watch_live(started[0], expected_of(started[1])),
+            lambda started: self._navigation.watch_live(started[0], Expected.of(started[1])),
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:

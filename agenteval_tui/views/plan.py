@@ -1,111 +1,147 @@
-"""What would be run, and what it will take, as lines of the command line."""
+"""What is shown of a plan: what would be run, what it will take, and what would be executed on this machine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from agenteval_tui.cli.output import Output, dollars, duration, plural
+from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from agenteval_tui.runs.estimate import Range
-    from agenteval_tui.runs.plan.preview import Preview
+from agenteval_tui.runs.estimate import Estimate, JudgeEstimate, Range
+from agenteval_tui.runs.plan.preview import Preview
+from agenteval_tui.views.model import List, Paragraph, Text, View, paragraphs, text
 
 _MOST_PARTS = 20
 _MOST_PROGRAMS = 12
+_MOST_AGENTS = 4
+_NOT_KNOWN = "what it takes is not known: nothing like it was run before"
+_SAID: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("time", "", lambda seconds: numbers.duration(1000 * seconds)),
+    ("tokens", " tokens", lambda number: f"{number:,.0f}"),
+    ("cost", "", numbers.dollars),
+)
+"""What is estimated: its name, its unit, and how a figure of it is said."""
 
 
-def print_plan(out: Output, plan: Preview) -> None:
-    """The whole plan: runs by agent and variation, estimate, limits, and what would be executed."""
-    rows = f", {plural(plan.cases, 'case')} with the rows of datasets" if plan.cases != plan.tests else ""
-    out.line(
-        (one_line(plan.title), "bold"),
-        f": {plural(plan.runs, 'run')} of {plural(plan.tests, 'test')}{rows}, {plan.concurrency} at once",
-    )
-    for part in plan.parts[:_MOST_PARTS]:
-        variation = f" [{one_line(part.variation, 40)}]" if part.variation else ""
-        cases = f", {plural(part.cases, 'case')}" if part.cases != part.tests else ""
-        out.line(
-            f"  {one_line(part.agent, 40)}{variation}: {plural(part.runs, 'run')}",
-            (f"  {plural(part.tests, 'test')}{cases}", "dim"),
-        )
-    if len(plan.parts) > _MOST_PARTS:
-        out.line((f"  and {len(plan.parts) - _MOST_PARTS} more", "dim"))
-    _print_estimate(out, plan)
-    limits = plan.limits
-    said = [
-        f"{name} {shown}"
-        for name, shown in (
-            ("cost", dollars(limits.cost)),
-            ("tokens", f"{limits.tokens:,}" if limits.tokens is not None else ""),
-            ("time", duration(limits.seconds * 1000) if limits.seconds is not None else ""),
-        )
-        if shown
-    ]
-    if said:
-        out.line(f"  stops at: {', '.join(said)}")
-    if plan.over:
-        out.line(("  likely to be stopped before its end by the limit of: ", "warn"), ", ".join(plan.over))
-    if plan.cache:
-        which = "of first repetitions" if plan.cache == "first" else "of all repetitions"
-        out.line(f"  answers {which} that the history has are taken from there")
-    _print_needs(out, plan)
-
-
-def _print_estimate(out: Output, plan: Preview) -> None:
-    expected = plan.estimate
-    _range(out, "time", expected.seconds, lambda seconds: duration(1000 * seconds))
-    _range(out, "tokens", expected.tokens, lambda count: f"{count:,.0f}")
-    _range(out, "cost", expected.cost, dollars)
-    judges = expected.judges
-    if judges.asked:
-        out.line(f"  judges are asked in {plural(judges.asked, 'run')}")
-        _range(out, "judges' tokens", judges.tokens, lambda count: f"{count:,.0f}")
-        _range(out, "judges' cost", judges.cost, dollars)
-    if expected.may_stop:
-        out.line((f"  of them {plural(expected.may_stop, 'run')} may not be needed (early stopping)", "dim"))
-    if expected.seconds is None:
-        out.line(("  what it takes is not known: nothing like it was run before", "dim"))
-
-
-def _range(out: Output, name: str, one: Range | None, shown: Callable[[float], str]) -> None:
-    if one is None:
-        return
-    rest = f"; not known of {plural(one.unknown, 'more run')}" if one.unknown else ""
-    about = f"  {name}: about {shown(one.expected)}"
-    span = f"  ({shown(one.low)} to {shown(one.high)}, by {plural(one.basis, 'earlier run')}{rest})"
-    out.line(about, (span, "dim"))
-
-
-def _print_needs(out: Output, plan: Preview) -> None:
-    for need in plan.needs:
-        trusted = need.trusted
-        out.line(
-            "  needs trust, from ",
-            one_line(str(need.folder)),
-            (
-                " (trusted)" if trusted else f" (not trusted: {one_line(need.reason, 200)})",
-                "dim" if trusted else "warn",
-            ),
-        )
-        for what in need.what[:_MOST_PROGRAMS]:
-            out.line(f"    {one_line(what, 300)}")
-        if len(need.what) > _MOST_PROGRAMS:
-            out.line(f"    and {len(need.what) - _MOST_PROGRAMS} more")
-
-
-def heading(plan: Preview) -> str:
-    """The plan in one line: `12 runs on shop · about 30 s · about $0.02`."""
+def plan_heading(plan: Preview) -> str:
+    """The plan in one line: `12 runs on shop · about 30.0 s · about $0.0200`."""
     agents = list(plan.estimate.agents)
-    on = one_line(agents[0], 40) if len(agents) == 1 else plural(len(agents), "agent")
-    said = [f"{plural(plan.runs, 'run')} on {on}"]
+    on = one_line(agents[0], 40) if len(agents) == 1 else numbers.count(len(agents), "agent")
+    said = [f"{numbers.count(plan.runs, 'run')} on {on}"]
     if plan.estimate.seconds is not None:
-        said.append(f"about {duration(1000 * plan.estimate.seconds.expected)}")
-    cost = plan.estimate.total_cost
-    if cost:
-        said.append(f"about {dollars(cost)}")
+        said.append(f"about {numbers.duration(1000 * plan.estimate.seconds.expected)}")
+    if cost := plan.estimate.total_cost:
+        said.append(f"about {numbers.dollars(cost)}")
     if plan.over:
         said.append(f"likely to be stopped by the limit of {', '.join(plan.over)}")
     return " · ".join(said)
+
+
+def plan_view(plan: Preview) -> View:
+    """The whole plan: runs by agent and variation, estimate, limits, and what would be executed."""
+    rows = f", {numbers.count(plan.cases, 'case')} with the rows of datasets" if plan.cases != plan.tests else ""
+    runs = f"{numbers.count(plan.runs, 'run')} of {numbers.count(plan.tests, 'test')}{rows}"
+    head = text((one_line(plan.title), "bold"), f": {runs}, {plan.concurrency} at once")
+    more = (*_parts(plan), *_estimate(plan.estimate), *_limits(plan), *_needs(plan))
+    return (Paragraph(head), *paragraphs(more, indent=2))
+
+
+def plan_in_short(plan: Preview) -> View:
+    """Runs by agent, what they take, what stands against it: a few lines, for a form that is being filled in."""
+    agents = sorted(plan.estimate.agents.items(), key=lambda one: -one[1])
+    runs = text((numbers.count(plan.runs, "run"), "bold"), (f" of {numbers.count(plan.tests, 'test')}", "dim"))
+    for name, number in agents[:_MOST_AGENTS]:
+        runs += text(f"  {one_line(name, 30)}", (f" {number:,}", "dim"))
+    if len(agents) > _MOST_AGENTS:
+        runs += text((f"  and {numbers.count(len(agents) - _MOST_AGENTS, 'more agent')}", "dim"))
+    refused = sum(len(need.what) for need in plan.needs if not need.trusted)
+    against = [f"! {_over(plan)}"] if plan.over else []
+    if refused:
+        what = numbers.count(refused, "thing")
+        against.append(f"! needs your trust for {what} of a suite's folder: you are asked first")
+    takes, judges = plan.estimate, plan.estimate.judges
+    items = list(_items(takes)) or [text((_NOT_KNOWN, "dim"))]
+    asked = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
+    return (
+        Paragraph(runs),
+        *paragraphs(text((line, "broken")) for line in against),
+        List(tuple(items), inline=True),
+        *((List(tuple(asked), inline=True),) if judges.asked else ()),
+        *paragraphs([text((_may_stop(takes), "dim"))]),
+    )
+
+
+def _over(plan: Preview) -> str:
+    return f"likely to be stopped before its end by the limit of: {', '.join(plan.over)}" if plan.over else ""
+
+
+def _may_stop(takes: Estimate) -> str:
+    return f"early stopping may save up to {numbers.count(takes.may_stop, 'run')}" if takes.may_stop else ""
+
+
+def _parts(plan: Preview) -> Iterator[Text]:
+    for part in plan.parts[:_MOST_PARTS]:
+        variation = f" [{one_line(part.variation, 40)}]" if part.variation else ""
+        cases = f", {numbers.count(part.cases, 'case')}" if part.cases != part.tests else ""
+        head = f"{one_line(part.agent, 40)}{variation}: {numbers.count(part.runs, 'run')}"
+        yield text(head, (f"  {numbers.count(part.tests, 'test')}{cases}", "dim"))
+    if len(plan.parts) > _MOST_PARTS:
+        yield text((f"and {len(plan.parts) - _MOST_PARTS} more", "dim"))
+
+
+def _estimate(takes: Estimate) -> Iterator[Text]:
+    judges = takes.judges
+    yield from _ranges(takes)
+    if judges.asked:
+        yield text(f"judges are asked in {numbers.count(judges.asked, 'run')}")
+        yield from _ranges(judges, "judges' ")
+    yield text((_may_stop(takes), "dim"))
+    yield text(("" if takes.seconds is not None else _NOT_KNOWN, "dim"))
+
+
+def _known(takes: Estimate | JudgeEstimate) -> Iterator[tuple[str, str, str, str, Range]]:
+    """Of all that is known: name, most likely, from, to; and the estimate."""
+    found = {"time": takes.seconds if isinstance(takes, Estimate) else None, "tokens": takes.tokens, "cost": takes.cost}
+    for name, unit, shown in _SAID:
+        if (one := found[name]) is not None:
+            yield name, f"{shown(one.expected)}{unit}", shown(one.low), shown(one.high), one
+
+
+def _ranges(takes: Estimate | JudgeEstimate, whose: str = "") -> Iterator[Text]:
+    """`time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs; not known of 3 more runs)`."""
+    for name, likely, low, high, one in _known(takes):
+        rest = f"; not known of {numbers.count(one.unknown, 'more run')}" if one.unknown else ""
+        span = f"  ({low} to {high}, by {numbers.count(one.basis, 'earlier run')}{rest})"
+        yield text(f"{whose}{name}: about {likely.removesuffix(' tokens')}", (span, "dim"))
+
+
+def _items(takes: Estimate | JudgeEstimate) -> Iterator[Text]:
+    """`about 880 tokens (640–1,200)`; last, of how many runs nothing is known."""
+    unknown = 0
+    for _, likely, low, high, one in _known(takes):
+        unknown = max(unknown, one.unknown)
+        if one.high > 0:
+            yield text(("about ", "dim"), likely, (f" ({low}–{high})" if low != high else "", "dim"))
+    if unknown:
+        yield text((f"not known of {numbers.count(unknown, 'more run')}", "dim"))
+
+
+def _limits(plan: Preview) -> Iterator[Text]:
+    limits = plan.limits
+    said = [f"cost {numbers.dollars(limits.cost)}"] if limits.cost is not None else []
+    said += [f"tokens {limits.tokens:,}"] if limits.tokens is not None else []
+    said += [f"time {numbers.duration(limits.seconds * 1000)}"] if limits.seconds is not None else []
+    if said:
+        yield text(f"stops at: {', '.join(said)}")
+    yield text((_over(plan), "warn"))
+    if plan.cache:
+        which = "of first repetitions" if plan.cache == "first" else "of all repetitions"
+        yield text(f"answers {which} that the history has are taken from there")
+
+
+def _needs(plan: Preview) -> Iterator[Text]:
+    for need in plan.needs:
+        state = " (trusted)" if need.trusted else f" (not trusted: {one_line(need.reason, 200)})"
+        yield text(f"needs trust, from {one_line(str(need.folder))}", (state, "dim" if need.trusted else "warn"))
+        yield from (text(f"  {one_line(what, 300)}") for what in need.what[:_MOST_PROGRAMS])
+        if len(need.what) > _MOST_PROGRAMS:
+            yield text(f"  and {len(need.what) - _MOST_PROGRAMS} more")

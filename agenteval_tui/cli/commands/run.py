@@ -24,6 +24,8 @@ from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.preview import preview_plan
+from agenteval_tui.views.plan import plan_heading, plan_view
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -118,10 +120,7 @@ def _go(
     limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
     plan = permitted_text(plan) if STDIN in paths else permitted_plan(invocation, plan)
     if invocation.out.is_terminal and not reports.on_stdout:
-        from agenteval_tui.cli.plan_lines import heading
-        from agenteval_tui.runs.plan.preview import preview_plan
-
-        invocation.out.line((heading(preview_plan(plan, store)), "dim"))
+        invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
     if STDIN in paths or not runs_apart(invocation, detach=limits.detach):
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
         return report(invocation, store, done, reports, limits.gate, limits.baseline)
@@ -143,15 +142,11 @@ def _go(
 
 
 def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
-    from agenteval_tui.runs.plan.preview import preview_plan
-
     previewed = preview_plan(plan, store)
     if as_json:
         invocation.out.json(previewed.to_json())
     else:
-        from agenteval_tui.cli.plan_lines import print_plan
-
-        print_plan(invocation.out, previewed)
+        invocation.out.view(plan_view(previewed))
     return 0
 
 

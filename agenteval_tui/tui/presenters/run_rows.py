@@ -15,6 +15,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
 
 if TYPE_CHECKING:
+    from agenteval_tui.runs.estimate import Estimate
     from agenteval_tui.runs.events import RunState, Throttled
     from agenteval_tui.runs.live_view import ExecutionView
 
@@ -29,6 +30,13 @@ class Expected(Struct, frozen=True):
     seconds: float | None = None
     tokens: int | None = None
     cost: float | None = None
+
+    @classmethod
+    def of(cls, takes: Estimate) -> Expected:
+        """What an estimate says, as far as it knows all of it."""
+        seconds, tokens = takes.seconds, takes.total_tokens
+        known = seconds.expected if seconds is not None and not seconds.unknown else None
+        return cls(known, round(tokens) if tokens else None, takes.total_cost)
 
 
 def bar(view: ExecutionView, width: int) -> Line:

@@ -14,21 +14,21 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.plan_lines import plan_lines
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.plan import plan_in_short
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.permission import Need
     from agenteval_tui.runs.agent_factory import Configured
-    from agenteval_tui.runs.estimate import Estimate
     from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.runs.plan.preview import Preview
     from agenteval_tui.suites.model import Suite, Test
 
 QUIET_S = 0.15
@@ -51,7 +51,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self._tests = tuple(tests)
         self._default = default_agent([test.agent or suite.agent or "" for test in tests])
         self._planned: PlanOptions | None = base
-        self._estimate: tuple[Estimate, list[tuple[Need, str]]] | None = None
+        self._preview: Preview | None = None
         self._error: AgentevalError | None = None
         self._estimating = True
 
@@ -119,7 +119,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self._planned = made
         if made is None:
             self.workers.cancel_group(self, "plan")
-            self._error = self._estimate = None
+            self._error = self._preview = None
             self.query_one("#estimate", LineBlock).show(self._estimate_lines)
             return
         self._estimating = True
@@ -134,7 +134,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         except AgentevalError as wrong:
             error = wrong
         self._estimating = False
-        self._estimate, self._error = found, error
+        self._preview, self._error = found, error
         where = field_of(error.what) if error is not None else ""
         if error is not None and where:
             self.query_one(Form).complain({where: error.what})
@@ -161,9 +161,8 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         lines: list[Line] = [()]
         if self._error is not None:
             lines += error_lines(self._error, width)[:ESTIMATE_ROWS]
-        elif self._estimate is not None:
-            estimate, refused = self._estimate
-            lines += plan_lines(estimate, refused, self._planned or self._base, width)[:ESTIMATE_ROWS]
+        elif self._preview is not None:
+            lines += view_lines(plan_in_short(self._preview), width)[:ESTIMATE_ROWS]
         else:
             said = "counting …" if self._planned is not None else "Mend what is marked to see what it takes."
             lines.append(((said, "dim"),))
