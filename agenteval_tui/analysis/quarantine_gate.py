@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.history import quarantines
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine, Quarantined
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # What a criterion can have brought about. A run that was cancelled, or whose agent failed, is what it is.
 _JUDGED = ("failed", "error", "needs_review")
+_NO_FAILURE = ("passed", "skipped", "cancelled")
 
 
 class LeftOut(Struct, frozen=True):
@@ -31,10 +33,22 @@ class LeftOut(Struct, frozen=True):
 
 
 class Gating(Struct, frozen=True):
-    """The runs that gate, each with the outcome that it has without quarantined criteria, and what was left out."""
+    """The runs that gate, each with the outcome that it has without quarantined criteria, and what was left out.
 
-    runs: tuple[RunRow, ...]
-    left_out: tuple[LeftOut, ...]
+    `excused`: the ids of runs that did not pass and do not gate. `whys`: why a run did not pass where it still gates,
+    without what its quarantined criteria say. `held`: the quarantines by test (suite key and id); that of a
+    whole test stands alone, since it says all that those of its criteria could.
+    """
+
+    runs: tuple[RunRow, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    excused: frozenset[str] = frozenset()
+    whys: dict[str, str] = field(default_factory=dict)
+    held: dict[tuple[str, str], tuple[Quarantine, ...]] = field(default_factory=dict)
+
+    def of_run(self, run: RunRow) -> tuple[Quarantine, ...]:
+        """The quarantines that hold for its test."""
+        return self.held.get((run.suite_key, run.test_id), ())
 
     @property
     def counts(self) -> dict[str, int]:
@@ -53,6 +67,9 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: Quarantined) -> Ga
     pass and have a quarantined criterion."""
     kept: list[RunRow] = []
     out: dict[tuple[str, str, str], LeftOut] = {}
+    excused: set[str] = set()
+    whys: dict[str, str] = {}
+    held = _by_test(quarantined)
 
     def leave_out(quarantine: Quarantine, against: bool) -> None:
         before = out.get(quarantine.key, LeftOut(quarantine, 0, 0))
@@ -60,26 +77,40 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: Quarantined) -> Ga
 
     thresholds: dict[str, dict[str, float | None]] = {}
     for run in runs:
-        whole = quarantined.test(run.suite_key, run.test_id)
-        if whole is not None:
-            leave_out(whole, run.status in _JUDGED)
+        of_test = held.get((run.suite_key, run.test_id), ())
+        if of_test and not of_test[0].criterion:
+            leave_out(of_test[0], run.status in _JUDGED)
+            if run.status not in _NO_FAILURE:
+                excused.add(run.id)
             continue
-        names = quarantined.criteria_of(run.suite_key, run.test_id)
-        if not names:
-            kept.append(run)
-            continue
-        if run.status not in _JUDGED or run.error_kind:
-            kept.append(run)
-            for name in sorted(names):
-                leave_out(quarantined.by_key[run.suite_key, run.test_id, name], False)
-            continue
-        if run.execution_id not in thresholds:
-            thresholds[run.execution_id] = _thresholds(store, run.execution_id)
-        now = exclude_quarantined(store, run, names, thresholds[run.execution_id].get(run.id))
-        for name in sorted(names):
-            leave_out(quarantined.by_key[run.suite_key, run.test_id, name], now.status != run.status)
+        now = run
+        if of_test and run.status in _JUDGED and not run.error_kind:
+            if run.execution_id not in thresholds:
+                thresholds[run.execution_id] = _thresholds(store, run.execution_id)
+            names = frozenset(one.criterion for one in of_test)
+            now = exclude_quarantined(store, run, names, thresholds[run.execution_id].get(run.id))
+            if now.status == "passed":
+                excused.add(run.id)
+            elif now.why != run.why:
+                whys[run.id] = now.why
+        for one in sorted(of_test, key=lambda one: one.criterion):
+            leave_out(one, now.status != run.status)
         kept.append(now)
-    return Gating(tuple(kept), tuple(out.values()))
+    return Gating(tuple(kept), tuple(out.values()), frozenset(excused), whys, held)
+
+
+def gating_now(store: Store, runs: Sequence[RunRow]) -> Gating:
+    """The same by what is in quarantine now, as reports do: also a test that was put there after its run."""
+    return gating(store, runs, quarantines.active(store))
+
+
+def _by_test(quarantined: Quarantined) -> dict[tuple[str, str], tuple[Quarantine, ...]]:
+    found: dict[tuple[str, str], tuple[Quarantine, ...]] = {}
+    for one in quarantined:
+        test = one.key[:2]
+        whole = quarantined.test(*test)
+        found[test] = (whole,) if whole is not None else (*found.get(test, ()), one)
+    return found
 
 
 def exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_threshold: float | None) -> RunRow:

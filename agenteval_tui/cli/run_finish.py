@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output, plural
-from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.baseline import against_lines
 from agenteval_tui.views.comparison import was_and_now
+from agenteval_tui.views.quarantine import left_out_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regression_gate import BaselineResult
@@ -101,11 +102,10 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs)["overall"]
     print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
-    gate = gating_of(store, runs)
-    if gate is not None:
-        print_left_out(out, gate.left_out)
+    gate = gating_now(store, runs)
+    out.view(left_out_lines(gate.left_out))
     against = _against(out, store, row)
-    if gate is None:
+    if not gate.left_out:
         return RunReport(row, counts_of(row), overall["pass_rate"], interrupted, against=against, broke=broke)
     return RunReport(row, gate.counts, gate.pass_rate, interrupted, not gate.runs, against, broke)
 
@@ -162,7 +162,6 @@ def write_github_annotations(
     is said, and fails nothing.
     """
     from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
-    from agenteval_tui.formats.exporters.quarantine_section import not_gating
 
     lines = lines_of_tests(execution.suite_keys)
     regressed = {
@@ -174,7 +173,7 @@ def write_github_annotations(
         return (_in_workspace(found[0]), found[1]) if found is not None else None
 
     runs = store.runs_of_execution(execution.id)
-    for line in annotation_lines(runs, place_of, regressed, not_gating(store, runs)):
+    for line in annotation_lines(runs, place_of, regressed, gating_now(store, runs)):
         invocation.err.workflow_command(line)
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:

@@ -10,8 +10,8 @@ from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.history.trends import NEWEST
-from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, paragraphs, text
-from agenteval_tui.views.trends import interval_text, percent, row_key
+from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
+from agenteval_tui.views.trends import interval_text, percent
 
 _WHOSE = {
     "agent": "the agent: its outputs differ",
@@ -85,7 +85,7 @@ def _rows(one: VarianceComponent, name: Text, note: str, in_short: bool) -> Iter
 
 def held_text(one: VarianceComponent) -> str:
     """`in quarantine until 2026-12-05`, the last day; "" where it is not."""
-    return f"in quarantine until {numbers.date(one.quarantine.until_ms - 1)}" if one.quarantine is not None else ""
+    return f"in quarantine until {one.quarantine.last_day}" if one.quarantine is not None else ""
 
 
 def share_text(one: VarianceComponent) -> str:

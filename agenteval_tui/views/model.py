@@ -129,6 +129,11 @@ Element = Heading | Paragraph | Table | Tree | List | Difference | Facts
 View = tuple[Element, ...]
 
 
+def row_key(*parts: str) -> str:
+    """What a screen knows a row by: the kind of thing that it is, and which one."""
+    return "\x1f".join(parts)
+
+
 def paragraphs(lines: Iterable[Text], indent: int = 0) -> View:
     """A paragraph for each text that has words."""
     return tuple(Paragraph(line, indent) for line in lines if line)

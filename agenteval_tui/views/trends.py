@@ -14,7 +14,8 @@ from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.history.trends import NEWEST, Measure
-from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, text
+from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
+from agenteval_tui.views.quarantine import skipped_lines
 
 Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
 """What of a trend is looked at."""
@@ -272,13 +273,7 @@ def alerts_table(watched: AlertCheck) -> Table:
 def alert_lines(watched: AlertCheck, window: str) -> View:
     """What came of each alert, in words with the numbers; then what was left out of it."""
     lines = [line for one in watched.alerts for line in _alert(one, window)]
-    for held in watched.left_out[:_MOST]:
-        name = one_line(held.test_id + (f" / {held.criterion}" if held.criterion else ""), 120)
-        until = numbers.date(held.until_ms - 1)
-        lines.append(text(("~ in quarantine, left out: ", "warn"), name, (f"  until {until}", "dim")))
-    if len(watched.left_out) > _MOST:
-        lines.append(text((f"~ and {len(watched.left_out) - _MOST} more in quarantine", "warn")))
-    return paragraphs(lines)
+    return (*paragraphs(lines), *skipped_lines(watched.left_out))
 
 
 def _alert(one: Alert, window: str) -> Iterator[Text]:
@@ -297,8 +292,3 @@ def _alert(one: Alert, window: str) -> Iterator[Text]:
     yield text((f"{word}: ", token), f"{who}{said[one.state]}")
     if one.by_chance:
         yield text((f"  {percent(one.below)} lies in the interval: with so few runs chance alone can do that", "dim"))
-
-
-def row_key(*parts: str) -> str:
-    """What a screen knows a row by: the kind of thing that it is, and which one."""
-    return "\x1f".join(parts)

@@ -127,7 +127,7 @@ def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     assert (cells[0], cells[1], cells[3]) == ("ALERT", "all runs  could be chance", "below 90 %")
     empty = watch(store, replace(WEEK, since_ms=NOW), 0.5, NOON)
     assert printed(alert_lines(empty, "1 h"))[0].split(":")[0] == plain(alerts_table(empty).rows[0].cells[0])
-    held = tuple(Quarantine("s", f"t\n{n}", NOON, "right", "") for n in range(10))
+    held = tuple(Quarantine("s", f"t\n{n}", NOON, "right", "") for n in range(12))
     lines = printed(alert_lines(replace(fired, left_out=held), "1 h"))
     assert lines[2].startswith("~ in quarantine, left out: t 0 / right  until 2026-11-")
     assert lines[-1] == "~ and 2 more in quarantine"

@@ -9,8 +9,6 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
-from agenteval_tui.cli.quarantine_lines import day_of, name_of
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines
@@ -18,6 +16,7 @@ from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.references import ALL
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.projects import project_of_keys
+from agenteval_tui.views.quarantine import begun_text, ended_text, listed_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -68,7 +67,7 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
             test_name=found.test,
         )
         quarantines.put(store, one).result()
-    invocation.out.line(("~ ", "warn"), f"{name_of(one)} does not gate until {day_of(one.until_ms)}")
+    invocation.out.line(("~ ", "warn"), begun_text(one))
     return 0
 
 
@@ -82,8 +81,7 @@ def end(invocation: Invocation, test: str, criterion: str) -> int:
     with invocation.store() as store:
         found = find_test(store, test)
         quarantines.end(store, found.suite_key, found.test_id, criterion).result()
-    what = f"{found.test_id} / {criterion}" if criterion else found.test_id
-    invocation.out.line(f"{one_line(what)} gates again")
+    invocation.out.line(ended_text(found.test_id, criterion))
     return 0
 
 
@@ -113,12 +111,7 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
     if as_json:
         invocation.out.json({"version": 1, "quarantines": [to_json(one, now) for one in found]})
         return 0
-    if not found:
-        invocation.out.line("nothing is in quarantine")
-    for one in found:
-        over = "" if one.holds(now) else "  (over)"
-        told = ", ".join(one_line(part, 80) for part in (one.suite_name, one.reason, one.who) if part)
-        invocation.out.line(("~ ", "warn"), name_of(one), f"  until {day_of(one.until_ms)}{over}", (f"  {told}", "dim"))
+    invocation.out.view(listed_lines(found, now))
     return 0
 
 

@@ -13,9 +13,10 @@ from agenteval_tui.formats.exporters.report_figures import BAD
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.views.quarantine import held_text
 
 if TYPE_CHECKING:
-    from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection
+    from agenteval_tui.analysis.quarantine_gate import Gating
     from agenteval_tui.history.store import Store
 
 MOST = 10
@@ -31,7 +32,7 @@ def annotation_lines(
     runs: list[RunRow],
     place_of: Callable[[RunRow], Place | None],
     regressed: Mapping[tuple[str, str], str] | None = None,
-    held: QuarantineSection | None = None,
+    held: Gating | None = None,
 ) -> Iterator[str]:
     """A workflow command for each test that did not pass, or passed without all of its checks, each a line; `place_of`
     says file and line of a test.
@@ -83,7 +84,7 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
         yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
 
 
-def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: QuarantineSection) -> Iterator[str]:
+def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: Gating) -> Iterator[str]:
     tests: dict[tuple[str, str], list[RunRow]] = {}
     for run in runs:
         if run.id in held.excused:
@@ -92,7 +93,9 @@ def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], hel
         first = alike[0]
         many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
         why = one_line(first.why or first.error_message or first.status, 1000)
-        message = f"{one_line(held.of_run(first), 300)}; {first.status}{many}: {why}\nagenteval why {first.id}"
+        message = (
+            f"{one_line(held_text(held.of_run(first)), 300)}; {first.status}{many}: {why}\nagenteval why {first.id}"
+        )
         yield command("notice", message, place=place_of(first), title=one_line(first.test_name, 200))
 
 

@@ -8,11 +8,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.explanation import missed_of
+from agenteval_tui.analysis.quarantine_gate import Gating, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.exporters.cause_json import properties_of
-from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
@@ -21,6 +21,7 @@ from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
 from agenteval_tui.views.label import label_text
+from agenteval_tui.views.quarantine import held_text
 from agenteval_tui.views.terminal import plain_text
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
         suites.setdefault(row.suite_name, []).append(row)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {html_comment_escape(execution.id)} -->"]
     every = [row for rows in suites.values() for row in rows]
-    held = not_gating(store, every)
+    held = gating_now(store, every)
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")
     _, decided = causes_of_execution(store, execution.id)
     against = compare_to_baseline(store, execution)
@@ -63,7 +64,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
 
 
 def _case(
-    store: Store, row: RunRow, properties: list[tuple[str, str]], held: QuarantineSection, labels: Sequence[Label]
+    store: Store, row: RunRow, properties: list[tuple[str, str]], held: Gating, labels: Sequence[Label]
 ) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
     name += f" row {row.row_label}" if row.row else ""
@@ -74,7 +75,7 @@ def _case(
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
     }
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
-    if said := held.of_run(row):
+    if said := held_text(held.of_run(row)):
         properties = [("quarantine", said), *properties]
     if row.checks_not_made and row.status in DECIDED:
         properties = [*properties, ("checks_not_made", _not_made(store, row))]
@@ -110,10 +111,10 @@ def _properties(properties: Sequence[tuple[str, str]], indent: int = 6) -> list[
     return [f"{space}<properties>", *lines, f"{space}</properties>"]
 
 
-def _ending(store: Store, row: RunRow, held: QuarantineSection, labels: Sequence[Label]) -> list[str]:
+def _ending(store: Store, row: RunRow, held: Gating, labels: Sequence[Label]) -> list[str]:
     why = held.whys.get(row.id) or row.why or row.error_message or row.status
     if row.id in held.excused:
-        why = f"{held.of_run(row)}; {row.status}: {why}"
+        why = f"{held_text(held.of_run(row))}; {row.status}: {why}"
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
@@ -129,7 +130,7 @@ def _ending(store: Store, row: RunRow, held: QuarantineSection, labels: Sequence
     return [f"      <skipped message={message}/>"]
 
 
-def _counts(rows: Sequence[RunRow], held: QuarantineSection) -> str:
+def _counts(rows: Sequence[RunRow], held: Gating) -> str:
     counted = [row.status for row in rows if row.id not in held.excused]
     counts: Mapping[str, int | float] = {
         "tests": len(rows),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.quarantine_gate import Gating, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core import numbers
-from agenteval_tui.formats.exporters.quarantine_section import QuarantineSection, not_gating
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
@@ -27,6 +27,7 @@ from agenteval_tui.views.comparison import (
     significance_text,
 )
 from agenteval_tui.views.model import sentence
+from agenteval_tui.views.quarantine import held_text, left_out_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.labels import Label
@@ -86,7 +87,7 @@ class ReportFigures(Struct, frozen=True):
     tests: tuple[TestLine, ...]
     against: BaselineResult | None = None
     compared: tuple[tuple[str, str, str, str], ...] = ()
-    held: QuarantineSection = field(default_factory=QuarantineSection)
+    gating: Gating = field(default_factory=Gating)
     """What of it is in quarantine, and does not gate."""
     labels: tuple[tuple[RunRow, Label], ...] = ()
     """What people said of its runs, each with its run, in the order of the runs."""
@@ -138,7 +139,7 @@ class ReportFigures(Struct, frozen=True):
 
     def excuse(self, run: RunRow) -> str:
         """Why the failure of this run does not gate; "": it does."""
-        return self.held.of_run(run) if run.id in self.held.excused else ""
+        return held_text(self.gating.of_run(run)) if run.id in self.gating.excused else ""
 
     @property
     def conclusion(self) -> str:
@@ -162,8 +163,8 @@ class ReportFigures(Struct, frozen=True):
             said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
         if missing := checks_not_made(self.runs):
             said.append(f"{of_not_made_in_runs(missing)}.")
-        if self.held:
-            said.append(self.held.said)
+        if self.gating.left_out:
+            said.append(left_out_text(self.gating.left_out))
         if self.against is not None:
             said.append(_said_of_baseline(self.against))
         if row.status not in ("finished", "running"):
@@ -183,9 +184,9 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
             judges.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
         if judged.cost is not None:
             judges.append(Figure("Judges: cost", dollars(judged.cost)))
-    held = not_gating(store, runs)
-    notes = {(run.suite_name, run.test_id): held.of_run(run) for run in runs} if held else {}
-    found = [*_metrics(execution, stats["overall"], stats["tests"], held), *judges]
+    gating = gating_now(store, runs)
+    notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
+    found = [*_metrics(execution, stats["overall"], stats["tests"], gating), *judges]
     if missing := checks_not_made(runs):
         found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
@@ -197,7 +198,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         tests=tuple(_test(one, notes) for one in stats["tests"]),
         against=against,
         compared=_compared(store, execution, against, found) if against is not None else (),
-        held=held,
+        gating=gating,
         labels=tuple((run, label) for run in runs for label in labels.get(run.id, ())),
     )
 
@@ -208,7 +209,7 @@ def _compared(
     """The figures beside those of the baseline's runs, in the same words."""
     rows = store.run_rows([run.rowid for run in against.shown.a.runs])
     stats = execution_stats(rows, steps=_steps(store, against))
-    was_held = not_gating(store, rows)
+    was_held = gating_now(store, rows)
     before = _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"], was_held)
     known = {one.name: one for one in before}
     found = []
@@ -274,7 +275,7 @@ def _said_of_baseline(against: BaselineResult) -> str:
 
 
 def _metrics(
-    row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]], held: QuarantineSection
+    row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]], gating: Gating
 ) -> list[Figure]:
     low, high = overall["interval"]
     rate = overall["pass_rate"]
@@ -283,8 +284,8 @@ def _metrics(
         Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
     ]
-    if held and held.pass_rate is not None:
-        found.insert(1, Figure("Pass rate without quarantine", share(held.pass_rate), held.pass_rate, "share"))
+    if gating.left_out and (left := gating.pass_rate) is not None:
+        found.insert(1, Figure("Pass rate without quarantine", share(left), left, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
     k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.formats.exporters.cause_json import properties_of
-from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.views.label import label_text
+from agenteval_tui.views.quarantine import held_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -40,7 +41,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     rows = store.runs_of_execution(execution.id)
-    held = not_gating(store, rows)
+    held = gating_now(store, rows)
     _, decided = causes_of_execution(store, execution.id)
     causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
     labels = labels_by_run(store, [row.id for row in rows])
@@ -54,7 +55,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 _cell(row.status),
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
-                _cell(held.of_run(row)), *(_joined(said, name) for name in ("cause", "triage")),
+                _cell(held_text(held.of_run(row))), *(_joined(said, name) for name in ("cause", "triage")),
                 _cell(row.row_key), _cell("; ".join(label_text(one) for one in labels.get(row.id, ()))),
             ]
         )  # fmt: skip

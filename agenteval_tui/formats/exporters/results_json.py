@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.formats.exporters.cause_json import group_data
 from agenteval_tui.formats.exporters.comparison_json import against_document
-from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.labels import label_data, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import result_to_json
@@ -35,7 +35,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
 
     rows = store.runs_of_execution(execution.id)
     against = compare_to_baseline(store, execution)
-    held = not_gating(store, rows)
+    held = gating_now(store, rows)
     causes, decided = causes_of_execution(store, execution.id)
     labels = labels_by_run(store, [row.id for row in rows])
     return {
@@ -51,11 +51,24 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "finished": iso(execution.finished_ms),
         "summary": summary(execution, rows),
         **({"baseline": against_document(against)} if against is not None else {}),
-        **({"quarantine": held.to_json()} if held else {}),
+        **({"quarantine": [_left_out_data(one) for one in held.left_out]} if held.left_out else {}),
         "runs": [
             run_data(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())) for row in rows
         ],
         "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
+    }
+
+
+def _left_out_data(one: LeftOut) -> dict[str, Any]:
+    """A quarantine with what it kept from gating."""
+    return {
+        "suite": one.quarantine.suite_name,
+        "test": one.quarantine.test_id,
+        "criterion": one.quarantine.criterion or None,
+        "until": one.quarantine.until_ms,
+        "reason": one.quarantine.reason,
+        "runs": one.runs,
+        "not_passed": one.not_passed,
     }
 
 

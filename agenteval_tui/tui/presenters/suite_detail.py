@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.numbers import age, date
+from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.tui.presenters.number_format import cost, count, duration, percent
 from agenteval_tui.tui.presenters.number_format import interval as interval_range
@@ -20,6 +20,7 @@ from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST, labelled, paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.uxon.tokens import tokenize
+from agenteval_tui.views.quarantine import held_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import RunRow
@@ -119,10 +120,7 @@ def _heading(node: Node, test: Test, width: int) -> list[Line]:
         lines += paragraph(test.name, width)
     for held in node.suite.quarantines:
         if held.test_id == test.id:
-            what = f"{one_line(held.criterion)}: in quarantine" if held.criterion else "in quarantine"
-            why = f": {one_line(held.reason)}" if held.reason else ""
-            said = f"{glyph('flaky')} {what} until {date(held.until_ms - 1)}, does not gate{why}"
-            lines += paragraph(said, width, "flaky")
+            lines += paragraph(f"{glyph('flaky')} {one_line(held_text([held]))}: does not gate", width, "flaky")
     return lines
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from agenteval_tui.core.numbers import date
 from agenteval_tui.history.trends import NEWEST
 from agenteval_tui.tui.presenters.trend_lines import first_drawn, marker
 from agenteval_tui.tui.presenters.view_lines import TableRows
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.views.flaky import flaky_table
-from agenteval_tui.views.model import Column, Row, Table, text
-from agenteval_tui.views.trends import Shown, alerts_table, failing_table, groups_table, row_key, scores_table
+from agenteval_tui.views.model import Column, Table
+from agenteval_tui.views.quarantine import quarantines_table
+from agenteval_tui.views.trends import Shown, alerts_table, failing_table, groups_table, scores_table
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import AlertCheck
@@ -80,26 +80,13 @@ def rows_of(
     return TableRows(table, indent=1)
 
 
-def _quarantines(beside: ComparisonSeries) -> Table:
-    rows = []
-    for one in beside.quarantines:
-        name = text(
-            ("~ ", "warn"),
-            one.test_id + (f" / {one.criterion}" if one.criterion else ""),
-            (f"  {one.reason}" if one.reason else "", "dim"),
-        )
-        until = text(date(one.until_ms - 1))
-        rows.append(Row((name, until), row_key("test", one.suite_key, one.test_id, one.criterion)))
-    return Table((Column("  test, and criterion"), Column("until", "right")), tuple(rows))
-
-
 _NOTHING = Table((Column(""),), ())
 _TABLES: dict[View, Callable[[ComparisonSeries], Table]] = {
     "flaky": lambda beside: flaky_table(beside.ledger, in_short=True),
     "causes": lambda beside: failing_table(beside.extras.causes),
     "criteria": lambda beside: scores_table(beside.extras.scores),
     "alerts": lambda beside: alerts_table(beside.watched) if beside.watched else _NOTHING,
-    "quarantine": _quarantines,
+    "quarantine": lambda beside: quarantines_table(beside.quarantines),
 }
 
 EMPTY: dict[View, tuple[str, str]] = {

@@ -16,7 +16,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
-from agenteval_tui.tui.presenters import number_format
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -24,6 +23,8 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.model import sentence
+from agenteval_tui.views.quarantine import begun_text, ended_text, in_force_text, name_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import SuiteOverview
@@ -80,7 +81,7 @@ class QuarantineScreen(Sheet["str | None"]):
     def compose(self) -> ComposeResult:
         held = self._held.get(self._criterion)
         choices = ((_WHOLE, "the whole test"), *((one, one_line(one, 50)) for one in self._criteria))
-        until = number_format.date(held.until_ms - 1) if held else f"{DEFAULT_DAYS}d"
+        until = held.last_day if held else f"{DEFAULT_DAYS}d"
         fields = [
             Field("what", "what", self._criterion, choices=choices),
             Field("until", "until", until, placeholder="14d, 2w, or a day: 2026-12-24"),
@@ -129,16 +130,15 @@ class QuarantineScreen(Sheet["str | None"]):
             current_user(),
             suite_name=self._suite_name,
         )
-        said = f"{self._named(values['what'])} does not gate until {number_format.date(until - 1)}."
-        self._write(lambda: quarantines.put(self._store, one).result(), said)
+        self._write(lambda: quarantines.put(self._store, one).result(), f"{begun_text(one)}.")
 
     def action_end(self) -> None:
         """End the one that holds."""
         what = self.query_one(Form).values()["what"]
         if what not in self._held:
-            self._complain(AgentevalError(f"{self._named(what)} is not in quarantine"))
+            self._complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
             return
-        said = f"{self._named(what)} gates again."
+        said = f"{ended_text(self._test, what)}."
         self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), said)
 
     def _write(self, work: Callable[[], object], said: str) -> None:
@@ -161,9 +161,6 @@ class QuarantineScreen(Sheet["str | None"]):
     @property
     def _store(self) -> Store:
         return services(self).session.store
-
-    def _named(self, criterion: str) -> str:
-        return f"{one_line(self._test, 40)} / {one_line(criterion, 40)}" if criterion else one_line(self._test, 60)
 
     def _complain(self, error: AgentevalError) -> None:
         self._error = error
@@ -191,8 +188,7 @@ class QuarantineScreen(Sheet["str | None"]):
         held = self._held.get(self._chosen())
         if held is None:
             return [(), *paragraph("Not in quarantine now.", width, "dim")]
-        who = f", by {one_line(held.who, 30)}" if held.who else ""
-        return [(), *paragraph(f"In quarantine until {number_format.date(held.until_ms - 1)}{who}.", width, "review")]
+        return [(), *paragraph(sentence(in_force_text(held)), width, "review")]
 
     def _foot(self, width: int) -> list[Line]:
         keys = [("enter", "keep"), ("↑ ↓", "field")]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator
 
+from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.exporters.github import annotation_lines
 from agenteval_tui.formats.exporters.junit import junit_xml
-from agenteval_tui.formats.exporters.quarantine_section import not_gating
 from agenteval_tui.formats.exporters.report_html import report_html
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.exporters.results_csv import results_csv
@@ -25,6 +25,19 @@ from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.views.model import plain
+from agenteval_tui.views.quarantine import (
+    begun_text,
+    ended_text,
+    held_text,
+    in_force_text,
+    left_out_lines,
+    left_out_text,
+    listed_lines,
+    quarantines_table,
+    skipped_lines,
+)
+from agenteval_tui.views.terminal import plain_text
 
 DAY = 86_400_000
 SUITE = "/s/a.suite.yaml"
@@ -96,7 +109,7 @@ def test_a_quarantined_failure_is_shown_and_turns_nothing_red(tmp_path: Path) ->
         assert failure is not None
         assert failure.get("message") == "firm: firm said so", "what fails it without the quarantined criterion"
 
-        lines = list(annotation_lines(runs, lambda run: (SUITE, 3), held=not_gating(store, runs)))
+        lines = list(annotation_lines(runs, lambda run: (SUITE, 3), held=gating_now(store, runs)))
         assert [line.partition(" ")[0] for line in lines] == ["::error", "::error", "::notice", "::notice"]
         assert "firm: firm said so" in lines[0]
         assert f"in quarantine until {day}" in lines[2]
@@ -113,3 +126,42 @@ def test_a_quarantined_failure_is_shown_and_turns_nothing_red(tmp_path: Path) ->
         Draft202012Validator(schema("results")).validate(document)
         held_back = {(one["test"], one["criterion"], one["runs"], one["not_passed"]) for one in document["quarantine"]}
         assert held_back == {("whole", None, 2, 1), ("part", "shaky", 3, 1)}
+
+
+HELD = Quarantine(SUITE, "refunds", 1_900_000_000_000, reason="it flickers", who="kim", suite_name="Shop")
+PART = Quarantine(SUITE, "refunds", 1_900_000_000_000, "Names the order")
+
+
+def test_what_is_said_of_one() -> None:
+    day = HELD.last_day
+    assert held_text((HELD, PART)) == (
+        f"in quarantine until {day} (it flickers); Names the order in quarantine until {day}"
+    )
+    assert begun_text(PART) == f"refunds / Names the order does not gate until {day}"
+    assert ended_text("refunds", "") == "refunds gates again"
+    assert in_force_text(HELD) == f"in quarantine until {day}, by kim"
+    assert plain_text(listed_lines((), 0)) == "nothing is in quarantine"
+    assert plain_text(listed_lines((HELD, PART), 1_900_000_000_000)).splitlines() == [
+        f"~ refunds  until {day}  (over)  Shop, it flickers, kim",
+        f"~ refunds / Names the order  until {day}  (over)  ",
+    ]
+    (name, until), _ = (row.cells for row in quarantines_table((HELD, PART)).rows)
+    assert (plain(name), plain(until)) == ("~ refunds  it flickers", day)
+
+
+def test_what_did_not_gate_is_said_in_lines_and_in_a_sentence() -> None:
+    left_out = [LeftOut(PART, 1, 0), LeftOut(HELD, 3, 2)]
+    day = HELD.last_day
+    assert plain_text(left_out_lines(left_out)).splitlines() == [
+        f"~ in quarantine, does not gate: refunds (2 of 3 runs did not pass)  until {day}: it flickers",
+        f"~ in quarantine, does not gate: refunds / Names the order (1 run)  until {day}",
+    ]
+    assert left_out_text(left_out) == (
+        f"In quarantine, and not gating: refunds until {day} (2 of 3 runs did not pass),"
+        f" refunds / Names the order until {day} (1 run)."
+    )
+    assert (left_out_text(()), left_out_lines(())) == ("", ())
+    many = [LeftOut(PART, 1, 0)] * 12
+    assert plain_text(left_out_lines(many)).splitlines()[-1] == "~ and 2 more in quarantine"
+    assert left_out_text(many).endswith(" and 2 more.")
+    assert len(skipped_lines([HELD] * 12)) == 11

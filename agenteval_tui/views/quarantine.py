@@ -1,0 +1,117 @@
+"""What is shown of quarantines: what is in quarantine and until when, and what of an execution it kept from gating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agenteval_tui.analysis.quarantine_gate import LeftOut
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.views.model import Column, Row, Table, Text, View, paragraphs, row_key, text
+
+_MOST = 10
+
+
+def name_text(test: str, criterion: str) -> str:
+    """`refunds`, `refunds / Names the order`: the test, and the criterion where it is only that one."""
+    return f"{one_line(test, 60)} / {one_line(criterion, 60)}" if criterion else one_line(test, 60)
+
+
+def held_text(held: Sequence[Quarantine]) -> str:
+    """`in quarantine until 2026-12-06 (flaky: 3 of 5 passed)`, a criterion by its name; "" for none. Raw."""
+    return "; ".join(
+        (f"{one.criterion} " if one.criterion else "")
+        + f"in quarantine until {one.last_day}"
+        + (f" ({one.reason})" if one.reason else "")
+        for one in held
+    )
+
+
+def in_force_text(one: Quarantine) -> str:
+    """`in quarantine until 2026-12-06, by kim`: the one that holds, where its test and its reason stand beside it."""
+    return f"in quarantine until {one.last_day}" + (f", by {one_line(one.who, 30)}" if one.who else "")
+
+
+def begun_text(one: Quarantine) -> str:
+    """`refunds does not gate until 2026-12-24`: what is said when it begins."""
+    return f"{name_text(one.test_id, one.criterion)} does not gate until {one.last_day}"
+
+
+def ended_text(test: str, criterion: str) -> str:
+    """`refunds gates again`."""
+    return f"{name_text(test, criterion)} gates again"
+
+
+def listed_lines(listed: Sequence[Quarantine], now_ms: int) -> View:
+    """A line a quarantine: what, until when, and whose decision it was."""
+    if not listed:
+        return paragraphs([text("nothing is in quarantine")])
+    lines = []
+    for one in listed:
+        over = "" if one.holds(now_ms) else "  (over)"
+        about = ", ".join(one_line(part, 80) for part in (one.suite_name, one.reason, one.who) if part)
+        until = f"  until {one.last_day}{over}"
+        lines.append(text(("~ ", "warn"), name_text(one.test_id, one.criterion), until, (f"  {about}", "dim")))
+    return paragraphs(lines)
+
+
+def quarantines_table(listed: Sequence[Quarantine]) -> Table:
+    """The same as a table, a row a quarantine."""
+    rows = []
+    for one in listed:
+        reason = (f"  {one.reason}" if one.reason else "", "dim")
+        name = text(("~ ", "warn"), name_text(one.test_id, one.criterion), reason)
+        rows.append(Row((name, text(one.last_day)), row_key("test", one.suite_key, one.test_id, one.criterion)))
+    return Table((Column("  test, and criterion"), Column("until", "right")), tuple(rows))
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> View:
+    """A line for each quarantine that kept something of an execution from gating, those that mattered first."""
+    return paragraphs(_left_out(left_out))
+
+
+def _left_out(left_out: Sequence[LeftOut]) -> Iterator[Text]:
+    for one in _ordered(left_out)[:_MOST]:
+        reason = f": {one_line(one.quarantine.reason, 60)}" if one.quarantine.reason else ""
+        yield text(
+            ("~ in quarantine, does not gate: ", "warn"),
+            f"{name_text(one.quarantine.test_id, one.quarantine.criterion)} ({_runs(one)})",
+            (f"  until {one.quarantine.last_day}{reason}", "dim"),
+        )
+    yield _more(len(left_out))
+
+
+def skipped_lines(listed: Sequence[Quarantine]) -> View:
+    """What a figure leaves out since it is in quarantine."""
+    lines = []
+    for one in listed[:_MOST]:
+        name, until = name_text(one.test_id, one.criterion), (f"  until {one.last_day}", "dim")
+        lines.append(text(("~ in quarantine, left out: ", "warn"), name, until))
+    return paragraphs([*lines, _more(len(listed))])
+
+
+def _more(number: int) -> Text:
+    return text((f"~ and {number - _MOST} more in quarantine" if number > _MOST else "", "warn"))
+
+
+def left_out_text(left_out: Sequence[LeftOut]) -> str:
+    """`In quarantine, and not gating: refunds until 2026-12-06 (1 of 3 runs did not pass).`; "" for nothing."""
+    if not left_out:
+        return ""
+    parts = []
+    for one in _ordered(left_out)[:_MOST]:
+        name = name_text(one.quarantine.test_id, one.quarantine.criterion)
+        parts.append(f"{name} until {one.quarantine.last_day} ({_runs(one)})")
+    more = f" and {len(left_out) - _MOST} more" if len(left_out) > _MOST else ""
+    return f"In quarantine, and not gating: {', '.join(parts)}{more}."
+
+
+def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
+    return sorted(left_out, key=lambda one: (-one.not_passed, one.quarantine.key))
+
+
+def _runs(one: LeftOut) -> str:
+    """`1 of 3 runs did not pass`; `3 runs` where all passed."""
+    runs = numbers.count(one.runs, "run")
+    return f"{one.not_passed} of {runs} did not pass" if one.not_passed else runs
