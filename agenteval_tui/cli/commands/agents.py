@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, duration
 from agenteval_tui.core import directories
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.runs.agent_factory import check, configured
 from agenteval_tui.suites.load import load_suites
+from agenteval_tui.views.agents import agents_lines
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import CheckReport
     from agenteval_tui.agents.permission import Permission
     from agenteval_tui.runs.agent_factory import Configured
-
-_STEP_SIGNS: dict[bool | None, tuple[str, Style]] = {True: ("✓ ", "good"), False: ("✗ ", "bad"), None: ("– ", "dim")}
 
 
 @click.command("agents")
@@ -60,8 +57,11 @@ def command(
         reports = check_all(found, _permission(invocation, found, trust), thorough=not quick)
     if as_json:
         invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
+    elif found:
+        invocation.out.view(agents_lines(found, reports))
     else:
-        _print(invocation.out, found, reports)
+        invocation.out.line("no agents are configured; name a suite, or write some into:")
+        invocation.out.line(f"  {directories.config_dir() / 'agents.yaml'}")
     return INFRASTRUCTURE if any(not report.ok for report in reports.values()) else 0
 
 
@@ -108,26 +108,6 @@ def _permission(invocation: Invocation, agents: Sequence[Configured], trust: boo
         return allowed(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
     except NotTrustedError:
         return None
-
-
-def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> None:
-    if not found:
-        out.line("no agents are configured; name a suite, or write some into:")
-        out.line(f"  {directories.config_dir() / 'agents.yaml'}")
-        return
-    for number, one in enumerate(found):
-        report = reports.get(number)
-        head = f"{one_line(one.name)}  {one.kind}  "
-        if report is None:
-            out.line(head, (one_line(one.about, 70), "dim"), (f"  {one.file}", "dim"))
-            continue
-        mark: tuple[str, Style] = ("✓ ", "good") if report.ok else ("✗ ", "bad")
-        mend = f" ({report.mend})" if report.mend and not report.ok else ""
-        out.line(mark, head, one_line(report.message, 300), mend, (f"  {duration(report.latency_ms)}", "dim"))
-        for step in report.steps:
-            sign = _STEP_SIGNS[step.ok]
-            took = "" if step.latency_ms is None else f"  {duration(step.latency_ms)}"
-            out.line("  ", sign, f"{step.name:<10} ", one_line(step.message, 200), (took, "dim"))
 
 
 def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.agent_factory import options_of
 from agenteval_tui.tui.presenters.number_format import cost, count, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
-from agenteval_tui.tui.presenters.text_layout import LABEL, error_lines, labelled, paragraph
+from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.views.agents import agent_in_full, report_view
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import CheckReport
@@ -78,52 +79,15 @@ def agent_lines(
     keys: Sequence[tuple[str, bool]],
     width: int,
 ) -> list[Line]:
-    """An agent in full: what it is, where it is configured, how; its keys by name; what must be trusted before it is
-    asked (`trusting`); the last check."""
-    head: Line = ((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
-    lines: list[Line] = [fit(head, width)]
-    if one.about:
-        lines += paragraph(one.about, width)
-    lines.append(())
-    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your own"
-    lines += labelled("from", f"{one.file.name}:{one.line}, {owner}", width)
-    for name, value in options_of(one.config):
-        if any(value == key for key, _ in keys):
-            continue  # it is said below, with whether it is set
-        if len(name) < LABEL:
-            lines += labelled(name, value, width)
-        else:
-            lines += [fit(((one_line(name, 60), "dim"),), width), *paragraph(value, width, indent=LABEL)]
-    for name, is_set in keys:
-        state: Cell = ("is set", "passed") if is_set else ("is not set", "error")
-        lines.append(fit(((left("key from", 11), "dim"), (f"${one_line(name, 60)} ", ""), state), width))
-    # What the user wrote is trusted as it is.
-    for number, what in enumerate(trusting if one.suite else ()):
-        lines += labelled("" if number else "to trust", what, width)
-    lines.append(())
-    return [*lines, *_check(one, reports, width)]
-
-
-def _check(one: Configured, reports: Mapping[str, CheckReport | None], width: int) -> list[Line]:
+    """An agent in full, with its last check or the one that is going on."""
+    lines = [*view_lines(agent_in_full(one, keys, trusting), width), ()]
     if one.key not in reports:
         said = "Not checked. c checks it: is it there, is the key right, does it stream and call tools?"
-        return paragraph(said, width, "dim")
+        return [*lines, *paragraph(said, width, "dim")]
     report = reports[one.key]
     if report is None:
-        return [(mark("running"), (" checking …", "running"))]
-    sign, style = mark("passed" if report.ok else "error")
-    lines = paragraph(f"{sign} {report.message}", width, style)
-    if report.mend:
-        lines += labelled("remedy", report.mend, width, label_style="accent")
-    if report.steps:
-        lines.append(())
-    for step in report.steps:
-        word = "skipped" if step.ok is None else "passed" if step.ok else "error"
-        took = duration(step.latency_ms)
-        start: Line = (mark(word), (f" {left(one_line(step.name, 20), 10)}", ""), (right(took, 8), "dim"))
-        said = one_line(step.message, 300) or ("could not be told" if step.ok is None else "yes" if step.ok else "no")
-        lines.append(fit((*start, ("  ", ""), (said, "dim")), width))
-    return lines
+        return [*lines, (mark("running"), (" checking …", "running"))]
+    return [*lines, *view_lines(report_view(report), width)]
 
 
 def chat_heading(one: Configured | None, chat: Conversation | None, width: int) -> Line:

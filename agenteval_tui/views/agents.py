@@ -1,0 +1,69 @@
+"""What is shown of configured agents: a line each, one in full, and what a check found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.agent_factory import Configured, options_of
+from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Text, View, paragraphs, text
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.base import CheckReport
+
+_SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}
+_SAID = {True: "yes", False: "no", None: "could not be told"}
+
+
+def agents_lines(found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
+    """A line an agent; of one that was checked (`reports`, by its number) what came of it, step by step."""
+    view: View = ()
+    for number, one in enumerate(found):
+        report = reports.get(number)
+        head = f"{one_line(one.name)}  {one.kind}  "
+        if report is None:
+            view += (Paragraph(text(head, (one_line(one.about, 70), "dim"), (f"  {one.file}", "dim"))),)
+        else:
+            mend = f" ({report.mend})" if report.mend and not report.ok else ""
+            said = f"{one_line(report.message, 300)}{mend}"
+            took = (f"  {_took(report.latency_ms)}", "dim")
+            view += (Paragraph(text(_SIGNS[report.ok], f" {head}{said}", took)), *paragraphs(_steps(report), indent=2))
+    return view
+
+
+def agent_in_full(one: Configured, keys: Sequence[tuple[str, bool]], trusting: Sequence[str]) -> View:
+    """An agent: where it is configured, how, whether its keys are set (by name), what must be trusted before it is
+    asked (`trusting`)."""
+    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your own"
+    facts = [Fact("from", text(f"{one.file.name}:{one.line}, {owner}"))]
+    # A key is said below, with whether it is set.
+    facts += [Fact(name, text(said)) for name, said in options_of(one.config) if said not in {key for key, _ in keys}]
+    for name, is_set in keys:
+        state: Span = ("is set", "good") if is_set else ("is not set", "broken")
+        facts.append(Fact("key from", text(f"${one_line(name, 60)} ", state)))
+    # What the user wrote is trusted as it is.
+    for number, what in enumerate(trusting if one.suite else ()):
+        facts.append(Fact("" if number else "to trust", text(what)))
+    head = text((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
+    return (Heading(head), *paragraphs([text(one.about)]), Paragraph(()), Facts(tuple(facts)))
+
+
+def report_view(report: CheckReport) -> View:
+    """What a check found, what to do about it, and its steps."""
+    sign, token = _SIGNS[report.ok]
+    view: View = paragraphs([text((f"{sign} {report.message}", token))])
+    view += (Facts((Fact("remedy", text(report.mend)),)),) if report.mend else ()
+    return (*view, Paragraph(()), *paragraphs(_steps(report))) if report.steps else view
+
+
+def _steps(report: CheckReport) -> Iterator[Text]:
+    for step in report.steps:
+        said = one_line(step.message, 300) or _SAID[step.ok]
+        took = f"{_took(step.latency_ms):>8}  "
+        yield text(_SIGNS[step.ok], f" {one_line(step.name, 20):<10}", (took + said, "dim"))
+
+
+def _took(latency_ms: float | None) -> str:
+    return "" if latency_ms is None else numbers.duration(latency_ms)
