@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
 from agenteval_tui.suites.tool_files import load_tools
 
@@ -72,7 +73,7 @@ class _Part:
         own = own_keys(url) if url is not None else ()
         secure = url is not None and url.scheme == "https"
         # Where a value of the environment is part of the address, it may be what must not be shown.
-        where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else _short(written)
+        where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else cut(written, 80)
 
         def free(name: str, *, as_key: bool) -> bool:
             if as_key and name in own:
@@ -94,7 +95,7 @@ class _Part:
         headers = self._config.get("headers")
         if headers and not own:
             names = ", ".join(str(name) for name in headers) if isinstance(headers, Mapping) else "headers"
-            yield f"sends headers ({_short(names)}) to {where}"
+            yield f"sends headers ({cut(names, 80)}) to {where}"
 
     def _keys(self) -> list[str]:
         found = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
@@ -171,7 +172,3 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list | tuple) and depth < 50:
         for one in value:
             yield from _texts(one, depth + 1)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:79] + "…"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from agenteval_tui.analysis.divergence import Action, BranchPoint, Node, rate_of
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core.phrasing import cut
 
 NAMED = 3  # branches that a sentence names one by one
 LONGEST = 60  # characters of a value or an answer in a sentence
@@ -112,7 +113,7 @@ def _telling(act: Action, beside: Sequence[Action]) -> str:
     said = []
     for name, value in list(telling.items())[:2]:
         text = distinguishing_excerpt(act, beside, name)
-        said.append(f"{name}={_quoted(text) if isinstance(value, str) else _short(text)}")
+        said.append(f"{name}={_quoted(text) if isinstance(value, str) else cut(text, LONGEST)}")
     more = f" and {len(telling) - 2} more" if len(telling) > 2 else ""
     return f" with {', '.join(said)}{more}"
 
@@ -130,8 +131,4 @@ def _from_difference(text: str, others: Iterable[str]) -> str:
 
 
 def _quoted(line: str) -> str:
-    return f'"{_short(line)}"'
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return f'"{cut(line, LONGEST)}"'

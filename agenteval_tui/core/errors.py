@@ -147,3 +147,8 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     offset = min(max(offset, 0), len(text))
     line_start = text.rfind("\n", 0, offset) + 1
     return text.count("\n", 0, offset) + 1, offset - line_start + 1
+
+
+def line_of(text: str, offset: int) -> int:
+    """The line (from 1) of a character."""
+    return line_and_column(text, offset)[0]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from agenteval_tui.core.phrasing import cut
+
 LONGEST = 120
 """Characters of a name or message that a cause keeps."""
 
@@ -20,12 +22,7 @@ def fingerprint(message: str) -> str:
     text = " ".join(message.split())[: 8 * LONGEST]
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
-    return cut(_NUMBERS.sub(lambda found: found[0] if found[1] else "N", text))
-
-
-def cut(text: str) -> str:
-    """`text` as long as a cause keeps it."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return cut(_NUMBERS.sub(lambda found: found[0] if found[1] else "N", text), LONGEST)
 
 
 _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (

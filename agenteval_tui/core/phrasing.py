@@ -18,11 +18,19 @@ def nth(number: int) -> str:
     return f"{number}{ending}"
 
 
+def cut(text: str, most: int) -> str:
+    """The first `most` characters of `text`; where something is cut off, the last of them is `…`."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def on_one_line(text: str, most: int) -> str:
+    """Foreign text as part of a sentence: its white space as single spaces, cut to `most` characters with `…`."""
+    return cut(" ".join(text.split()), most)
+
+
 def quoted(text: str, limit: int = SHOWN) -> str:
     """`text` in quotation marks, line breaks as \\n, cut to `limit` characters with `…`."""
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    return encode_basestring(text)
+    return encode_basestring(cut(text, limit))
 
 
 def shown(value: Any, limit: int = SHOWN) -> str:
@@ -30,7 +38,7 @@ def shown(value: Any, limit: int = SHOWN) -> str:
     if isinstance(value, str):
         return quoted(value, limit)
     text = _encode(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(text, limit)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

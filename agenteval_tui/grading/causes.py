@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from agenteval_tui.core.fingerprint import cut, fingerprint
-from agenteval_tui.core.phrasing import nth
+from agenteval_tui.core.fingerprint import LONGEST, fingerprint
+from agenteval_tui.core.phrasing import cut, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.sentences import MEASURES, dotted
@@ -47,7 +47,7 @@ def way_of(metric: str, line: Evidence) -> Way:
         condition, about, way = known(line) if known is not None else Way(line.condition)
     except (LookupError, TypeError, ValueError, AttributeError):
         condition, about, way = Way(line.condition)  # fields that are not ours: of a file, or a newer program
-    return Way(cut(condition), cut(about), cut(way))
+    return Way(cut(condition, LONGEST), cut(about, LONGEST), cut(way, LONGEST))
 
 
 def extraction_way(line: Evidence) -> str:
@@ -66,7 +66,7 @@ def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
         return Way(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
     if message or code in _NO_CLASS:
         return Way("", "", fingerprint(message or str(fields.get("message") or "")))
-    return Way(code, cut(str(fields.get("measure") or "")))
+    return Way(code, cut(str(fields.get("measure") or ""), LONGEST))
 
 
 _EXTRACTION_WAYS: dict[str, str] = {
@@ -464,7 +464,7 @@ def cause_id(signature: str) -> str:
 
 def cause_of(result: CriterionResult) -> Cause | None:
     """The cause of a result that failed or is an error; None for any other."""
-    name, prototype = cut(result.criterion), result.prototype_class
+    name, prototype = cut(result.criterion, LONGEST), result.prototype_class
     if result.outcome is Outcome.ERROR:
         broken = next((one for one in result.metrics if one.outcome is Outcome.ERROR), None)
         of = result if broken is None else broken
@@ -473,10 +473,10 @@ def cause_of(result: CriterionResult) -> Cause | None:
     if result.outcome is not Outcome.FAILED:
         return None
     if result.source:
-        return Cause("failed", name, condition="verdict of " + cut(result.source))
+        return Cause("failed", name, condition="verdict of " + cut(result.source, LONGEST))
     if result.negate:
         types = ", ".join(dict.fromkeys(one.type for one in result.metrics if not one.neutral))
-        return Cause("failed", name, prototype, cut(types), "negate")
+        return Cause("failed", name, prototype, cut(types, LONGEST), "negate")
     for metric in result.metrics:
         if metric.outcome is Outcome.FAILED:
             return _of_metric(result, metric, name)
@@ -503,11 +503,11 @@ def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Caus
 def agent_cause(error: RunError) -> Cause:
     """The cause of a run whose agent did not finish: what its code and fields say, or the reduced words of others."""
     error = error.coded
-    condition, words = cut(error.kind) or "unknown", error.fields.get("fingerprint")
+    condition, words = cut(error.kind, LONGEST) or "unknown", error.fields.get("fingerprint")
     if isinstance(words, str):
-        return Cause("agent", condition=condition, way=cut(words))
+        return Cause("agent", condition=condition, way=cut(words, LONGEST))
     details = " ".join(str(value) for _, value in sorted(error.fields.items()))
-    return Cause("agent", condition=condition, about=cut(error.code), way=cut(details))
+    return Cause("agent", condition=condition, about=cut(error.code, LONGEST), way=cut(details, LONGEST))
 
 
 def signatures(
@@ -535,7 +535,7 @@ def signatures(
         scored = [number for number, one in enumerate(results) if one.score is not None]
         if scored:
             lowest = min(scored, key=lambda number: results[number].score or 0.0)
-            made[lowest] = Cause("threshold", cut(results[lowest].criterion)).signature
+            made[lowest] = Cause("threshold", cut(results[lowest].criterion, LONGEST)).signature
     if status == "failed" and ending in _OWN_ENDINGS:
         failed = [number for number, one in enumerate(results) if made[number] and one.outcome is not Outcome.ERROR]
         for number in failed:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.type_names import short_name
 
@@ -76,8 +77,7 @@ def config_of(metrics: Sequence[Mapping[str, Any]]) -> str:
 
 def text_starter(text: str) -> Starter:
     """A criterion that wants this text in the answer."""
-    words = " ".join(text.split())
-    name = f'Says "{words if len(words) <= 50 else words[:49] + "…"}"'
+    name = f'Says "{on_one_line(text, 50)}"'
     config = config_of([{"type": "TextMatch", "contains": _literally(text)}])
     return Starter("TextMatch", name, "TextResponse", config, "made of a selection")
 

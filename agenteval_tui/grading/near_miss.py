@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.extracted_value import Value
 
 TEXT_LIMIT = 20_000
@@ -115,7 +116,7 @@ def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatc
     # White space is said as such and in part, so its beginning is enough; of other text what stands next to it.
     fields = {
         "is": "elsewhere",
-        "line": _line(text, start),
+        "line": line_of(text, start),
         "before": before[:_AROUND] if before.isspace() else before[-_AROUND:],
         "after": after[:_AROUND],
     }
@@ -138,7 +139,7 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
                 fields = {
                     "is": "form",
                     "text": text[start:end][:_SAID],
-                    "line": _line(text, start),
+                    "line": line_of(text, start),
                     "steps": [_STEPS[number][0] for number in steps],
                 }
                 return NearMatch(start, end, fields, 0.98 - 0.01 * size)
@@ -281,7 +282,7 @@ def _first_difference(
             break
         common += 1
     at = start + common
-    fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": _line(text, at)}
+    fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": line_of(text, at)}
     if end - start > 40:
         fields["text"] = ("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)]
         fields["column"] = at - text.rfind("\n", 0, at)
@@ -294,7 +295,3 @@ def _first_difference(
     if case:
         fields["case"] = True
     return NearMatch(start, end, fields, likeness)
-
-
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1

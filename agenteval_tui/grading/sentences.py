@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.phrasing import count, listed, nth, quoted, shown
+from agenteval_tui.core.phrasing import count, listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
 
@@ -848,8 +848,8 @@ def _grade(line: Evidence) -> str:
         f"grade {fields['amount']:g} ({count(fields['words'], 'word')} in {count(fields['sentences'], 'sentence')}, "
         f"{fields['syllables']:.2f} syllables a word), at most {fields['most']:g} wanted"
     )
-    hard = fields.get("hardest")
-    return f"{said}; the longest words: {listed([quoted(_short(word), 30) for word in hard])}" if hard else said
+    hard = [quoted(on_one_line(word, 60), 30) for word in fields.get("hardest") or ()]
+    return f"{said}; the longest words: {listed(hard)}" if hard else said
 
 
 def _repetition(line: Evidence) -> str:
@@ -880,7 +880,7 @@ def _judged(line: Evidence) -> str:
         return f"{said}, {'at least' if line.passed else 'below the minimum'} {fields['least']:g}"
     needs = "reaches" if line.passed else "is below"
     said = f"the judge gave {of_score(scale, score)}, which {needs} {of_score(scale, fields['least'])}"
-    return f"{said}: {on_one_line(fields['reasoning'])}" if fields.get("reasoning") else said
+    return f"{said}: {on_one_line(fields['reasoning'], _LINE)}" if fields.get("reasoning") else said
 
 
 def of_score(scale: Sequence[Any], score: float) -> str:
@@ -940,20 +940,10 @@ def _replied(line: Evidence) -> str:
         figures = ", ".join(f"{score:.4g}" for score in scores)
         return f"{len(scores)} votes: {figures}; median {fields['median']:.4g}, spread {spread:.4g}"
     if "remarks" in fields:
-        return on_one_line("; ".join(fields["remarks"]))
+        return on_one_line("; ".join(fields["remarks"]), _LINE)
     model = f" ({fields['model']})" if fields.get("model") else ""
     repaired = ", read at the second try" if fields.get("repaired") else ""
-    return f"the judge{model}{repaired}: {on_one_line(fields['text']) or 'no reasons given'}"
-
-
-def on_one_line(text: str, most: int = _LINE) -> str:
-    """Foreign text as part of a sentence: its white space as single spaces, cut."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def _short(text: str) -> str:
-    return on_one_line(text, 60)
+    return f"the judge{model}{repaired}: {on_one_line(fields['text'], _LINE) or 'no reasons given'}"
 
 
 # Extraction

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.yaml.tree import (
     MappingNode,
     Node,
@@ -322,7 +323,7 @@ def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
 
 def quoted(text: str) -> str:
     """`text` in quotes, cut where it is long, on one line."""
-    shown = text if len(text) <= 40 else text[:39] + "…"
+    shown = cut(text, 40)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 

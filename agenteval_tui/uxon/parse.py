@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agenteval_tui.core.errors import Fix, TextEdit
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.uxon import syntax_errors
 from agenteval_tui.uxon.diagnostics import (
     ESCAPE_THE_QUOTES,
@@ -115,7 +116,7 @@ def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
     end = start + len(source)
     literal = _WORDS_LITERALS.get(source.lower())
     if literal is not None:
-        message = f"Expected a value: {_shown(source)} is written {literal} here."
+        message = f"Expected a value: {cut(source, 40)} is written {literal} here."
         fix = replace_fix(f"write {literal}", start, end, literal)
         return "literal", _VALUES[literal], Diagnostic("error", "syntax", message, start, end, fix)
     if _NON_FINITE.match(source):
@@ -129,7 +130,7 @@ def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
     if number is not None:
         value, diagnostic = read_number(number, start)
         if diagnostic is None:
-            message = f"{_shown(source)} is not how a number is written: write {number}."
+            message = f"{cut(source, 40)} is not how a number is written: write {number}."
             fix = replace_fix(f"write {number}", start, end, number)
             return "number", value, Diagnostic("error", "syntax", message, start, end, fix)
     right = quote(source)
@@ -153,10 +154,6 @@ def _number(source: str) -> str | None:
     whole, point, fraction = mantissa.partition(".")
     whole = whole.lstrip("0") or "0"
     return sign + whole + (point + fraction if fraction else "") + mark + exponent
-
-
-def _shown(source: str) -> str:
-    return source if len(source) <= 40 else source[:39] + "…"
 
 
 _FARTHEST = 2000  # characters of a line that are looked at

@@ -34,7 +34,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
 from agenteval_tui.agents.http.connection_pool import Connections
-from agenteval_tui.agents.http.errors import error_in, is_markup, is_only_an_error, shortened, words_of_page
+from agenteval_tui.agents.http.errors import error_in, is_markup, is_only_an_error, words_of_page
 from agenteval_tui.agents.http.options import HttpOptions
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.message_mapping import with_system
@@ -50,6 +50,7 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.usage import Figures
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.suites.templates import render, render_value
 from agenteval_tui.transcripts.codec import to_openai_messages
@@ -450,7 +451,7 @@ def _has(value: Any) -> str:
 
 
 def _shown(text: str) -> str:
-    return shortened(words_of_page(text) if is_markup(text) else text[:400], 200) or "an empty reply"
+    return on_one_line(words_of_page(text) if is_markup(text) else text[:400], 200) or "an empty reply"
 
 
 def as_text(value: Any) -> str:

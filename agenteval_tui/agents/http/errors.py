@@ -19,6 +19,7 @@ from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
@@ -59,7 +60,7 @@ def words_in(body: str) -> str:
     try:
         value: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return shortened(words_of_page(body) if is_markup(body) else body)
+        return on_one_line(words_of_page(body) if is_markup(body) else body, _LONGEST)
     for _ in range(_DEEPEST):
         if isinstance(value, list) and value:
             value = value[0]
@@ -68,7 +69,8 @@ def words_in(body: str) -> str:
         value = next((value[key] for key in _WORDS if _says(value.get(key))), _left_of(value))
     if isinstance(value, str) and is_markup(value):
         value = words_of_page(value)
-    return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return on_one_line(text, _LONGEST)
 
 
 def codes_in(body: str) -> frozenset[str]:
@@ -128,12 +130,6 @@ def text_of_page(text: str) -> str:
     page.feed(text[:64_000])
     page.close()
     return " ".join("".join([*page.title, " ", *page.text]).split())
-
-
-def shortened(text: str, longest: int = _LONGEST) -> str:
-    """A text as one line that is not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def _says(value: Any) -> bool:
@@ -372,7 +368,7 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
         return server.told(
             "protocol",
-            f"{server.url} answered in broken HTTP: {shortened(said, 200)}",
+            f"{server.url} answered in broken HTTP: {on_one_line(said, 200)}",
             "mend the server, or the proxy between; its headers or its body contradict HTTP",
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
@@ -507,7 +503,7 @@ def _proxy_refused(server: ErrorMapper, error: httpx.ProxyError) -> Failed:
         return _proxy_wants_a_password(server)
     return server.told(
         "connection",
-        f"{server.proxy.named} does not lead to {server.url}: {shortened(said, 200) or 'no reason given'}",
+        f"{server.proxy.named} does not lead to {server.url}: {on_one_line(said, 200) or 'no reason given'}",
         f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
         retry=status == 0 or status >= 500,
     )

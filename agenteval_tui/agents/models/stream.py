@@ -11,10 +11,11 @@ from msgspec import Struct, field
 from pydantic_core import from_json
 
 from agenteval_tui.agents.base import AgentEvent, ToolArgumentsDelta, ToolCallFinished, ToolCallStarted, ToolSpec
-from agenteval_tui.agents.http.errors import is_markup, shortened, words_in
+from agenteval_tui.agents.http.errors import is_markup, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.usage import Figures
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import Usage
 
 _QUOTED = 200  # characters of what is no reply that are said
@@ -163,11 +164,11 @@ def decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        said = f"not JSON ({shortened(words_in(text), _QUOTED) or 'nothing at all'})"
+        said = f"not JSON ({on_one_line(words_in(text), _QUOTED) or 'nothing at all'})"
         if is_markup(text):
             page = "a page for people answered: a login, a proxy or a wrong address"
             raise EmptyResponseError(
-                f"a page of HTML ({shortened(words_in(text), _QUOTED)})", f"check the address: {page}"
+                f"a page of HTML ({on_one_line(words_in(text), _QUOTED)})", f"check the address: {page}"
             ) from None
         raise (CutReplyError if is_cut(text) else EmptyResponseError)(said) from None
 

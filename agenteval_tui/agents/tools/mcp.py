@@ -20,6 +20,7 @@ from agenteval_tui.agents.process.options import argv_of
 from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.suites.environment import key_from
 
 _MOST_PAGES = 100
@@ -254,8 +255,7 @@ class McpServer:
 
 def _in_a_line(error: BaseException) -> str:
     """What a library's exception says, in one line of at most 300 characters."""
-    words = " ".join(str(error).split()) or type(error).__name__
-    return words if len(words) <= 300 else words[:299] + "…"
+    return on_one_line(str(error), 300) or type(error).__name__
 
 
 def _quiet() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.formats.importers import promptfoo_config
 from agenteval_tui.formats.importers.derived_criteria import that_ask_nobody
 from agenteval_tui.formats.importers.format import Format
@@ -229,8 +230,7 @@ def _prompt_number(row: Mapping[str, Any]) -> Any:
 def _label(prompt: Any) -> str:
     """What a prompt is called, on one line; promptfoo calls one without a name by its whole text."""
     said = plain_text(prompt.get("label")) if isinstance(prompt, Mapping) else ""
-    words = " ".join(said.split())
-    return words if len(words) <= LONGEST_LABEL else f"{words[: LONGEST_LABEL - 1]}…"
+    return on_one_line(said, LONGEST_LABEL)
 
 
 def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
@@ -156,7 +157,7 @@ def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span
     part = embedded_json(text)
     if part is not None:
         piece = text[part[0] : part[1]]
-        fields = {"part": piece[:100], "part_line": text.count("\n", 0, part[0]) + 1}
+        fields = {"part": piece[:100], "part_line": line_of(text, part[0])}
         return NothingExtracted("", searched, _spans(transcript, *part), (piece[:300],), Code.NOT_JSON, fields)
     at = min(problem.position, max(len(text) - 1, 0))
     place = _spans(transcript, at, min(at + 1, len(text)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
@@ -124,13 +125,13 @@ class TextResponse(Prototype):
         text = transcript.final_output
         there = code_blocks(text, None)
         near = tuple(span for block in there[:10] for span in _spans(transcript, block.start, block.end))
-        blocks = [[block.language, _line(text, block.start)] for block in there[:10]]
+        blocks = [[block.language, line_of(text, block.start)] for block in there[:10]]
         fields: dict[str, Any] = {"position": number, "language": self.code_language}
         if there:
             fields |= {"count": len(there), "blocks": blocks}
         elif FENCE in text:
             at = text.index(FENCE)
-            fields["line"] = _line(text, at)
+            fields["line"] = line_of(text, at)
             near = _spans(transcript, at, at + 3)
             return NothingExtracted("", searched, near, code=Code.UNCLOSED_CODE_BLOCK, fields=fields)
         else:
@@ -232,7 +233,7 @@ def beginning(pattern: Pattern, text: str) -> NearMatch | None:
     from agenteval_tui.grading.near_miss import NearMatch  # late: only explaining needs it
 
     part, start, end = found
-    fields = {"is": "beginning", "part": part, "text": text[start:end][:100], "line": _line(text, start)}
+    fields = {"is": "beginning", "part": part, "text": text[start:end][:100], "line": line_of(text, start)}
     return NearMatch(start, end, fields, len(part) / max(len(pattern.body), 1))
 
 
@@ -276,10 +277,6 @@ def _spans(transcript: Transcript, start: int, end: int, value_at: int = 0) -> t
     if message is None:
         return (Span("value", 0, start - value_at, end - value_at),)
     return (Span("message", message, start, end),)
-
-
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
 
 
 def _size(text: str) -> dict[str, int]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric, evidence_line, with_evidence
+from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.transcripts.model import ToolCall
 from agenteval_tui.transcripts.tool_text import argument_text
@@ -45,7 +46,7 @@ class Injection(Metric):
             places = [value.in_text(*at) for at in _places(value.lower, canary.lower())]
             spans = tuple(span for at in places for span in value.spans(*at))
             first = places[0]
-            fields["line"] = evidence_line(value.text, first[0])
+            fields["line"] = line_of(value.text, first[0])
             found = value.text[slice(*first)]
             yield Evidence("text", False, "", canary, found, spans, (), group, Code.PRESENT, fields)
         fields = {"canary": canary, "in": "calls"}

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.core.phrasing import on_one_line, quoted
 from agenteval_tui.grading import regex_search
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
@@ -18,7 +18,6 @@ from agenteval_tui.grading.json_formats import FORMATS, format_checker
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.metrics.metric import kept_value
 from agenteval_tui.grading.regex_search import SlowPatternError
-from agenteval_tui.grading.sentences import on_one_line
 
 TIME_LIMIT = 2.0
 """Seconds that a schema may take on one value."""

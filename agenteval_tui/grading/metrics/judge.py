@@ -11,6 +11,7 @@ from msgspec import Struct
 from pydantic import Field, model_validator
 
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
@@ -299,7 +300,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _quoted(name: str) -> str:
-    return repr(name if len(name) <= 60 else name[:59] + "…")
+    return repr(cut(name, 60))
 
 
 def _text(given: Any) -> str:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from agenteval_tui.core.phrasing import cut
+
 ScaleName = Literal["pass_fail", "zero_to_one", "one_to_five", "zero_to_ten"]
 
 _TRUE = {"true", "pass", "passed", "yes"}
@@ -115,5 +117,4 @@ def _number(given: Any) -> float | None:
 
 
 def _short(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return cut(repr(given), 60)

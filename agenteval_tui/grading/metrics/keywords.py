@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 from pydantic import Field
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import ANSWER_TEXTS
@@ -17,7 +18,6 @@ from agenteval_tui.grading.metrics.metric import (
     Check,
     ConfigWarning,
     Metric,
-    evidence_line,
     quick_results,
     with_evidence,
 )
@@ -109,7 +109,7 @@ def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Val
         if start >= 0:
             at = value.in_text(start, start + len(needle)) if ignore_case else (start, start + len(needle))
             found = value.text[at[0] : at[1]]
-            fields: dict[str, Any] = {"keyword": True, "line": evidence_line(value.text, at[0])}
+            fields: dict[str, Any] = {"keyword": True, "line": line_of(value.text, at[0])}
             spans = value.spans(*at)
             yield Evidence(name, True, "", keyword, found, spans, group="Keywords", code=Code.PRESENT, fields=fields)
             continue

@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.metric import SPANS, Check, ConfigWarning, Metric, evidence_line, with_evidence
+from agenteval_tui.grading.metrics.metric import SPANS, Check, ConfigWarning, Metric, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.tokenization import spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Transcript
@@ -135,7 +136,7 @@ def _secret(name: str, secret: str, found: tuple[int, int, bool] | None, value: 
     if found is None:
         return Evidence(name, True, "", secret, None, (), (), "secrets", Code.MISSING, fields)
     start, end, plain = found
-    fields["line"] = evidence_line(value.text, start)
+    fields["line"] = line_of(value.text, start)
     if not plain:
         fields["spelled"] = True
     piece = value.text[start:end]

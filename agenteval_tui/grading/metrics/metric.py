@@ -9,7 +9,7 @@ from msgspec import Struct
 from pydantic import BaseModel, Field
 
 from agenteval_tui.core.errors import Severity
-from agenteval_tui.core.phrasing import SHOWN, shown
+from agenteval_tui.core.phrasing import SHOWN, cut, on_one_line, shown
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, no_null
@@ -136,7 +136,7 @@ def quick_results(metric: Metric) -> Quick:
 
 def as_evidence(text: str, limit: int = FOUND) -> str:
     """`text` as `found` keeps it."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut(text, limit)
 
 
 def kept_value(value: Any) -> Any:
@@ -144,12 +144,6 @@ def kept_value(value: Any) -> Any:
     return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
 
 
-def evidence_line(text: str, offset: int) -> int:
-    """The line (from 1) of a character."""
-    return text.count("\n", 0, offset) + 1
-
-
 def abbreviate(text: str) -> str:
     """One line of `text`, cut to what a reason shows."""
-    one = " ".join(text.split())
-    return one if len(one) <= SHOWN else one[: SHOWN - 1] + "…"
+    return on_one_line(text, SHOWN)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from pydantic import Field
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import regex_search
 from agenteval_tui.grading.codes import Code
@@ -18,7 +19,6 @@ from agenteval_tui.grading.metrics.metric import (
     Check,
     ConfigWarning,
     Metric,
-    evidence_line,
     quick_results,
     with_evidence,
 )
@@ -204,5 +204,5 @@ def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:
         return Evidence(kind.name, True, "", None, None, (), (), "Pii", Code.MISSING, fields)
     spans = tuple(span for start, end in hits for span in value.spans(start, end))
     first = text[hits[0][0] : hits[0][1]]
-    fields |= {"count": len(hits), "lines": list(dict.fromkeys(evidence_line(text, start) for start, _ in hits))}
+    fields |= {"count": len(hits), "lines": list(dict.fromkeys(line_of(text, start) for start, _ in hits))}
     return Evidence(kind.name, False, "", None, first, spans, (), "Pii", Code.PRESENT, fields)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.context import Context
@@ -18,7 +19,6 @@ from agenteval_tui.grading.metrics.metric import (
     ConfigWarning,
     Metric,
     as_evidence,
-    evidence_line,
     quick_results,
     with_evidence,
 )
@@ -115,7 +115,7 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
     spans = tuple(span for hit in hits for span in value.spans(hit.start(), hit.end()))
     fields: dict[str, Any] = {"pattern": pattern.text, **({"forbidden": True} if unwanted else {})}
     if hits:
-        lines = list(dict.fromkeys(evidence_line(value.text, hit.start()) for hit in hits))
+        lines = list(dict.fromkeys(line_of(value.text, hit.start()) for hit in hits))
         fields |= {"lines": lines, "count": len(hits), **({"or_more": True} if len(hits) == _HITS else {})}
         found = as_evidence(hits[0][0], FOUND)
         return Evidence(name, not unwanted, "", pattern.text, found, spans, (), "Regex", Code.PRESENT, fields)

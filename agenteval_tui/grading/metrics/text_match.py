@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from pydantic import Field
 
+from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import ANSWER_TEXTS
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, as_evidence
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 
@@ -154,7 +155,7 @@ def _none(needles: tuple[tuple[int, str], ...]) -> Condition:
                 yield Evidence(name, True, "", needle, None, group=group, code=Code.MISSING, fields=fields)
                 continue
             spans = tuple(span for start, end in hits for span in value.spans(start, end))
-            fields["lines"] = [_line(value.text, start) for start, _ in hits]
+            fields["lines"] = [line_of(value.text, start) for start, _ in hits]
             yield Evidence(name, False, "", needle, needle, spans, group=group, code=Code.PRESENT, fields=fields)
 
     return Condition("not_contains_any", "ContainsNot", holds, evidence)
@@ -199,10 +200,10 @@ def _look(
         text, (start, end) = value.text, at
         fields: dict[str, Any] = {"side": side}
         if side == "contains":
-            fields["line"] = _line(text, start)
+            fields["line"] = line_of(text, start)
         code = Code.EQUAL if side == "equals" else Code.PRESENT
         return Evidence(
-            name, True, "", needle, _kept(text[start:end]), value.spans(start, end), (), group, code, fields
+            name, True, "", needle, as_evidence(text[start:end]), value.spans(start, end), (), group, code, fields
         )
     miss = _nearest(value, needle, side, ignore_case) if near else None
     return _missed(name, group, needle, side, value, miss)
@@ -220,7 +221,7 @@ def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss
     looked_at: tuple[Span, ...] = ()
     found: str | None = None
     if side == "equals":
-        found, looked_at = _kept(text), value.spans(0, len(text))
+        found, looked_at = as_evidence(text), value.spans(0, len(text))
     elif side == "starts_with":
         found = text[: _length(expected)]
         looked_at = value.spans(0, len(found))
@@ -233,7 +234,7 @@ def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss
     elif miss is not None:
         fields["near"] = miss.fields
         if side == "contains":
-            found = _kept(text[miss.start : miss.end])
+            found = as_evidence(text[miss.start : miss.end])
     near = value.spans(miss.start, miss.end) if miss is not None else ()
     code = Code.DIFFERS if side == "equals" else Code.MISSING
     return Evidence(name, False, "", expected, found, looked_at, near, group, code, fields)
@@ -249,14 +250,6 @@ def _occurrences(text: str, needle: str) -> Iterator[tuple[int, int]]:
     while start >= 0:
         yield start, start + len(needle)
         start = text.find(needle, start + len(needle))
-
-
-def _kept(text: str) -> str:
-    return text if len(text) <= FOUND else text[: FOUND - 1] + "…"
-
-
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
 
 
 Path = tuple[str | int, ...]

@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.phrasing import cut
+
 MAX_DEPTH = 100
 MAX_ALIASED = 100_000  # nodes that aliases may add to what is written out
 
@@ -247,7 +249,7 @@ class _Composer:
                 "unknown-alias",
                 start,
                 end,
-                f"there is no anchor &{_short(event.anchor)} above this alias",
+                f"there is no anchor &{cut(event.anchor, 60)} above this alias",
                 "write the value out, or define the anchor before",
             )
             self._add(ScalarNode("", start, end, '"'))
@@ -315,7 +317,7 @@ class _Composer:
                 "duplicate-key",
                 node.start,
                 node.end,
-                f'the key "{_short(key.text)}" is there twice',
+                f'the key "{cut(key.text, 60)}" is there twice',
                 "remove or rename one of the two",
             )
             top.skip = True
@@ -352,12 +354,8 @@ class _Composer:
         return outer.node
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
 def _shown(tag: str) -> str:
-    return _short(tag.replace("tag:yaml.org,2002:", "!!"))
+    return cut(tag.replace("tag:yaml.org,2002:", "!!"), 60)
 
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
