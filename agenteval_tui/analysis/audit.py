@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.metrics.leak import Leak
@@ -229,7 +230,7 @@ def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterato
 
 
 def _said(audit: TestAudit) -> str:
-    runs = f"{audit.runs} stored run{'s' if audit.runs != 1 else ''}"
+    runs = count(audit.runs, "stored run")
     return f"{runs} ({audit.different} different) and {audit.mutants} mutations of them"
 
 

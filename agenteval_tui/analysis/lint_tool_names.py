@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
-from agenteval_tui.core.phrasing import count, listed, quoted, shown
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed, quoted, shown
 from agenteval_tui.grading.metrics.matchers import is_matcher, type_of
 from agenteval_tui.grading.observed_tools import AgentFacts, ArgumentFacts, ToolFacts, with_declared
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders

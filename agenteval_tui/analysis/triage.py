@@ -24,6 +24,7 @@ from agenteval_tui.analysis.causes import CauseGroup, Causes, execution_scope, g
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.labels import Label, label_of
@@ -214,8 +215,8 @@ def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str
     if not execution_id:
         execution_id = store.run(group.run_ids[0]).execution_id
     done = set_baseline(store, execution_id, tests=group.tests, who=who)
-    said = f"execution {execution_id[:10]} is the baseline of {_tests(len(done.tests))}"
-    left = f"; {_tests(len(done.left_out))} left out: no run of it was decided" if done.left_out else ""
+    said = f"execution {execution_id[:10]} is the baseline of {count(len(done.tests), 'test')}"
+    left = f"; {count(len(done.left_out), 'test')} left out: no run of it was decided" if done.left_out else ""
     return said + left
 
 
@@ -227,7 +228,7 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
     ]
     for future in futures:
         future.result()
-    what = f"{name} of {_tests(len(group.tests))}" if name else _tests(len(group.tests))
+    what = f"{name} of {count(len(group.tests), 'test')}" if name else count(len(group.tests), "test")
     return f"{what} in quarantine"
 
 
@@ -250,7 +251,7 @@ def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -
     for start in range(0, len(given), _AT_ONCE):
         give_labels(store, given[start : start + _AT_ONCE])
     verdict = "passed" if passed else "failed"
-    many = f"{len(given):,} run{'' if len(given) == 1 else 's'}"
+    many = count(len(given), "run")
     return f"{many} labelled {verdict}" if given else "every run had a label already"
 
 
@@ -258,7 +259,3 @@ def known_signatures(causes: Causes | None, decided: Iterable[str]) -> list[str]
     """All signatures that a short name may mean: of what is looked at, and of what was decided."""
     own = [group.cause.signature for group in causes.groups] if causes is not None else []
     return list(dict.fromkeys([*own, *decided]))
-
-
-def _tests(number: int) -> str:
-    return f"{number} test{'' if number == 1 else 's'}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
-from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.output import Output
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.views.baseline import gate_lines, missed_gates
@@ -44,6 +45,6 @@ def set_it(out: Output, store: Store, execution: ExecutionRow, *, success: bool)
         out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
         return
     made = set_baseline(store, execution.id, who=current_user())
-    out.line(("baseline set ", "good"), f"for {plural(len(made.tests), 'test')}: execution {execution.id[:10]}")
+    out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {execution.id[:10]}")
     if made.left_out:
-        out.line((f"{plural(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))
+        out.line((f"{count(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))

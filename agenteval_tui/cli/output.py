@@ -166,26 +166,6 @@ def _style(tokens: str) -> Style:
     return next((style for style in styles if style not in ("dim", "bold")), styles[0] if styles else "")
 
 
-def plural(number: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
-    return numbers.count(number, word)
-
-
-def duration(milliseconds: float | None) -> str:
-    """`340 ms`, `2.1 s`, `3 min 5 s`; "" for None."""
-    return "" if milliseconds is None else numbers.duration(milliseconds)
-
-
-def dollars(cost: float | None) -> str:
-    """`$12.34`, `$0.0180`; "" for None."""
-    return "" if cost is None else numbers.dollars(cost)
-
-
-def moment(milliseconds: int | None) -> str:
-    """Local date and time to the minute; "" for None."""
-    return "" if milliseconds is None else numbers.moment(milliseconds)
-
-
 def percent(share: float | None) -> str:
     """`42 %`; `-` for None."""
     return "-" if share is None else numbers.percent(share)

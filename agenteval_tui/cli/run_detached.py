@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.attach_client import AttachResult, cancel, watch
-from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
 from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.runs import client
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _held_back() -> Iterator[list[int]]:
 def print_detached(out: Output, live: Live, runs: int | None = None) -> None:
     """Where it is now, and how to get back to it."""
     short = live.execution
-    many = f", {plural(runs, 'run')}" if runs is not None else ""
+    many = f", {count(runs, 'run')}" if runs is not None else ""
     out.line(
         ("started ", "good"), one_line(live.title), many, " in the background: execution ", (live.execution, "bold")
     )

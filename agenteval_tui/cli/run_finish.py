@@ -14,9 +14,10 @@ from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cac
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
-from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.baseline import against_lines
 from agenteval_tui.views.comparison import was_and_now
@@ -79,7 +80,7 @@ def _resume(row: ExecutionRow) -> str:
 def _kept(row: ExecutionRow) -> str:
     """How much of it is in the history."""
     ended = sum(counts_of(row).values()) - row.cancelled
-    return f"{ended:,} of {plural(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
+    return f"{ended:,} of {count(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
 
 
 def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli.output import STYLES, Output, Style, percent, percent_range, plural
+from agenteval_tui.cli.output import STYLES, Output, Style, percent, percent_range
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import checks_not_made
 from agenteval_tui.views.causes import causes_in_short
@@ -66,11 +67,11 @@ def print_summary(
         low, high = overall["interval"]
         broken = f"; {overall['errors']:,} in error" if overall["errors"] else ""
         out.line(
-            f"pass rate {percent(rate)} of {plural(overall['n'], 'run')}{broken}",
+            f"pass rate {percent(rate)} of {count(overall['n'], 'run')}{broken}",
             (f"  (95 % interval by test: {percent_range(low, high)})", "dim"),
         )
     if row.skipped:
-        out.line((f"early stop: {plural(row.skipped, 'run')} saved, their tests were decided", "dim"))
+        out.line((f"early stop: {count(row.skipped, 'run')} saved, their tests were decided", "dim"))
     if retries:
         made = "attempt failed and was" if retries == 1 else "attempts failed and were"
         out.line((f"{retries:,} {made} made again", "dim"))
@@ -93,7 +94,7 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
     left = total - sum(counts.values())
     if left > 0:
         parts += [(f"{left} not run", "warn"), ", "]
-    out.line(*(parts[:-1] or ["nothing was run"]), f" of {plural(total, 'run')}")
+    out.line(*(parts[:-1] or ["nothing was run"]), f" of {count(total, 'run')}")
 
 
 def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
@@ -105,8 +106,8 @@ def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
 
 def _print_errors(out: Output, errors: Sequence[tuple[str, int]]) -> None:
     """The same error of many runs, once."""
-    for error, count in errors[:_MOST_ERRORS]:
-        out.line((f"{count:,} runs in error: ", "broken"), one_line(error, 300))
+    for error, runs in errors[:_MOST_ERRORS]:
+        out.line((f"{count(runs, 'run')} in error: ", "broken"), one_line(error, 300))
     if len(errors) > _MOST_ERRORS:
         out.line((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim"))
 

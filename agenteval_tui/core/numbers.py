@@ -35,21 +35,37 @@ def points_interval(low: float, high: float) -> tuple[str, str]:
     return first, last
 
 
-def count(number: int, noun: str) -> str:
-    """`1 run`, `2,000 runs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int | None, noun: str) -> str:
+    """`1 run`, `2,000 runs`, `3 criteria`; None counts as 0."""
+    number = number or 0
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
-def duration(milliseconds: float) -> str:
-    """`340 ms`, `2.1 s`, `3 min 5 s`."""
+def plural(noun: str) -> str:
+    """`runs` of `run`. Of several words the last one counts."""
+    for one, many in _PLURALS.items():
+        if noun.endswith(one):
+            return noun.removesuffix(one) + many
+    return noun + "s"
+
+
+_PLURALS = {"criterion": "criteria", "reply": "replies"}
+
+
+def duration(milliseconds: float | None) -> str:
+    """`340 ms`, `2.1 s`, `3 min 5 s`; "" for None."""
+    if milliseconds is None:
+        return ""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def dollars(cost: float) -> str:
-    """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`."""
+def dollars(cost: float | None) -> str:
+    """`$12.34`, `$0.0180`: of small sums the parts of a cent; `< $0.0001`; "" for None."""
+    if cost is None:
+        return ""
     if 0 < cost < 0.0001:
         return "< $0.0001"
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
@@ -76,8 +92,10 @@ def date(ms: int) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(ms / 1000))
 
 
-def moment(milliseconds: int) -> str:
-    """`2026-12-01 09:00`, local time."""
+def moment(milliseconds: int | None) -> str:
+    """`2026-12-01 09:00`, local time; "" for None."""
+    if milliseconds is None:
+        return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(milliseconds / 1000))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -41,15 +42,10 @@ def shown(value: Any, limit: int = SHOWN) -> str:
     return cut(text, limit)
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def listed(names: list[str], limit: int = 6) -> str:
-    """`a, b and c`; what is more than `limit` is counted."""
+def listed(names: Sequence[str], limit: int = 6, word: str = "and") -> str:
+    """`a, b and c` (or another `word`); with more than `limit`, the first of them and how many more there are."""
     if len(names) > limit:
-        names = [*names[:limit], f"{len(names) - limit} more"]
+        names, word = [*names[:limit], f"{len(names) - limit} more"], "and"
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"

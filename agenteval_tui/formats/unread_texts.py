@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.usage_import import moment_ms
 
@@ -258,9 +259,9 @@ class _Fields:
         """Fields of which only is known how often each was there."""
         self._times.update(found)
         most: dict[str, int] = {}
-        for path, count in found.items():
+        for path, times in found.items():
             for above in _above(path):
-                most[above] = max(most.get(above, 0), count)
+                most[above] = max(most.get(above, 0), times)
         self._runs.update(most)
 
     def said(self) -> str:
@@ -282,7 +283,7 @@ class _Fields:
                 parts.append(f"`{paths[0]}`" + (f" ({times:,} times)" if times > 1 else ""))
                 continue
             rows = self._runs[_plain(shown)]
-            parts.append(f"`{shown}` ({len(paths):,} names, {rows:,} {'row' if rows == 1 else 'rows'})")
+            parts.append(f"`{shown}` ({len(paths):,} names, {count(rows, 'row')})")
         if rest := sorted(groups.items())[MOST_FIELDS:]:
             parts.append(f"and {sum(len(paths) for _, paths in rest):,} more fields")
         return ", ".join(parts)

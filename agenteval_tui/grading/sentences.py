@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.phrasing import count, listed, nth, on_one_line, quoted, shown
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
 

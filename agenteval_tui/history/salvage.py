@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from agenteval_tui.core.atomic_write import draft_path
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
 from agenteval_tui.history.connections import connect_reader
@@ -660,7 +661,7 @@ def said(loss: Loss) -> str:
     if loss.cut:
         parts.append(f"parts of {loss.cut:,} {what[loss.cut != 1]}")
     if loss.pages:
-        parts.append(f"an unknown number of {what[1]} ({loss.pages:,} {'page' if loss.pages == 1 else 'pages'})")
+        parts.append(f"an unknown number of {what[1]} ({count(loss.pages, 'page')})")
     return ", ".join(parts)
 
 

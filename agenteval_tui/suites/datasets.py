@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.suites.yaml.line_index import LineIndex
@@ -476,7 +477,7 @@ def _names(header: list[str], lines: LineReader) -> list[str] | None:
 
 
 def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: int) -> None:
-    cells = f"{len(row):,} cell{'' if len(row) == 1 else 's'}"
+    cells = count(len(row), "cell")
     if len(row) > len(names):
         fix = "quote the text that holds a comma, or remove what is too much"
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import NAME, Notifier
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -106,9 +107,8 @@ class LiveExecutions:
         number = self._running - shown
         if number <= 0:
             return ()
-        what = "other" if shown else "execution"
-        plural = "" if number == 1 else "s"
-        return (("   ", ""), (f"{glyph('running')} {number} {what}{plural} running", "running"))
+        what = count(number, "other" if shown else "execution")
+        return (("   ", ""), (f"{glyph('running')} {what} running", "running"))
 
 
 def end_of(row: ExecutionRow) -> str:

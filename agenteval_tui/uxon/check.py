@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from agenteval_tui.core.errors import Fix, Severity
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.uxon.diagnostics import (
     MOST_DIAGNOSTICS,
     Diagnostic,
@@ -14,7 +15,7 @@ from agenteval_tui.uxon.diagnostics import (
     surround_fix,
     without_doubtful_fixes,
 )
-from agenteval_tui.uxon.did_you_mean import closest, listed
+from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.member_edits import insert_member, remove_member
 from agenteval_tui.uxon.php_regex import PatternError, compile_pattern, suspicious_delimiter
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType, Variants
@@ -231,7 +232,7 @@ class _Checker:
         if home and home != where:
             self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end)
         elif free:
-            self.tell("unknown-property", f"{head}: remove it, or use {listed(free, word='or')}.", start, end, fix)
+            self.tell("unknown-property", f"{head}: remove it, or use {listed(free, 12, 'or')}.", start, end, fix)
         else:
             self.tell("unknown-property", f"{head}: remove it.", start, end, fix)
         return ""

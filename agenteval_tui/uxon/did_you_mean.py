@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 _NEAR = 0.6  # of 1; below it a guess confuses more than it helps
 
@@ -27,17 +27,6 @@ def closest(name: str, options: Iterable[str]) -> str | None:
         if score >= _NEAR and (best is None or score > best[0]):
             best = (score, option)
     return best[1] if best else None
-
-
-def listed(names: Sequence[str], most: int = 12, word: str = "and") -> str:
-    """`a, b and c` (or another `word`); with more than `most`, the first of them and how many more there are."""
-    if not names:
-        return "none"
-    if len(names) > most:
-        return ", ".join(names[:most]) + f" and {len(names) - most} more"
-    if len(names) == 1:
-        return names[0]
-    return ", ".join(names[:-1]) + f" {word} " + names[-1]
 
 
 def _plain(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenteval_tui.uxon.did_you_mean import listed
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
 from agenteval_tui.uxon.strings import quote
 from agenteval_tui.uxon.tree import Node
@@ -33,7 +33,7 @@ def expected(kind: Type) -> str:
     """`a list of strings`, `true or false`, `an object`, ..."""
     if isinstance(kind, ScalarType):
         if kind.enum:
-            return "one of " + listed([shown(value) for value in kind.enum], word="or")
+            return "one of " + listed([shown(value) for value in kind.enum], 12, "or")
         return _SINGULAR[kind.kind]
     if isinstance(kind, ArrayType):
         item = kind.item

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.cli.output import Output, duration, json_text, percent, plural
+from agenteval_tui.cli.output import Output, json_text, percent
 from agenteval_tui.core import directories
+from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -275,7 +276,7 @@ def test_a_pipe_gets_plain_lines() -> None:
 
 
 def test_words_of_figures() -> None:
-    assert [plural(1, "run"), plural(2000, "run")] == ["1 run", "2,000 runs"]
+    assert [count(1, "run"), count(2000, "run")] == ["1 run", "2,000 runs"]
     assert [duration(None), duration(12.4), duration(2100), duration(185_000)] == ["", "12 ms", "2.1 s", "3 min 5 s"]
     assert [percent(None), percent(0.425)] == ["-", "42 %"]
 

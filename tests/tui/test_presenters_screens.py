@@ -17,7 +17,7 @@ from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
-from agenteval_tui.core.numbers import age
+from agenteval_tui.core.numbers import age, count
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
@@ -27,7 +27,7 @@ from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_line
 from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.number_format import clock, cost, count, duration, percent, tokens
+from agenteval_tui.tui.presenters.number_format import clock, cost, duration, percent, tokens
 from agenteval_tui.tui.presenters.run_header import agreement, run_heading
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of

@@ -50,6 +50,7 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.usage import Figures
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.suites.templates import render, render_value
@@ -610,9 +611,7 @@ class HttpAgent:
         elif failed is not None:
             steps.append(CheckStep("streams", None if refused or key is None else False, words))
         else:
-            said = f"{pieces} piece{'' if pieces == 1 else 's'}" + (
-                f"; the first after {first:.0f} ms" if first else ""
-            )
+            said = count(pieces, "piece") + (f"; the first after {first:.0f} ms" if first else "")
             steps.append(CheckStep("streams", True, said, first))
         steps.append(CheckStep("tools", None, "the endpoint calls its own"))
         if failed is not None:

@@ -10,10 +10,11 @@ import click
 from agenteval_tui.analysis.audit import audit_suite
 from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.suites_given import paths_given
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 
@@ -82,7 +83,7 @@ def _print_test(out: Output, path: Path, test: TestAudit) -> None:
     for finding in test.findings:
         title, style = _TITLES[finding.kind]
         subject = f"{test.test_id}/{one_line(finding.criterion, 60)}" if finding.criterion else test.test_id
-        few = f" [only {plural(finding.runs, 'run')}: run it more often to be sure]" if finding.few else ""
+        few = f" [only {count(finding.runs, 'run')}: run it more often to be sure]" if finding.few else ""
         out.line(
             f"{path}:{finding.line}: ",
             (title, style),
@@ -100,9 +101,9 @@ def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]
     criteria = sum(len(test.criteria) for test in tried)
     runs, mutants = sum(test.runs for test in tried), sum(test.mutants for test in tried)
     out.line(
-        f"{plural(len(tried), 'test')}, {criteria:,} criteri{'on' if criteria == 1 else 'a'}, "
-        f"{plural(runs, 'stored run')}, {plural(mutants, 'mutation')}: "
-        f"{plural(len(findings), 'finding') if findings else 'nothing found'}"
+        f"{count(len(tried), 'test')}, {count(criteria, 'criterion')}, "
+        f"{count(runs, 'stored run')}, {count(mutants, 'mutation')}: "
+        f"{count(len(findings), 'finding') if findings else 'nothing found'}"
     )
     if left:
         shown = ", ".join(one_line(test_id, 40) for test_id in left[:8]) + (", …" if len(left) > 8 else "")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.baselines import baselines, clear_baselines, set_baseline, set_baseline_run
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import ALL, is_file
@@ -97,7 +98,7 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
         wanted = sorted(known) if everything else _chosen(known, tests, "the baselines")
         _ask(invocation, wanted, yes=yes)
         gone = clear_baselines(store, wanted)
-    invocation.out.line(f"cleared the baseline of {plural(gone, 'test')}")
+    invocation.out.line(f"cleared the baseline of {count(gone, 'test')}")
     return 0
 
 
@@ -107,7 +108,7 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
     if yes:
         return
     suites = len({key for key, _ in wanted})
-    what = f"the baseline of {plural(len(wanted), 'test')} in {plural(suites, 'suite')}"
+    what = f"the baseline of {count(len(wanted), 'test')} in {count(suites, 'suite')}"
     if not can_ask(invocation):
         raise AgentevalError(f"{what} would be cleared, and nobody can be asked here", mend="give --yes")
     names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
@@ -133,7 +134,7 @@ def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[Tes
 
 
 def _say(out: Output, made: BaselineSet, what: str) -> None:
-    out.line(("baseline set ", "good"), f"for {plural(len(made.tests), 'test')}: {what}")
+    out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: {what}")
     if made.left_out:
         names = ", ".join(one_line(test, 40) for _, test in made.left_out[:5])
         out.line((f"only errors, kept as it was: {names}", "warn"))
@@ -147,7 +148,7 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
             here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
             every, found = found, [one for one in found if one.execution_id in here]
             if len(every) > len(found):
-                left = plural(len(every) - len(found), "baseline")
+                left = count(len(every) - len(found), "baseline")
                 invocation.err.line(("note: ", "warn"), f"{left} of other projects not listed; {ALL} lists them too")
     if as_json:
         invocation.out.json([_data(one) for one in found])
@@ -159,7 +160,7 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
         if one.suite_key != suite:
             suite = one.suite_key
             invocation.out.line((one_line(one.suite_name), "bold"), (f"  {one_line(suite)}", "dim"))
-        what = f"run {one.run_id}" if one.run_id else f"{one.execution_id[:10]}, {plural(one.runs, 'run')}"
+        what = f"run {one.run_id}" if one.run_id else f"{one.execution_id[:10]}, {count(one.runs, 'run')}"
         by = f" by {one_line(one.who, 30)}" if one.who else ""
         decided = one.runs - one.errors
         invocation.out.line(

@@ -9,9 +9,9 @@ import click
 from agenteval_tui.cli import attach_client
 from agenteval_tui.cli.attach_client import steer
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.client import find, live_executions
 from agenteval_tui.runs.events import Command
 
@@ -51,7 +51,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
         return
     invocation.out.line(
         ("cancelled ", "warn"),
-        f"{one_line(live.title)}: {plural(kept, 'run')} of {view.total} ended before",
+        f"{one_line(live.title)}: {count(kept, 'run')} of {view.total} ended before",
         (f"  agenteval resume {live.execution}", "dim"),
     )
 
@@ -88,7 +88,7 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
     state = "paused" if wanted else "running"
     invocation.out.line(
         (state, "warn" if wanted else "good"),
-        f" {one_line(live.title)}: {view.done} of {plural(view.total, 'run')} ended",
+        f" {one_line(live.title)}: {view.done} of {count(view.total, 'run')} ended",
         (f"  {live.execution}", "dim"),
     )
     return 0

@@ -16,9 +16,10 @@ from agenteval_tui.analysis.criterion_versions import (
     versions,
 )
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.formats.exporters.comparison_json import comparison_document
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
@@ -111,7 +112,7 @@ def _list(out: Output, found: Versions) -> None:
         now = "  in the file now" if one.hash == found.current else ""
         passed = f"{one.passed}/{one.passed + one.failed} passed"
         out.line(
-            f"{number:>3}  {one.hash[:10]}  {plural(one.runs, 'run'):>9}  {passed}",
+            f"{number:>3}  {one.hash[:10]}  {count(one.runs, 'run'):>9}  {passed}",
             (f"  {moment(one.first_ms)} to {moment(one.last_ms)}", "dim"),
             (now, "good"),
         )

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, moment, plural
+from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
 
@@ -121,9 +122,9 @@ def _print(out: Output, data: dict[str, Any]) -> None:
         out.line(("  made by a newer agenteval: read only here", "warn"))
     counts = data["counts"]
     out.line(
-        f"  {plural(counts['executions'], 'execution')}, {plural(counts['runs'], 'run')} of"
-        f" {plural(counts['tests'], 'test')}; {plural(counts['labels'], 'label')},"
-        f" {plural(counts['baselines'], 'baseline')}"
+        f"  {count(counts['executions'], 'execution')}, {count(counts['runs'], 'run')} of"
+        f" {count(counts['tests'], 'test')}; {count(counts['labels'], 'label')},"
+        f" {count(counts['baselines'], 'baseline')}"
     )
     for part in data["space"]:
         share = part["bytes"] / max(data["size"], 1)
@@ -185,11 +186,9 @@ def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: floa
     for one in mended:
         out.line(("✓ ", "good"), f"put right: {one}")
     if found.lost:
-        out.line(("! ", "warn"), f"the transcripts of {plural(found.lost, 'run')} are lost: they are listed without")
+        out.line(("! ", "warn"), f"the transcripts of {count(found.lost, 'run')} are lost: they are listed without")
     if found.lost_evidence:
-        out.line(
-            ("! ", "warn"), f"the evidence of {plural(found.lost_evidence, 'run')} is lost: only verdicts are left"
-        )
+        out.line(("! ", "warn"), f"the evidence of {count(found.lost_evidence, 'run')} is lost: only verdicts are left")
     if found.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
     elif not all(one.addable for one in found.shape):
@@ -285,15 +284,15 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
 
 
 def _print_merged(invocation: Invocation, one: dict[str, Any]) -> None:
-    parts = [f"{plural(one['executions'], 'execution')} and {plural(one['runs'], 'run')} added"]
+    parts = [f"{count(one['executions'], 'execution')} and {count(one['runs'], 'run')} added"]
     if one["completed"]:
-        parts.append(f"{plural(one['completed'], 'run')} completed")
+        parts.append(f"{count(one['completed'], 'run')} completed")
     if one["labels"]:
-        parts.append(f"{plural(one['labels'], 'label')} added")
+        parts.append(f"{count(one['labels'], 'label')} added")
     if one["taken_back"]:
         parts.append(f"{one['taken_back']} taken back there, and now here")
     if one["already"]:
-        parts.append(f"{plural(one['already'], 'run')} known already")
+        parts.append(f"{count(one['already'], 'run')} known already")
     invocation.out.line(f"{one['file']}: {', '.join(parts)}")
     for said in one["left_out"]:
         invocation.out.line(("  left out ", "warn"), said)
@@ -321,8 +320,8 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
         done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
     if not done.suites:
         raise AgentevalError(f"the history has no suite in {old}", mend="agenteval history --json lists the suites")
-    joined = f"; {plural(done.merged, 'test')} had been run under both paths" if done.merged else ""
-    invocation.out.line(f"{plural(done.suites, 'suite')} moved to {there}{joined}")
+    joined = f"; {count(done.merged, 'test')} had been run under both paths" if done.merged else ""
+    invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
     return 0
 
 
@@ -343,8 +342,8 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
     target = to or source.with_name(f"{source.name}.salvaged.db")
     saved = salvage(source, target)
     invocation.out.line(
-        f"{target}: {plural(saved.rows['executions'], 'execution')}, {plural(saved.rows['runs'], 'run')},"
-        f" {plural(saved.rows['transcripts'], 'transcript')}"
+        f"{target}: {count(saved.rows['executions'], 'execution')}, {count(saved.rows['runs'], 'run')},"
+        f" {count(saved.rows['transcripts'], 'transcript')}"
     )
     for loss in saved.lost:
         invocation.out.line(("  lost ", "warn"), said(loss))
@@ -417,7 +416,7 @@ def prune_command(
         invocation.out.json(_data(found, done))
     else:
         invocation.out.line(
-            f"removed {plural(done.runs, 'run')} and {plural(done.executions, 'execution')};"
+            f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
             f" {megabytes(done.free_bytes)} of the file are unused now"
         )
         invocation.out.line(("agenteval db vacuum gives them back to the disk", "dim"))
@@ -434,21 +433,21 @@ def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
         raise AgentevalError(
             "this removes runs for good, and nobody can be asked here", mend="--yes, or --dry-run to look"
         )
-    return confirm(invocation, f"Remove {plural(len(found.runs), 'run')} of all projects for good?")
+    return confirm(invocation, f"Remove {count(len(found.runs), 'run')} of all projects for good?")
 
 
 def _say(invocation: Invocation, found: Prunable) -> None:
     out = invocation.out
     if not found.runs and not found.executions:
-        out.line(f"nothing of {plural(found.of_runs, 'run')} is old enough to go")
+        out.line(f"nothing of {count(found.of_runs, 'run')} is old enough to go")
     else:
         out.line(
-            f"{len(found.runs):,} of {plural(found.of_runs, 'run')} and"
-            f" {found.executions:,} of {plural(found.of_executions, 'execution')} would go,"
+            f"{len(found.runs):,} of {count(found.of_runs, 'run')} and"
+            f" {found.executions:,} of {count(found.of_executions, 'execution')} would go,"
             f" about {megabytes(found.bytes)} (all projects)"
         )
     for why, number in found.kept.items():
-        out.line(("  stays: ", "dim"), f"{plural(number, 'run')}, {_REASONS.get(why, why)}")
+        out.line(("  stays: ", "dim"), f"{count(number, 'run')}, {_REASONS.get(why, why)}")
 
 
 def _data(found: Prunable, done: DeleteResult | None) -> dict[str, Any]:

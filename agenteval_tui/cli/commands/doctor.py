@@ -18,10 +18,11 @@ from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, duration, plural
+from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.history.maintenance import check_health
 from agenteval_tui.runs.client import live_executions
@@ -149,7 +150,7 @@ def _history(path: Path) -> Check:
 
 
 def _judged(path: Path, health: Health) -> Check:
-    runs = plural(health.rows.get("runs", 0), "run")
+    runs = count(health.rows.get("runs", 0), "run")
     said = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
     if health.problems:
         mend = "start agenteval: it moves a damaged file aside and saves what can be read"
@@ -179,7 +180,7 @@ def _configuration() -> Check:
         return Check(
             "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
         )
-    return Check("configuration", "ok", f"{path}: {plural(len(agents), 'agent')}")
+    return Check("configuration", "ok", f"{path}: {count(len(agents), 'agent')}")
 
 
 def _own_keys() -> Check:
@@ -198,7 +199,7 @@ def _own_keys() -> Check:
         return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
     if found is not None and not isinstance(found, dict):
         return Check("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
-    return Check("keys", "ok", f"{path}: {plural(len(found or {}), 'action')} with keys of your own")
+    return Check("keys", "ok", f"{path}: {count(len(found or {}), 'action')} with keys of your own")
 
 
 def _trusted() -> Check:
@@ -210,7 +211,7 @@ def _trusted() -> Check:
         return Check("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
     changed = [one for one in listed if Path(one.folder).is_dir() and trust.why_not(Path(one.folder))]
     gone = [one for one in listed if not Path(one.folder).is_dir()]
-    said = f"{plural(len(listed), 'folder')} trusted"
+    said = f"{count(len(listed), 'folder')} trusted"
     if not changed and not gone:
         return Check("trust", "ok", said)
     said += f", {len(changed)} changed since" if changed else ""
@@ -272,7 +273,7 @@ def _executions() -> Check:
     except AgentevalError as error:
         return _refused("executions", error)
     running = len(live_executions())
-    return Check("executions", "ok", f"{folder}: {plural(running, 'execution')} running")
+    return Check("executions", "ok", f"{folder}: {count(running, 'execution')} running")
 
 
 def _installed(module: str) -> bool:
@@ -302,7 +303,7 @@ def _samples() -> Check:
     if own or not loaded:
         return Check("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
     tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
-    return Check("samples", "ok", f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')} in {folder}")
+    return Check("samples", "ok", f"{count(len(loaded), 'suite')}, {count(tests, 'test')} in {folder}")
 
 
 def _agents(paths: Sequence[Path]) -> Iterator[Check]:

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import json_text, plural
+from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, listed, own_exporters, stored_runs
 from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.history.records import RunRow
@@ -59,8 +60,8 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     for line in losses.lines():
         invocation.err.line(("note: ", "warn"), line)
     if str(file) != "-":
-        left = f"; {plural(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
-        invocation.out.line(f"{file}: {plural(len(ended), 'run')} as {exporter.about}{left}")
+        left = f"; {count(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
+        invocation.out.line(f"{file}: {count(len(ended), 'run')} as {exporter.about}{left}")
     return 0
 
 
@@ -81,7 +82,7 @@ def _tests(invocation: Invocation, what: str, file: Path, force: bool) -> int:
     for note in notes:
         invocation.err.line(("note: ", "warn"), note)
     if str(file) != "-":
-        invocation.out.line(f"{file}: {plural(len(sheets[0]['rows']), 'test')} as Power UI test cases")
+        invocation.out.line(f"{file}: {count(len(sheets[0]['rows']), 'test')} as Power UI test cases")
     return 0
 
 

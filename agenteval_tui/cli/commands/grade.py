@@ -15,7 +15,7 @@ from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, r
 from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
+from agenteval_tui.cli.output import SIGNS, STYLES, Output
 from agenteval_tui.cli.standard_input import (
     LARGEST,
     NAME,
@@ -27,6 +27,7 @@ from agenteval_tui.cli.standard_input import (
 from agenteval_tui.cli.trust_prompt import allowed
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.given_transcript import read_given
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import grade, not_made
@@ -343,7 +344,7 @@ def _grade_stored(
         _print_agreement(invocation.out, done, alike)
         if left_out:
             why = "no test with the same id in their suite, or not ended"
-            invocation.out.line((f"{plural(left_out, 'run')} left out: {why}", "dim"))
+            invocation.out.line((f"{count(left_out, 'run')} left out: {why}", "dim"))
         if saved:
             invocation.out.line((f"kept as execution {saved}", "dim"))
     return exit_code(counts)
@@ -375,7 +376,7 @@ def _print_run(out: Output, one: RegradeResult) -> None:
 def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
     order = [key for key in SIGNS if counts.get(key)]
     said = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
-    out.line(f"{said} of {plural(sum(counts.values()), 'transcript')}")
+    out.line(f"{said} of {count(sum(counts.values()), 'transcript')}")
 
 
 def _print_agreement(out: Output, done: Sequence[RegradeResult], alike: Mapping[str, int]) -> None:

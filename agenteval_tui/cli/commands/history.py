@@ -8,10 +8,11 @@ import click
 from msgspec.structs import replace
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
+from agenteval_tui.cli.output import SIGNS, STYLES, Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import RunFilter
@@ -94,7 +95,7 @@ def command(
             _print_execution(invocation.out, one, *times[number], places=several)
     if len(ids) > limit:
         what = "run" if runs else "execution"
-        invocation.out.line((f"{len(data)} of {plural(len(ids), what)}; --limit shows more", "dim"))
+        invocation.out.line((f"{len(data)} of {count(len(ids), what)}; --limit shows more", "dim"))
     return 0
 
 
@@ -161,7 +162,7 @@ def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, 
         (took, "dim"),
         (status, "warn"),
         (f"  {IN_FUTURE}" * future, "warn"),
-        (f"  {plural(len(one['notes']), 'note')}" if one["notes"] else "", "dim"),
+        (f"  {count(len(one['notes']), 'note')}" if one["notes"] else "", "dim"),
         (f"  {one_line(one['project'] or 'project not known')}" if places else "", "dim"),
     )
 

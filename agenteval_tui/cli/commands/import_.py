@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.detect import detect, format_named
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import import_file, open_source
@@ -134,9 +135,9 @@ def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], lef
     err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
     if kept:
         runs = sum(one["added"] for one in kept)
-        err.line(f"kept: {plural(len(kept), 'file')} with {plural(runs, 'run')}")
+        err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
     if left:
-        err.line(f"not read: {plural(left, 'more file')}")
+        err.line(f"not read: {count(left, 'more file')}")
     err.line("The same command goes on: what came in before is not added again.")
 
 
@@ -184,13 +185,13 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         text = suite_text(found, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
     if dry_run:
-        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')}; nothing was written")
+        out.line(f"{_name(path)}: {known.name}, {count(len(found.tests), 'test')}; nothing was written")
     elif str(to) == "-":
         for line in text.rstrip("\n").split("\n"):
             invocation.out.line(line)
     else:
         write_pieces(to, [text])
-        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')} written to {to}")
+        out.line(f"{_name(path)}: {known.name}, {count(len(found.tests), 'test')} written to {to}")
     for one in found.skipped:
         out.line(("  skipped ", "warn"), one)
     for note in found.notes:
@@ -201,17 +202,17 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
 def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
     if report.already:
         out.line(
-            f"{_name(path)}: imported before as execution {report.execution_id} with {plural(report.read, 'run')}; ",
+            f"{_name(path)}: imported before as execution {report.execution_id} with {count(report.read, 'run')}; ",
             "nothing was added",
         )
         return
     if dry_run:
         skipped = sum(count for _, count in report.skipped)
-        would = plural(report.read - skipped, "run")
-        out.line(f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read; {would} would be added")
+        would = count(report.read - skipped, "run")
+        out.line(f"{_name(path)}: {report.format}, {count(report.read, 'run')} read; {would} would be added")
     else:
         out.line(
-            f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
+            f"{_name(path)}: {report.format}, {count(report.read, 'run')} read, {report.added:,} added",
             f" as execution {report.execution_id}",
         )
     for one in report.left_out():

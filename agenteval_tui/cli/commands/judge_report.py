@@ -10,10 +10,11 @@ from agenteval_tui.analysis.agreement import disagreements, is_judged, judge_fig
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
+from agenteval_tui.cli.output import STYLES, Output, percent, percent_range
 from agenteval_tui.cli.trust_prompt import allowed
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.records import RunFilter
@@ -145,7 +146,7 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
         f"only the person {told.only_person}"
     )
     if one.undecided:
-        out.line((f"  {plural(one.undecided, 'labelled run')} without a verdict left out", "dim"))
+        out.line((f"  {count(one.undecided, 'labelled run')} without a verdict left out", "dim"))
     if one.differ:
         more = f" and {len(one.differ) - _DIFFER} more" if len(one.differ) > _DIFFER else ""
         out.line((f"  they differ on {', '.join(one.differ[:_DIFFER])}{more}", "warn"))
@@ -256,10 +257,10 @@ def _reask(
         out.line(f"  scores {listed}: median {told['median']:.2f}, spread {told['spread']:.2f}")
     flips = told["flips"]
     if flips:
-        out.line((f"  {plural(flips, 'verdict')} of {times} differ from what most of them say", "warn"))
+        out.line((f"  {count(flips, 'verdict')} of {times} differ from what most of them say", "warn"))
     for reason in dict.fromkeys(told["reasons"]):
         if reason:
             out.line((f"  {one_line(reason, 200)}", "dim"))
     tokens = f", {told['input_tokens']} + {told['output_tokens'] or 0} tokens" if told["input_tokens"] else ""
-    out.line((f"  {plural(told['asked'], 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
+    out.line((f"  {count(told['asked'], 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
     return 0

@@ -9,11 +9,12 @@ import click
 
 from agenteval_tui.cli.attach_client import print_view
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, dollars, duration, plural
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count, dollars, duration
 from agenteval_tui.runs.client import live_executions
 
 if TYPE_CHECKING:
@@ -49,12 +50,12 @@ def command(invocation: Invocation, as_json: bool) -> int:
     for live, view in zip(every, views, strict=True):
         _print(invocation.out, live, view, now)
     if every:
-        invocation.out.line((f"{plural(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+        invocation.out.line((f"{count(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
     for row in dead:
         invocation.out.line(
             f"{row.id}  {one_line(row.title, _TITLE):<{_TITLE}}  ",
             ("stopped unexpectedly: its process died", "bad"),
-            f"; {row.ended:,} of {plural(row.runs, 'run')} ended and {'is' if row.ended == 1 else 'are'} saved",
+            f"; {row.ended:,} of {count(row.runs, 'run')} ended and {'is' if row.ended == 1 else 'are'} saved",
             (f"  agenteval resume {row.id[:10]} runs the others", "dim"),
         )
     return 0

@@ -6,8 +6,9 @@ import click
 
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, plural
+from agenteval_tui.cli.output import STYLES
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 
 _WHY = {"needs_review": "waits", "failure": "failed", "disagreement": "differs", "sample": "sample"}
 _SHOWN = 50
@@ -72,6 +73,6 @@ def command(
             (f"  {one_line(item.question, 80)}" if item.question else "", "dim"),
         )
     if len(items) > _SHOWN:
-        out.line((f"and {plural(len(items) - _SHOWN, 'more')}".rstrip("s"), "dim"))
-    out.line((f"{plural(len(items), 'result')}: agenteval label RUN/NUMBER passed|failed|1..5, or the app", "dim"))
+        out.line((f"and {count(len(items) - _SHOWN, 'more')}".rstrip("s"), "dim"))
+    out.line((f"{count(len(items), 'result')}: agenteval label RUN/NUMBER passed|failed|1..5, or the app", "dim"))
     return 0

@@ -10,10 +10,11 @@ import click
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, moment, plural
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
 from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.records import ExecutionRow
@@ -159,9 +160,9 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     if transcript.error is not None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
-    calls = plural(len(transcript.tool_calls), "tool call")
+    calls = count(len(transcript.tool_calls), "tool call")
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
-    out.line((f"{plural(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
+    out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:
@@ -214,7 +215,7 @@ def print_alignment(out: Output, alignment: Alignment) -> None:
         hidden = 0
         print_pair(out, pair)
     _alike(out, hidden)
-    out.line((f"{plural(len(alignment.differences), 'difference')} in {plural(len(pairs), 'step')}", "dim"))
+    out.line((f"{count(len(alignment.differences), 'difference')} in {count(len(pairs), 'step')}", "dim"))
 
 
 def print_pair(out: Output, pair: Pair) -> None:
@@ -295,4 +296,4 @@ def _moved(words: Sequence[tuple[int, int]], by: int) -> list[tuple[int, int]]:
 
 def _alike(out: Output, steps: int) -> None:
     if steps:
-        out.line((f"  … {plural(steps, 'step')} alike", "dim"))
+        out.line((f"  … {count(steps, 'step')} alike", "dim"))

@@ -11,9 +11,10 @@ from agenteval_tui.analysis.classification_report import labelling_json, labelli
 from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
+from agenteval_tui.cli.output import Output, percent, percent_range
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.views.ab import ab_lines
 from agenteval_tui.views.cost import costs_view
@@ -105,7 +106,7 @@ def _labels(out: Output, report: Report) -> None:
         figures = f"  {_share(one.precision):>9}  {_share(one.recall):>6}  {_share(one.f1):>5}"
         out.line(f"{name:<{width}}{counts}{figures}")
     if report.errors:
-        out.line((f"{plural(report.errors, 'run')} whose label could not be judged", "dim"))
+        out.line((f"{count(report.errors, 'run')} whose label could not be judged", "dim"))
 
 
 def _share(figure: float | None) -> str:
@@ -133,13 +134,13 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line((f"pass^{thin[0]} and above: only the tests with so many decided runs", "dim"))
     if overall["standard_error"] is not None:
         error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
-        out.line((f"{error}; {plural(overall['flaky'], 'test')} flaky", "dim"))
+        out.line((f"{error}; {count(overall['flaky'], 'test')} flaky", "dim"))
     if overall["stopped_early"]:
-        many = plural(overall["stopped_early"], "test")
+        many = count(overall["stopped_early"], "test")
         said = f"{many} stopped early: the interval is the confidence sequence's; pass@k and pass^k lean to that answer"
         out.line((said, "warn"))
     if overall["undecided"]:
-        out.line((f"{plural(overall['undecided'], 'run')} without a verdict", "dim"))
+        out.line((f"{count(overall['undecided'], 'run')} without a verdict", "dim"))
     if said := of_not_made_in_runs(overall["checks_not_made"]):
         out.line((said, "warn"))
     measured = [

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import plural
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.trust_check import files_of
 from agenteval_tui.suites.trust import Trust
 
@@ -36,9 +36,7 @@ def command(invocation: Invocation, path: Path | None, listed: bool, forget: Pat
     if path is not None:
         folder = _folder(path)
         made = trust.trust(folder, files_of(folder))
-        invocation.out.line(
-            ("trusted ", "good"), one_line(str(folder)), (f"  {plural(len(made.files), 'file')}", "dim")
-        )
+        invocation.out.line(("trusted ", "good"), one_line(str(folder)), (f"  {count(len(made.files), 'file')}", "dim"))
         return 0
     if forget is not None:
         if not trust.distrust(forget):
@@ -65,7 +63,7 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
         why_not = trust.why_not(Path(one.folder))
         invocation.out.line(
             one_line(one.folder),
-            (f"  {one.when[:10]}, {plural(len(one.files), 'file')}", "dim"),
+            (f"  {one.when[:10]}, {count(len(one.files), 'file')}", "dim"),
             ("" if why_not else "  as it was", "good"),
             (f"  {one_line(why_not)}" if why_not else "", "warn"),
         )

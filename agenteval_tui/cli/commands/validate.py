@@ -9,10 +9,11 @@ import click
 
 from agenteval_tui.analysis.lint import user_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, Style, plural
+from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.suites_given import suites_given
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
+from agenteval_tui.core.numbers import count
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
@@ -53,12 +54,12 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     if not loaded and not problems:
         invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
         return WRONG_USE
-    checked = f"{criteria:,} criteri{'on' if criteria == 1 else 'a'}"
-    found = f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')}, {checked}"
+    checked = count(criteria, "criterion")
+    found = f"{count(len(loaded), 'suite')}, {count(tests, 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
-    said = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}" if problems else "no problems"
+    said = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if problems else "no problems"
     if infos := len(problems) - errors - warnings:
-        said += f", {plural(infos, 'info')}"
+        said += f", {count(infos, 'info')}"
     invocation.out.line(f"{found}: {said}")
     return WRONG_USE if errors else 0
 

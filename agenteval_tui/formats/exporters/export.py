@@ -16,6 +16,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
 from agenteval_tui.views.evidence import explanation_page
 from agenteval_tui.views.markdown import markdown
@@ -130,8 +131,8 @@ class Losses:
     def lines(self) -> Iterator[str]:
         """A line for each kind of thing that was lost: `not kept: the test's tags (2 runs)`."""
         for loss in self._losses:
-            if count := self._found[loss]:
-                yield f"not kept: {loss.said} ({count:,} {'run' if count == 1 else 'runs'})"
+            if runs := self._found[loss]:
+                yield f"not kept: {loss.said} ({count(runs, 'run')})"
 
 
 def listed() -> str:

@@ -15,6 +15,7 @@ from agenteval_tui.analysis.quarantine_gate import Gating, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core import numbers
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
@@ -106,7 +107,7 @@ class ReportFigures(Struct, frozen=True):
     def dataset(self) -> str:
         """The suites and how much was run of them."""
         row = self.execution
-        return f"{row.suites or row.title} ({counted(len(self.tests), 'test')}, {counted(row.runs, 'run')})"
+        return f"{row.suites or row.title} ({count(len(self.tests), 'test')}, {count(row.runs, 'run')})"
 
     @property
     def experiment(self) -> str:
@@ -152,15 +153,15 @@ class ReportFigures(Struct, frozen=True):
             graded = row.kind != "import" or row.skipped < row.runs
             said.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
         elif len(whole) == len(tests):
-            said.append(f"All {counted(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
+            said.append(f"All {count(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
         else:
-            said.append(f"{len(whole)} of {counted(len(tests), 'test')} passed in every run.")
+            said.append(f"{len(whole)} of {count(len(tests), 'test')} passed in every run.")
         if never := sum(test.passed == 0 for test in decided):
-            said.append(f"{counted(never, 'test')} never passed.")
+            said.append(f"{count(never, 'test')} never passed.")
         if flaky := sum(test.flaky for test in tests):
-            said.append(f"{counted(flaky, 'test')} passed in some runs and not in others.")
+            said.append(f"{count(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
-            said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
+            said.append(f"{count(row.errors, 'run')} ended in an error, which no rate counts.")
         if missing := checks_not_made(self.runs):
             said.append(f"{of_not_made_in_runs(missing)}.")
         if self.gating.left_out:
@@ -270,7 +271,7 @@ def _said_of_baseline(against: BaselineResult) -> str:
     parts = (not_comparable_text(against.shown.not_comparable), f"pass rate {rate_text(one)}")
     said += [sentence(part) for part in (*parts, significance_text(one), power_text(one)) if part]
     if against.without_baseline:
-        said.append(f"{counted(against.without_baseline, 'test')} without a baseline.")
+        said.append(f"{count(against.without_baseline, 'test')} without a baseline.")
     return " ".join(said)
 
 
@@ -288,18 +289,18 @@ def _metrics(
         found.insert(1, Figure("Pass rate without quarantine", share(left), left, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
-    k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
+    k = str(max((int(one) for one, known in overall["tests_at_k"].items() if known == decided), default=1))
     if k != "1":
         for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
             lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
             found.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
-    for name, count in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
-        if count:
-            found.append(Figure(name, f"{count:,}", count, "count"))
+    for name, runs in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
+        if runs:
+            found.append(Figure(name, f"{runs:,}", runs, "count"))
     if row.skipped:
         # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
         name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
-        found.append(Figure(name, counted(row.skipped, "run")))
+        found.append(Figure(name, count(row.skipped, "run")))
     if flaky := sum(test["flaky"] for test in tests):
         found.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
     latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
@@ -328,11 +329,6 @@ def _test(one: dict[str, Any], notes: Mapping[tuple[str, str], str]) -> TestLine
 
 def _day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d")
-
-
-def counted(number: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
-    return numbers.count(number, word)
 
 
 def share(value: float | None) -> str:
@@ -369,7 +365,7 @@ def repetitions(alike: Sequence[RunRow]) -> str:
 def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
     """How many runs are behind the first `most` failures; "" for none."""
     left = sum(len(alike) for alike in failures[most:])
-    return f"{counted(left, 'more run')} that did not pass: not listed here." if left else ""
+    return f"{count(left, 'more run')} that did not pass: not listed here." if left else ""
 
 
 def html_comment_escape(id: str) -> str:

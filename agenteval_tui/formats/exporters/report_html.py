@@ -10,9 +10,9 @@ from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
-    counted,
     left_out,
     repetitions,
     report_figures,
@@ -186,7 +186,7 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
         yield f"<p>{_line(many)}</p>"
     missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
     yield f"<pre>{_block(plain_text(explanation(missed)))}</pre>"
-    amounts = [counted(len(transcript.messages), "message"), counted(len(transcript.tool_calls), "tool call")]
+    amounts = [count(len(transcript.messages), "message"), count(len(transcript.tool_calls), "tool call")]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     yield f"<details><summary>Transcript: {', '.join(amounts)}</summary>"
     yield from _transcript(transcript)

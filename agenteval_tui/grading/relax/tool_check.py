@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.core.phrasing import count, shown
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import shown
 from agenteval_tui.grading.metrics.matchers import compile_matcher, is_matcher, same_json, type_of
 from agenteval_tui.grading.metrics.tool_check import Leaf, Tool, arguments_of, differences, nearest_calls, only_leaf
 from agenteval_tui.grading.relax.changes import Change, Op, Path

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.number_format import cost, count, duration, tokens
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines

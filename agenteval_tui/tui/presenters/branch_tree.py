@@ -10,10 +10,10 @@ from msgspec import Struct
 from agenteval_tui.analysis.divergence import Node, Tree
 from agenteval_tui.analysis.divergence_text import distinguishing_excerpt, excerpt, telling_arguments
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.transcript_blocks import CALL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines

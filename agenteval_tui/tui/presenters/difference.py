@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.block_layout import Row
 from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_width, pair_rows
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.status_style import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey

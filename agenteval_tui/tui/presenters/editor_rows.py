@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name, own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
@@ -18,7 +19,6 @@ from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.label_lines import label_words
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of

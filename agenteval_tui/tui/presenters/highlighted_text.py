@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.core.display import displayable_map
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of, wrap
 
 VALUE_LINES = 40

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import cost, count, date_time, duration
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.number_format import cost, date_time, duration
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -73,7 +74,7 @@ def asked_summary(replies: Sequence[StoredReply], attempts: Sequence[FailedAttem
     if replies:
         costs = [one.reply.cost for one in replies if one.reply.cost is not None]
         paid = f", {cost(sum(costs))}" if costs else ""
-        parts.append(f"{len(replies):,} {'reply' if len(replies) == 1 else 'replies'}{paid}")
+        parts.append(f"{count(len(replies), 'reply')}{paid}")
     if attempts:
         parts.append(count(len(attempts), "failed attempt"))
     return "; ".join(parts)

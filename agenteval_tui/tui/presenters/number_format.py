@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from agenteval_tui.core import numbers
-from agenteval_tui.core.numbers import age, date
 
 
 def duration(ms: float | None) -> str:
@@ -53,16 +52,6 @@ def cost(dollars: float | None) -> str:
     return f"${dollars:.2f}" if round(dollars, 2) == round(dollars, 4) else f"${dollars:.4f}".rstrip("0")
 
 
-def count(number: int | None, noun: str) -> str:
-    """1 run, 2 runs, 31,000 runs."""
-    number = number or 0
-    plural = noun if number == 1 else _PLURALS.get(noun, noun + "s")
-    return f"{number:,} {plural}"
-
-
-_PLURALS = {"criterion": "criteria", "reply": "replies"}
-
-
 def tokens(number: int | None) -> str:
     """312 tokens, 12.4k tokens; "" when not measured."""
     if number is None:
@@ -73,6 +62,3 @@ def tokens(number: int | None) -> str:
 def date_time(ms: int | None) -> str:
     """2026-11-21 22:04, local time; "" for none."""
     return numbers.moment(ms) if ms else ""
-
-
-__all__ = ["age", "clock", "cost", "count", "date", "date_time", "duration", "interval", "percent", "tokens"]

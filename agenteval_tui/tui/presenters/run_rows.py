@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
-from agenteval_tui.tui.presenters.number_format import clock, cost, count, duration, tokens
+from agenteval_tui.tui.presenters.number_format import clock, cost, duration, tokens
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.numbers import age
+from agenteval_tui.core.numbers import age, count
 from agenteval_tui.grading.sentences import of_not_made
-from agenteval_tui.tui.presenters.number_format import cost, count, duration, percent
+from agenteval_tui.tui.presenters.number_format import cost, duration, percent
 from agenteval_tui.tui.presenters.number_format import interval as interval_range
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.styled_text import Line, fit, left, wrap
 
 LABEL = 11

@@ -19,6 +19,7 @@ from textual.widgets import Input
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.agent_factory import check
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.trust_check import check_agents
@@ -27,7 +28,6 @@ from agenteval_tui.suites.load import unreadable
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.base_screen import FrameScreen

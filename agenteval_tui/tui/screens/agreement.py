@@ -12,7 +12,8 @@ from textual.containers import Vertical
 from agenteval_tui.analysis.agreement import judge_figures
 from agenteval_tui.analysis.labels import runs_of_ids
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import count, interval, percent
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.number_format import interval, percent
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunFilter
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.views.comparison import section_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from textual.containers import Vertical
 
 from agenteval_tui.analysis.criterion_versions import load, own_spec, restore, text_difference, versions
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import count, date_time
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right

@@ -11,8 +11,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import age
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import age, count
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.styled_text import Line, fit, spread
 from agenteval_tui.tui.terminal.sheet import Sheet

@@ -17,13 +17,13 @@ from textual.widgets import Input
 from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit

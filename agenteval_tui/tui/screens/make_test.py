@@ -12,8 +12,8 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit

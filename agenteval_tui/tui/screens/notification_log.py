@@ -11,9 +11,8 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import age
+from agenteval_tui.core.numbers import age, count
 from agenteval_tui.tui.notification_log import Notice, NotificationSource
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Line, fit, left

@@ -12,10 +12,10 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.pruning import Pruning, prunable, prune
 from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.run_errors import ErrorGroup, group_detail, group_line
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet

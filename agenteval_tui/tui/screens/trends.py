@@ -21,10 +21,11 @@ from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.trends import ExecutionTime, Group
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.number_format import count, date_time
+from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout

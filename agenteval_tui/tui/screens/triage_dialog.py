@@ -12,10 +12,10 @@ from textual.containers import Vertical
 
 from agenteval_tui.analysis.triage import decide
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.timespan import moment_from
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.triage import UndecidedError, reopen
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet

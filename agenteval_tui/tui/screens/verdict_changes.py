@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.impact import flip_line
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock

@@ -13,9 +13,9 @@ from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:

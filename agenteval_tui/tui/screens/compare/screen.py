@@ -17,13 +17,14 @@ from textual.widgets import Input
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, names_of
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.comparison import CompareRow, cells_to_figures
-from agenteval_tui.tui.presenters.number_format import count, date_time, percent
+from agenteval_tui.tui.presenters.number_format import date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.presenters.number_format import count
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, TestForm
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen

@@ -22,12 +22,12 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.registry import prototype_names
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
 from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS

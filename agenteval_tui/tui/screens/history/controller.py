@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history import delete_runs, pruning
 from agenteval_tui.history.annotations import notes_of_executions, notes_of_runs
 from agenteval_tui.history.baselines import Baseline, baselines, baselines_of
@@ -17,7 +18,6 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import several_projects
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import nothing_here, paragraph
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.styled_text import Cell, Line

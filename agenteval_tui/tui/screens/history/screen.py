@@ -16,6 +16,7 @@ from textual.widgets import Input
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.baselines import Baseline, BaselineSet, clear_baselines, set_baseline_run
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.delete_runs import DeleteResult, remove_runs
@@ -24,7 +25,6 @@ from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, set_after_asking

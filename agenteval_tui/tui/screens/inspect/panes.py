@@ -19,13 +19,13 @@ from textual.message import Message
 from textual.widgets import Input
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.label_agreement import against_labels
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import indented

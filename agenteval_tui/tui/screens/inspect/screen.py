@@ -16,13 +16,13 @@ from textual.widgets import Input
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_edit import undo_add_row
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
-from agenteval_tui.tui.presenters.number_format import count
 from agenteval_tui.tui.presenters.run_header import facts, run_cells, run_heading
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 from agenteval_tui.tui.screens.base_screen import FrameScreen
