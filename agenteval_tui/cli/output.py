@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any, Literal
 
+from msgspec import to_builtins
+
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
@@ -111,12 +113,12 @@ class Output:
         self.flush()
 
     def json(self, value: Any) -> None:
-        """Print one JSON document, readable for people."""
-        self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
+        """Print one JSON document, readable for people: a `Document`, several, or plain data."""
+        self._write(json_text(to_builtins(value), ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
     def json_line(self, value: Any) -> None:
         """Print a JSON document on one line."""
-        self._write(json_text(value, indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
+        self._write(json_text(to_builtins(value), indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
     def flush(self) -> None:
         """Hand over what waits."""

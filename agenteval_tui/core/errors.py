@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 Severity = Literal["error", "warning", "info"]
@@ -82,6 +82,9 @@ _LONGEST_PATH = 120  # characters of a path that are shown
 _OF_THE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
 
 
+Place = Annotated[int, Meta(ge=1)]
+
+
 class TextEdit(Struct, frozen=True):
     """Replace the characters `start`..`end` (0-based, end exclusive) of a text by `text`."""
 
@@ -103,17 +106,17 @@ class Fix(Struct, frozen=True):
         return text
 
 
-class Problem(Struct, frozen=True):
+class Problem(Struct, frozen=True, forbid_unknown_fields=True):
     """Something wrong at a place in a file. Lines and columns are 1-based; the end is exclusive.
 
     Columns count characters of the file as it is on disk. `fix` is a remedy in words ("write [\"x\"]").
     """
 
     file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+    line: Place
+    column: Place
+    end_line: Place
+    end_column: Place
     severity: Severity
     code: str
     message: str
@@ -122,20 +125,6 @@ class Problem(Struct, frozen=True):
     def __str__(self) -> str:
         remedy = f" ({self.fix})" if self.fix else ""
         return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{remedy}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The shape that `agenteval validate --json` prints."""
-        return {
-            "file": self.file,
-            "line": self.line,
-            "column": self.column,
-            "end_line": self.end_line,
-            "end_column": self.end_column,
-            "severity": self.severity,
-            "code": self.code,
-            "message": self.message,
-            "fix": self.fix,
-        }
 
     def in_file(self, file: str) -> Problem:
         """The same problem, said of another name of the file."""

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import overload
 
 
+@overload
+def iso(milliseconds: int) -> str: ...
+@overload
+def iso(milliseconds: int | None) -> str | None: ...
 def iso(milliseconds: int | None) -> str | None:
     """ISO 8601, UTC, to the millisecond."""
     if milliseconds is None:

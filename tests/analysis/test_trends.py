@@ -22,7 +22,7 @@ from agenteval_tui.analysis.trend_scores import criterion_labels, extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, groups_of, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.schemas.registry import schema
+from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as history_trends
 from agenteval_tui.history.quarantines import Quarantine

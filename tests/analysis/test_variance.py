@@ -13,7 +13,7 @@ from agenteval_tui.analysis.judge_variance import split
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.formats.schemas.registry import schema
+from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome

@@ -16,7 +16,7 @@ import pytest
 
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.formats.schemas.registry import schema
+from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading.json_formats import format_checker
 
 ROOT = Path(__file__).resolve().parents[2]

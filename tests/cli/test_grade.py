@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.formats.schemas.registry import schema
+from agenteval_tui.formats.documents.registry import schema
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 TAU = SHARED / "data" / "tau_bench" / "gpt-4o-airline-tasks-00-24.json"

@@ -14,7 +14,7 @@ import pytest
 from agenteval_tui.cli.output import Output, json_text, percent
 from agenteval_tui.core import directories
 from agenteval_tui.core.numbers import count, duration
-from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
+from agenteval_tui.formats.documents.registry import SCHEMAS, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import to_builtins
+
 from agenteval_tui.core.errors import AgentevalError, Fix, Problem, TextEdit, line_and_column
 
 
@@ -24,4 +26,4 @@ def test_lines_and_columns_count_from_one() -> None:
 def test_a_problem_says_file_line_and_column() -> None:
     problem = Problem("a.suite.yaml", 3, 7, 3, 9, "error", "unknown-key", "no such key", "did you mean `name`?")
     assert str(problem) == "a.suite.yaml:3:7: error: no such key (did you mean `name`?)"
-    assert problem.as_json()["end_column"] == 9
+    assert to_builtins(problem)["end_column"] == 9

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.process import python_answers
 from agenteval_tui.agents.process.protocol import TYPES, EventError, EventReader, request_document
-from agenteval_tui.formats.schemas.registry import schema
+from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 EVENTS: list[dict[str, Any]] = [

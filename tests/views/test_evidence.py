@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.explanation import Explanation, explanation_of, missed_of
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.formats.exporters.explanation_json import explanation_document
 from agenteval_tui.formats.exporters.junit import junit_xml
-from agenteval_tui.formats.schemas.registry import schema
 from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span

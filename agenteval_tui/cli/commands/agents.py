@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
+from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
 from agenteval_tui.runs.agent_factory import check, configured
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_lines
@@ -110,18 +111,23 @@ def _permission(invocation: Invocation, agents: Sequence[Configured], trust: boo
         return None
 
 
-def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:
-    return {
-        "agent": one.name,
-        "kind": one.kind,
-        "from": str(one.file),
-        "description": one.about,
-        "ok": None if report is None else report.ok,
-        "message": "" if report is None else report.message,
-        "mend": "" if report is None else report.mend,
-        "latency_ms": None if report is None else report.latency_ms,
-        "steps": [
-            {"name": step.name, "ok": step.ok, "message": step.message, "latency_ms": step.latency_ms}
+def _data(one: Configured, report: CheckReport | None) -> ListedAgent:
+    return ListedAgent(
+        agent=one.name,
+        kind=one.kind,
+        file=str(one.file),
+        description=one.about,
+        ok=None if report is None else report.ok,
+        message="" if report is None else report.message,
+        mend="" if report is None else report.mend,
+        latency_ms=None if report is None else report.latency_ms,
+        steps=tuple(
+            CheckStep(
+                name=step.name,
+                ok=step.ok,
+                message=step.message,
+                latency_ms=step.latency_ms,
+            )
             for step in (() if report is None else report.steps)
-        ],
-    }
+        ),
+    )

@@ -17,6 +17,15 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, moment
+from agenteval_tui.formats.documents.db import (
+    HistoryCheck,
+    HistoryHealth,
+    HistoryMerge,
+    HistoryPruning,
+    NearbyFile,
+    Removed,
+    Space,
+)
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
 
@@ -44,12 +53,12 @@ def command(context: click.Context, as_json: bool) -> int:
         return 0
     invocation = context.ensure_object(Invocation)
     path = existing(invocation)
-    data = _looked(path)
+    found = _looked(path)
     if as_json:
-        invocation.out.json(data)
+        invocation.out.json(found)
     else:
-        _print(invocation.out, data)
-    return INFRASTRUCTURE if data["problems"] or data["wrong"] else 0
+        _print(invocation.out, found)
+    return INFRASTRUCTURE if found.problems or found.wrong else 0
 
 
 def existing(invocation: Invocation) -> Path:
@@ -68,70 +77,67 @@ def megabytes(size: float) -> str:
     return f"{size / 1e3:,.0f} KB"
 
 
-def _looked(path: Path) -> dict[str, Any]:
+def _looked(path: Path) -> HistoryHealth:
     import sqlite3
 
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
     beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))
     rows = health.rows
-    return {
-        "version": 1,
-        "file": str(path),
-        "size": health.size,
-        "log_size": health.log_size,
-        "unused": health.free,
-        "journal": health.journal,
-        "network": on_network(path),
-        "file_version": health.version,
-        "newest_version": health.newest_version,
-        "sqlite": sqlite3.sqlite_version,
-        "problems": list(health.problems),
-        "wrong": list(health.wrong),
-        "counts": {
+    return HistoryHealth(
+        file=str(path),
+        size=health.size,
+        log_size=health.log_size,
+        unused=health.free,
+        journal=health.journal,
+        network=on_network(path),
+        file_version=health.version,
+        newest_version=health.newest_version,
+        sqlite=sqlite3.sqlite_version,
+        problems=health.problems,
+        wrong=health.wrong,
+        counts={
             name: rows.get(name, 0)
             for name in ("executions", "runs", "tests", "criteria", "transcripts", "labels", "baselines", "quarantines")
         },
-        "space": [{"what": what, "bytes": size} for what, size in parts],
-        "beside": [{"file": str(one), "size": one.stat().st_size} for one in beside],
-    }
-
-
-def _print(out: Output, data: dict[str, Any]) -> None:
-    health: tuple[str, Style] = ("whole", "good")
-    if data["problems"]:
-        health = ("damaged", "bad")
-    elif data["wrong"]:
-        health = ("not as it should be", "warn")
-    out.line(data["file"])
-    log = f" and {megabytes(data['log_size'])} of its log" if data["log_size"] else ""
-    out.line(
-        f"  {megabytes(data['size'])}{log}, ", health, f"; version {data['file_version']}, SQLite {data['sqlite']}"
+        space=tuple(Space(what=what, bytes=size) for what, size in parts),
+        beside=tuple(NearbyFile(file=str(one), size=one.stat().st_size) for one in beside),
     )
-    for problem in data["problems"][:5]:
+
+
+def _print(out: Output, found: HistoryHealth) -> None:
+    health: tuple[str, Style] = ("whole", "good")
+    if found.problems:
+        health = ("damaged", "bad")
+    elif found.wrong:
+        health = ("not as it should be", "warn")
+    out.line(found.file)
+    log = f" and {megabytes(found.log_size)} of its log" if found.log_size else ""
+    out.line(f"  {megabytes(found.size)}{log}, ", health, f"; version {found.file_version}, SQLite {found.sqlite}")
+    for problem in found.problems[:5]:
         out.line(("    " + problem, "bad"))
-    if data["problems"]:
+    if found.problems:
         out.line("    start agenteval: it moves a damaged file aside and saves what can be read (or: db salvage)")
-    for wrong in data["wrong"]:
+    for wrong in found.wrong:
         out.line(("    " + wrong, "warn"))
-    if data["wrong"]:
+    if found.wrong:
         out.line("    agenteval db check says what to do")
-    if data["network"]:
+    if found.network:
         out.line(("  on a network file system: reading waits while a run is written", "warn"))
-    if data["file_version"] > data["newest_version"]:
+    if found.file_version > found.newest_version:
         out.line(("  made by a newer agenteval: read only here", "warn"))
-    counts = data["counts"]
+    counts = found.counts
     out.line(
         f"  {count(counts['executions'], 'execution')}, {count(counts['runs'], 'run')} of"
         f" {count(counts['tests'], 'test')}; {count(counts['labels'], 'label')},"
         f" {count(counts['baselines'], 'baseline')}"
     )
-    for part in data["space"]:
-        share = part["bytes"] / max(data["size"], 1)
-        out.line(f"  {part['what']:<22}{megabytes(part['bytes']):>10}  ", (f"{100 * share:3.0f} %", "dim"))
-    for one in data["beside"]:
-        out.line(("  kept beside it: ", "dim"), f"{one['file']} ({megabytes(one['size'])})")
-    if data["unused"] > data["size"] / 4:
+    for part in found.space:
+        share = part.bytes / max(found.size, 1)
+        out.line(f"  {part.what:<22}{megabytes(part.bytes):>10}  ", (f"{100 * share:3.0f} %", "dim"))
+    for one in found.beside:
+        out.line(("  kept beside it: ", "dim"), f"{one.file} ({megabytes(one.size)})")
+    if found.unused > found.size / 4:
         out.line(("  agenteval db vacuum gives the unused space back", "dim"))
 
 
@@ -164,14 +170,13 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
         mended = ()
     if as_json:
         invocation.out.json(
-            {
-                "version": 1,
-                "damage": list(found.damage),
-                "wrong": list(found.wrong),
-                "mended": list(mended),
-                "lost": found.lost,
-                "lost_evidence": found.lost_evidence,
-            }
+            HistoryCheck(
+                damage=found.damage,
+                wrong=found.wrong,
+                mended=mended,
+                lost=found.lost,
+                lost_evidence=found.lost_evidence,
+            )
         )
     else:
         _print_check(invocation.out, found, mended, time.monotonic() - began)
@@ -254,7 +259,7 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     from agenteval_tui.analysis.labels import resolve_review
     from agenteval_tui.history.merge import merge_history
 
-    done: list[dict[str, Any]] = []
+    done: list[HistoryMerge] = []
     with invocation.store() as store:
         for file in files:
             merged = merge_history(
@@ -265,16 +270,16 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
             invocation.err.status("")
             resolve_review(store, merged.relabelled)
             done.append(
-                {
-                    "file": str(file),
-                    "executions": merged.executions,
-                    "runs": merged.runs,
-                    "completed": merged.completed,
-                    "labels": merged.labels,
-                    "taken_back": merged.taken_back,
-                    "already": merged.already,
-                    "left_out": list(merged.left_out),
-                }
+                HistoryMerge(
+                    file=str(file),
+                    executions=merged.executions,
+                    runs=merged.runs,
+                    completed=merged.completed,
+                    labels=merged.labels,
+                    taken_back=merged.taken_back,
+                    already=merged.already,
+                    left_out=tuple(merged.left_out),
+                )
             )
             if not as_json:
                 _print_merged(invocation, done[-1])
@@ -283,18 +288,18 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     return 0
 
 
-def _print_merged(invocation: Invocation, one: dict[str, Any]) -> None:
-    parts = [f"{count(one['executions'], 'execution')} and {count(one['runs'], 'run')} added"]
-    if one["completed"]:
-        parts.append(f"{count(one['completed'], 'run')} completed")
-    if one["labels"]:
-        parts.append(f"{count(one['labels'], 'label')} added")
-    if one["taken_back"]:
-        parts.append(f"{one['taken_back']} taken back there, and now here")
-    if one["already"]:
-        parts.append(f"{count(one['already'], 'run')} known already")
-    invocation.out.line(f"{one['file']}: {', '.join(parts)}")
-    for said in one["left_out"]:
+def _print_merged(invocation: Invocation, one: HistoryMerge) -> None:
+    parts = [f"{count(one.executions, 'execution')} and {count(one.runs, 'run')} added"]
+    if one.completed:
+        parts.append(f"{count(one.completed, 'run')} completed")
+    if one.labels:
+        parts.append(f"{count(one.labels, 'label')} added")
+    if one.taken_back:
+        parts.append(f"{one.taken_back} taken back there, and now here")
+    if one.already:
+        parts.append(f"{count(one.already, 'run')} known already")
+    invocation.out.line(f"{one.file}: {', '.join(parts)}")
+    for said in one.left_out:
         invocation.out.line(("  left out ", "warn"), said)
 
 
@@ -406,14 +411,14 @@ def prune_command(
             _say(invocation, found)
         if dry_run or (not found.runs and not found.executions):
             if as_json:
-                invocation.out.json(_data(found, None))
+                invocation.out.json(_document(found, None))
             return 0
         if not sure and not _sure(invocation, found, as_json):
             raise AgentevalError("nothing was removed")
         done = prune(store, found, lambda at, of: _tell(invocation, at, of))
         invocation.err.status("")
     if as_json:
-        invocation.out.json(_data(found, done))
+        invocation.out.json(_document(found, done))
     else:
         invocation.out.line(
             f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
@@ -450,19 +455,16 @@ def _say(invocation: Invocation, found: Prunable) -> None:
         out.line(("  stays: ", "dim"), f"{count(number, 'run')}, {_REASONS.get(why, why)}")
 
 
-def _data(found: Prunable, done: DeleteResult | None) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "runs": len(found.runs),
-        "of_runs": found.of_runs,
-        "executions": found.executions,
-        "of_executions": found.of_executions,
-        "bytes": found.bytes,
-        "kept": dict(found.kept),
-        "removed": None
-        if done is None
-        else {"runs": done.runs, "executions": done.executions, "unused": done.free_bytes},
-    }
+def _document(found: Prunable, done: DeleteResult | None) -> HistoryPruning:
+    return HistoryPruning(
+        runs=len(found.runs),
+        of_runs=found.of_runs,
+        executions=found.executions,
+        of_executions=found.of_executions,
+        bytes=found.bytes,
+        kept=dict(found.kept),
+        removed=None if done is None else Removed(runs=done.runs, executions=done.executions, unused=done.free_bytes),
+    )
 
 
 for _name, _part in (

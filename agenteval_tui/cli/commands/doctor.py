@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
-from msgspec import Struct
-from msgspec.structs import asdict
 
 from agenteval_tui import __version__
 from agenteval_tui.analysis.lint import check_suites
@@ -24,6 +22,7 @@ from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.formats.documents.listings import Doctor, DoctorCheck
 from agenteval_tui.history.maintenance import check_health
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import live_dir, socket_path
@@ -36,15 +35,6 @@ if TYPE_CHECKING:
 State = Literal["ok", "warning", "error"]
 _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
 _SMALLEST = (80, 24)
-
-
-class Check(Struct, frozen=True):
-    """One thing that was looked at: how it is, in words, and what to do about it."""
-
-    name: str
-    state: State
-    message: str
-    mend: str = ""
 
 
 @click.command("doctor")
@@ -60,22 +50,22 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> i
     """
     checks = list(_checks(invocation, paths))
     if as_json:
-        invocation.out.json({"version": 1, "checks": [asdict(check) for check in checks]})
+        invocation.out.json(Doctor(checks=tuple(checks)))
     else:
         for check in checks:
             _print(invocation.out, check)
     return INFRASTRUCTURE if any(check.state == "error" for check in checks) else 0
 
 
-def _print(out: Output, check: Check) -> None:
+def _print(out: Output, check: DoctorCheck) -> None:
     out.line(_MARKS[check.state], f" {check.name:<14} {' '.join(check.message.split())}")
     if check.mend and check.state != "ok":
         out.line(f"{'':<17}", (check.mend, "dim"))
 
 
-def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
+def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[DoctorCheck]:
     implementation = platform.python_implementation()
-    yield Check(
+    yield DoctorCheck(
         "version", "ok", f"agenteval {__version__}, {implementation} {platform.python_version()} ({sys.platform})"
     )
     yield from _terminal(invocation.out)
@@ -92,30 +82,30 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
     yield from _agents(paths)
 
 
-def _refused(name: str, error: AgentevalError) -> Check:
+def _refused(name: str, error: AgentevalError) -> DoctorCheck:
     """What can't be read; what to do about it has a line of its own."""
     place = f"{error.where}: " if error.where else ""
-    return Check(name, "error", f"{place}{error.what}", error.mend)
+    return DoctorCheck(name, "error", f"{place}{error.what}", error.mend)
 
 
-def _terminal(out: Output) -> Iterator[Check]:
+def _terminal(out: Output) -> Iterator[DoctorCheck]:
     term = os.environ.get("TERM", "")
     if not out.is_terminal:
-        yield Check("terminal", "ok", f"none here (the output is no terminal); TERM is {term or 'not set'}")
+        yield DoctorCheck("terminal", "ok", f"none here (the output is no terminal); TERM is {term or 'not set'}")
         return
     columns, lines = shutil.get_terminal_size()
     around = [name for name, is_here in _surroundings() if is_here]
     said = f"TERM={term or 'not set'}, {columns}x{lines}, {_colours()}"
     said += f", inside {' and '.join(around)}" if around else ""
     if term in ("", "dumb"):
-        yield Check("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
+        yield DoctorCheck("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
     elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
-        yield Check("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
+        yield DoctorCheck("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
     else:
-        yield Check("terminal", "ok", said)
+        yield DoctorCheck("terminal", "ok", said)
     if out.ascii_only:
         mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
-        yield Check("characters", "warning", "the terminal's encoding is not UTF-8", mend)
+        yield DoctorCheck("characters", "warning", "the terminal's encoding is not UTF-8", mend)
 
 
 def _surroundings() -> list[tuple[str, bool]]:
@@ -135,12 +125,12 @@ def _colours() -> str:
     return "256 colours" if "256" in os.environ.get("TERM", "") else "16 colours"
 
 
-def _history(path: Path) -> Check:
+def _history(path: Path) -> DoctorCheck:
     if not path.exists():
         folder = next((one for one in path.parents if one.exists()), path.parent)
         if not os.access(folder, os.W_OK):
-            return Check("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
-        return Check("history", "ok", f"{path}: nothing stored yet")
+            return DoctorCheck("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
+        return DoctorCheck("history", "ok", f"{path}: nothing stored yet")
 
     try:
         health = check_health(path)
@@ -149,41 +139,41 @@ def _history(path: Path) -> Check:
     return _judged(path, health)
 
 
-def _judged(path: Path, health: Health) -> Check:
+def _judged(path: Path, health: Health) -> DoctorCheck:
     runs = count(health.rows.get("runs", 0), "run")
     said = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
     if health.problems:
         mend = "start agenteval: it moves a damaged file aside and saves what can be read"
-        return Check("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
+        return DoctorCheck("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
     if health.wrong:
-        return Check("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
+        return DoctorCheck("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
     if health.version > health.newest_version:
-        return Check("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
+        return DoctorCheck("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        return Check(
+        return DoctorCheck(
             "history", "warning", f"{said}; it can't be written", "give yourself write permission, or use --db"
         )
-    return Check("history", "ok", said)
+    return DoctorCheck("history", "ok", said)
 
 
-def _configuration() -> Check:
+def _configuration() -> DoctorCheck:
     folder = directories.config_dir()
     path = agents_path(folder)
     if not path.exists():
-        return Check("configuration", "ok", f"{folder} (no agents.yaml in it)")
+        return DoctorCheck("configuration", "ok", f"{folder} (no agents.yaml in it)")
     try:
         agents, problems = read_agents_file(path)
     except AgentevalError as error:
         return _refused("configuration", error)
     if problems:
         first = problems[0]
-        return Check(
+        return DoctorCheck(
             "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
         )
-    return Check("configuration", "ok", f"{path}: {count(len(agents), 'agent')}")
+    return DoctorCheck("configuration", "ok", f"{path}: {count(len(agents), 'agent')}")
 
 
-def _own_keys() -> Check:
+def _own_keys() -> DoctorCheck:
     """Keys of the app that a person has changed. Whether the actions exist is said by the app, which knows them."""
     path = directories.config_dir() / "keys.yaml"
     import yaml
@@ -191,48 +181,50 @@ def _own_keys() -> Check:
     try:
         text = read_small(path, "the list of keys")
         if text is None:
-            return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
+            return DoctorCheck("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
         found = yaml.load(text, Loader=yaml.SafeLoader)
     except AgentevalError as error:
         return _refused("keys", error)
     except (yaml.YAMLError, RecursionError) as error:
-        return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
+        return DoctorCheck(
+            "keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`"
+        )
     if found is not None and not isinstance(found, dict):
-        return Check("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
-    return Check("keys", "ok", f"{path}: {count(len(found or {}), 'action')} with keys of your own")
+        return DoctorCheck("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
+    return DoctorCheck("keys", "ok", f"{path}: {count(len(found or {}), 'action')} with keys of your own")
 
 
-def _trusted() -> Check:
+def _trusted() -> DoctorCheck:
     trust = Trust.load()
     if trust.problem:
-        return Check("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
+        return DoctorCheck("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
     listed = trust.listed()
     if not listed:
-        return Check("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
+        return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
     changed = [one for one in listed if Path(one.folder).is_dir() and trust.why_not(Path(one.folder))]
     gone = [one for one in listed if not Path(one.folder).is_dir()]
     said = f"{count(len(listed), 'folder')} trusted"
     if not changed and not gone:
-        return Check("trust", "ok", said)
+        return DoctorCheck("trust", "ok", said)
     said += f", {len(changed)} changed since" if changed else ""
     said += f", {len(gone)} not there any more" if gone else ""
     first = (changed or gone)[0].folder
     verb = "agenteval trust" if changed else "agenteval trust --forget"
-    return Check("trust", "warning", said, f"look at what changed, then: {verb} {first}")
+    return DoctorCheck("trust", "warning", said, f"look at what changed, then: {verb} {first}")
 
 
-def _extra_mcp() -> Check:
+def _extra_mcp() -> DoctorCheck:
     """Whether tools of MCP servers can be used."""
     if not _installed("mcp"):
-        return Check("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
-    return Check("mcp", "ok", f"version {_version('mcp')}: tools of MCP servers can be used")
+        return DoctorCheck("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
+    return DoctorCheck("mcp", "ok", f"version {_version('mcp')}: tools of MCP servers can be used")
 
 
-def _extra_keyring() -> Check:
+def _extra_keyring() -> DoctorCheck:
     """Whether keys can come from the system's keyring. Only asked which one it is: no key is read."""
     if not _installed("keyring"):
         said = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
-        return Check("keyring", "ok", said)
+        return DoctorCheck("keyring", "ok", said)
     try:
         import keyring
 
@@ -240,31 +232,35 @@ def _extra_keyring() -> Check:
         usable = float(backend.priority) > 0
     except Exception as error:  # backends are plug-ins of others
         mend = "keys come from the environment or .env all the same"
-        return Check("keyring", "warning", f"the system's keyring can't be asked: {error}", mend)
+        return DoctorCheck("keyring", "warning", f"the system's keyring can't be asked: {error}", mend)
     if not usable:
-        return Check("keyring", "ok", "installed, and there is no keyring here: keys come from the environment or .env")
+        return DoctorCheck(
+            "keyring", "ok", "installed, and there is no keyring here: keys come from the environment or .env"
+        )
     kind = type(backend)
-    return Check(
+    return DoctorCheck(
         "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: keys that the environment lacks come from it"
     )
 
 
-def _extra_serve() -> Check:
+def _extra_serve() -> DoctorCheck:
     """Whether the app can be opened in a browser."""
     if not _installed("textual_serve"):
-        return Check("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
-    return Check("serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser")
+        return DoctorCheck("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
+    return DoctorCheck(
+        "serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser"
+    )
 
 
-def _plug_ins() -> Iterator[Check]:
+def _plug_ins() -> Iterator[DoctorCheck]:
     """Which packages add metrics, kinds of agent and the like, and what of them is not used."""
     for sentence in entry_points.conflicts():
-        yield Check("plug-ins", "warning", sentence, "ask the plug-in's author for another name, or uninstall it")
+        yield DoctorCheck("plug-ins", "warning", sentence, "ask the plug-in's author for another name, or uninstall it")
     if packages := entry_points.plugin_packages():
-        yield Check("plug-ins", "ok", ", ".join(packages))
+        yield DoctorCheck("plug-ins", "ok", ", ".join(packages))
 
 
-def _executions() -> Check:
+def _executions() -> DoctorCheck:
     """Whether executions can be watched: where their sockets are, and which run."""
 
     try:
@@ -273,7 +269,7 @@ def _executions() -> Check:
     except AgentevalError as error:
         return _refused("executions", error)
     running = len(live_executions())
-    return Check("executions", "ok", f"{folder}: {count(running, 'execution')} running")
+    return DoctorCheck("executions", "ok", f"{folder}: {count(running, 'execution')} running")
 
 
 def _installed(module: str) -> bool:
@@ -294,19 +290,19 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _samples() -> Check:
+def _samples() -> DoctorCheck:
     folder = directories.bundled("sample_suites")
     if not folder.is_dir():
-        return Check("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
+        return DoctorCheck("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
     loaded, problems = check_suites([folder])
     own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
     if own or not loaded:
-        return Check("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
+        return DoctorCheck("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
     tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
-    return Check("samples", "ok", f"{count(len(loaded), 'suite')}, {count(tests, 'test')} in {folder}")
+    return DoctorCheck("samples", "ok", f"{count(len(loaded), 'suite')}, {count(tests, 'test')} in {folder}")
 
 
-def _agents(paths: Sequence[Path]) -> Iterator[Check]:
+def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
     try:
         found = configured_beside(paths)
     except AgentevalError as error:
@@ -317,6 +313,6 @@ def _agents(paths: Sequence[Path]) -> Iterator[Check]:
         report = reports[number]
         took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
         state: State = "ok" if report.ok else "error"
-        yield Check("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
+        yield DoctorCheck("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
     if not found:
-        yield Check("agents", "ok", "none are configured beside those of suites")
+        yield DoctorCheck("agents", "ok", "none are configured beside those of suites")

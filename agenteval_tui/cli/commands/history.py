@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 from msgspec.structs import replace
 
@@ -14,8 +12,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
-from agenteval_tui.formats.timestamps import iso
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.formats.documents.listings import listed_execution, listed_run
+from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
@@ -71,72 +69,29 @@ def command(
     with invocation.store(to_look=True) as store:
         ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
         shown = ids[:limit]
-        if runs:
-            rows = store.run_rows(shown)
-            data = [_run_data(row) for row in rows]
-            suites = {row.id: row.suite_key for row in rows} if len({row.suite_key for row in rows}) > 1 else {}
-        else:
-            executions = store.execution_rows(shown)
-            data = [_execution_data(row) for row in executions]
-            several = len({row.project for row in executions}) > 1
-            times = [(moment(row.started_ms), _took(row), in_future(row.started_ms)) for row in executions]
-        elsewhere = "" if data else invocation.elsewhere(store)
+        run_rows = store.run_rows(shown) if runs else []
+        executions = [] if runs else store.execution_rows(shown)
+        elsewhere = "" if shown else invocation.elsewhere(store)
     if as_json:
-        invocation.out.json(data)
+        invocation.out.json([*map(listed_run, run_rows), *map(listed_execution, executions)])
         return 0
-    if not data:
+    if not shown:
         empty = wanted == RunFilter(projects=wanted.projects)
         invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run fits"))
         return 0
-    for number, one in enumerate(data):
-        if runs:
-            _print_run(invocation.out, one, suites.get(one["run"], ""))
-        else:
-            _print_execution(invocation.out, one, *times[number], places=several)
+    suites = {row.suite_key for row in run_rows}
+    for row in run_rows:
+        _print_run(invocation.out, row, row.suite_key if len(suites) > 1 else "")
+    projects = {row.project for row in executions}
+    for execution in executions:
+        _print_execution(invocation.out, execution, places=len(projects) > 1)
     if len(ids) > limit:
-        what = "run" if runs else "execution"
-        invocation.out.line((f"{len(data)} of {count(len(ids), what)}; --limit shows more", "dim"))
+        found = count(len(ids), "run" if runs else "execution")
+        invocation.out.line((f"{len(shown)} of {found}; --limit shows more", "dim"))
     return 0
 
 
-def _execution_data(row: Any) -> dict[str, Any]:
-    names = ("runs", "passed", "failed", "errors", "skipped", "cancelled", "needs_review", "cost")
-    return {
-        "execution": row.id,
-        "title": row.title,
-        "kind": row.kind,
-        "status": row.status,
-        "message": row.message,
-        "notes": list(row.notes),
-        "started": iso(row.started_ms),
-        "finished": iso(row.finished_ms),
-        "suites": row.suites,
-        "agents": row.agents,
-        "project": row.project,
-        **{name: getattr(row, name) for name in names},
-    }
-
-
-def _run_data(row: Any) -> dict[str, Any]:
-    return {
-        "run": row.id,
-        "execution": row.execution_id,
-        "suite": row.suite_name,
-        "test": row.test_id,
-        "variation": row.variation,
-        "repetition": row.repetition,
-        "agent": row.agent,
-        "outcome": row.status,
-        "score": row.score,
-        "why": row.why,
-        "started": iso(row.started_ms),
-        "duration_ms": row.duration_ms,
-        "prompt": row.prompt_head,
-        "output": row.output_head,
-    }
-
-
-def _took(row: Any) -> str:
+def _took(row: ExecutionRow) -> str:
     """How long it took in all (not of an import: that is how long reading the file took), and on which cluster:
     `  in 12.4 s on tcp://cluster:8786`."""
     took = row.finished_ms - row.started_ms if row.finished_ms and row.kind != "import" else 0
@@ -145,33 +100,38 @@ def _took(row: Any) -> str:
     return f"{said}  on {where}" if where else said
 
 
-def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, future: bool, *, places: bool) -> None:
+def _print_execution(out: Output, row: ExecutionRow, *, places: bool) -> None:
     # Of an import nothing was graded; of a run the rest was not needed.
-    skipped = "not graded" if one["kind"] == "import" else "skipped"
-    words = (("failed", "failed"), ("errors", "in error"), ("needs_review", "to review"), ("cancelled", "cancelled"))
-    ends = [f"{one[key]} {word}" for key, word in (*words, ("skipped", skipped)) if one[key]]
-    if one["passed"] or not ends:
-        ends.insert(0, f"{one['passed']} passed")
-    bad = one["failed"] or one["errors"]
-    status = "" if one["status"] == "finished" else f"  {one['status']}"
+    skipped = "not graded" if row.kind == "import" else "skipped"
+    counted = (
+        (row.failed, "failed"),
+        (row.errors, "in error"),
+        (row.needs_review, "to review"),
+        (row.cancelled, "cancelled"),
+        (row.skipped, skipped),
+    )
+    ends = [f"{number} {word}" for number, word in counted if number]
+    if row.passed or not ends:
+        ends.insert(0, f"{row.passed} passed")
+    status = "" if row.status == "finished" else f"  {row.status}"
     out.line(
-        (one["execution"][:10], "dim"),
-        f"  {started}  {one_line(one['title'], 48):<48}  ",
-        (", ".join(ends), "bad" if bad else "good"),
-        f" of {one['runs']}",
-        (took, "dim"),
+        (row.id[:10], "dim"),
+        f"  {moment(row.started_ms)}  {one_line(row.title, 48):<48}  ",
+        (", ".join(ends), "bad" if row.failed or row.errors else "good"),
+        f" of {row.runs}",
+        (_took(row), "dim"),
         (status, "warn"),
-        (f"  {IN_FUTURE}" * future, "warn"),
-        (f"  {count(len(one['notes']), 'note')}" if one["notes"] else "", "dim"),
-        (f"  {one_line(one['project'] or 'project not known')}" if places else "", "dim"),
+        (f"  {IN_FUTURE}" * in_future(row.started_ms), "warn"),
+        (f"  {count(len(row.notes), 'note')}" if row.notes else "", "dim"),
+        (f"  {one_line(row.project or 'project not known')}" if places else "", "dim"),
     )
 
 
-def _print_run(out: Output, one: dict[str, Any], suite: str) -> None:
-    why = one_line(one["why"] or (one["output"] if one["outcome"] == "passed" else ""), 80)
+def _print_run(out: Output, row: RunRow, suite: str) -> None:
+    why = one_line(row.why or (row.output_head if row.status == "passed" else ""), 80)
     out.line(
-        (SIGNS.get(one["outcome"], "·"), STYLES.get(one["outcome"], "dim")),
-        f" {one['run']}  {one_line(one['test'], 30):<30} {duration(one['duration_ms']):>8}  ",
+        (SIGNS.get(row.status, "·"), STYLES.get(row.status, "dim")),
+        f" {row.id}  {one_line(row.test_id, 30):<30} {duration(row.duration_ms):>8}  ",
         (why, "dim"),
         (f"  {one_line(suite)}" if suite else "", "dim"),
     )

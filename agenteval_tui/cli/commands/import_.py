@@ -14,8 +14,9 @@ from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.detect import detect, format_named
+from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
-from agenteval_tui.formats.import_file import import_file, open_source
+from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
 from agenteval_tui.formats.importers.suite_import import suite_text
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _import(
         if not alone:
             raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
         return _tests(invocation, paths[0][0], format_name, to, dry_run)
-    done: list[dict[str, Any]] = []
+    done: list[ImportedFile] = []
     with invocation.store() as store:
         for number, (path, found) in enumerate(paths, 1):
             try:
@@ -93,7 +94,7 @@ def _import(
             except AgentevalError as error:
                 if alone:
                     raise
-                done.append(_data(path, None, str(error), dry_run))
+                done.append(ImportedFile(file=_name(path), error=str(error), dry_run=dry_run))
                 if not as_json and not found:
                     invocation.err.line(("agenteval: ", "bad"), error.sentence)
                 elif not as_json:
@@ -106,11 +107,11 @@ def _import(
         for line in passed_over:
             invocation.out.line(("passed over ", "warn"), line)
     named = {path for path, found in paths if not found}
-    if not any(one["error"] is None for one in done):
+    if not any(one.error is None for one in done):
         if any(path.is_dir() for path in files) and not as_json:
             raise AgentevalError("no file in it can be imported", where=", ".join(map(str, files)))
         return 2
-    return 2 if any(one["error"] is not None and Path(one["file"]) in named for one in done) else 0
+    return 2 if any(one.error is not None and Path(one.file) in named for one in done) else 0
 
 
 def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
@@ -128,13 +129,13 @@ def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]
     return files, passed_over
 
 
-def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], left: int) -> None:
+def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left: int) -> None:
     """Ctrl+C: what is in the history now, and how to go on."""
-    kept = [one for one in done if one["execution"] and not one["already"]]
+    kept = [one for one in done if one.execution and not one.already]
     err = invocation.err
     err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
     if kept:
-        runs = sum(one["added"] for one in kept)
+        runs = sum(one.added for one in kept)
         err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
     if left:
         err.line(f"not read: {count(left, 'more file')}")
@@ -149,7 +150,7 @@ def _one(
     dry_run: bool,
     as_json: bool,
     derive: bool,
-) -> dict[str, Any]:
+) -> ImportedFile:
     def progress(done: int, size: int) -> None:
         invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
 
@@ -161,7 +162,7 @@ def _one(
         invocation.err.status("")
     if not as_json:
         _print(invocation.out, path, report, dry_run)
-    return _data(path, report, None, dry_run)
+    return _document(path, report, dry_run)
 
 
 def _name(path: Path) -> str:
@@ -225,22 +226,19 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
         out.line((f"  agenteval stats {report.execution_id[:10]}  agenteval show {report.execution_id[:10]}", "dim"))
 
 
-def _data(path: Path, report: Any, error: str | None, dry_run: bool) -> dict[str, Any]:
-    return {
-        "file": _name(path),
-        "format": report.format if report else "",
-        "execution": report.execution_id if report else "",
-        "read": report.read if report else 0,
-        "added": report.added if report else 0,
-        "already": bool(report and report.already),
-        "cut_off": bool(report and report.cut_off),
-        "skipped": [
-            {"reason": reason, "count": count, "first": report.places.get(reason, "")}
+def _document(path: Path, report: ImportReport, dry_run: bool) -> ImportedFile:
+    return ImportedFile(
+        file=_name(path),
+        format=report.format,
+        execution=report.execution_id,
+        read=report.read,
+        added=report.added,
+        already=report.already,
+        cut_off=report.cut_off,
+        skipped=tuple(
+            SkippedParts(reason=reason, count=count, first=report.places.get(reason, ""))
             for reason, count in report.skipped
-        ]
-        if report
-        else [],
-        "notes": list(report.notes) if report else [],
-        "error": error,
-        "dry_run": dry_run,
-    }
+        ),
+        notes=tuple(report.notes),
+        dry_run=dry_run,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, duration
+from agenteval_tui.formats.documents.listings import LiveExecution, LiveExecutions
 from agenteval_tui.runs.client import live_executions
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(invocation: Invocation, as_json: bool) -> int:
     dead = _died(invocation, {live.execution for live in every}, now)
     if as_json:
         rows = [_data(live, view) for live, view in zip(every, views, strict=True)]
-        invocation.out.json({"version": 1, "executions": [*rows, *map(_data_of_dead, dead)]})
+        invocation.out.json(LiveExecutions(executions=(*rows, *map(_data_of_dead, dead))))
         return 0
     if not every:
         invocation.out.line("no execution is running")
@@ -107,48 +108,48 @@ def _cost(view: ExecutionView) -> float | None:
     return sum(known) if known else None
 
 
-def _data_of_dead(row: ExecutionRow) -> dict[str, Any]:
+def _data_of_dead(row: ExecutionRow) -> LiveExecution:
     from agenteval_tui.formats.timestamps import iso
 
-    return {
-        "execution": row.id,
-        "title": row.title,
-        "pid": None,
-        "started": iso(row.started_ms),
-        "answers": False,
-        "status": "died",
-        "runs": row.runs,
-        "ended": row.ended,
-        "running": 0,
-        "passed": row.passed,
-        "failed": row.failed,
-        "error": row.errors,
-        "eta_s": None,
-        "input_tokens": row.input_tokens,
-        "output_tokens": row.output_tokens,
-        "cost": row.cost,
-    }
+    return LiveExecution(
+        execution=row.id,
+        title=row.title,
+        pid=None,
+        started=iso(row.started_ms),
+        answers=False,
+        status="died",
+        runs=row.runs,
+        ended=row.ended,
+        running=0,
+        passed=row.passed,
+        failed=row.failed,
+        error=row.errors,
+        eta_s=None,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost=row.cost,
+    )
 
 
-def _data(live: Live, view: ExecutionView | None) -> dict[str, Any]:
+def _data(live: Live, view: ExecutionView | None) -> LiveExecution:
     from agenteval_tui.formats.timestamps import iso
 
     progress = view.progress if view is not None else None
-    return {
-        "execution": live.execution,
-        "title": live.title,
-        "pid": live.pid,
-        "started": iso(live.started_ms),
-        "answers": view is not None,
-        "status": "unknown" if view is None else "paused" if view.paused else "ended" if view.ended else "running",
-        "runs": view.total if view is not None else None,
-        "ended": view.done if view is not None else None,
-        "running": view.count("running", "grading") if view is not None else None,
-        "passed": view.count("passed") if view is not None else None,
-        "failed": view.count("failed") if view is not None else None,
-        "error": view.count("error") if view is not None else None,
-        "eta_s": view.eta_s if view is not None else None,
-        "input_tokens": progress.input_tokens if progress is not None else None,
-        "output_tokens": progress.output_tokens if progress is not None else None,
-        "cost": _cost(view) if view is not None else None,
-    }
+    return LiveExecution(
+        execution=live.execution,
+        title=live.title,
+        pid=live.pid,
+        started=iso(live.started_ms),
+        answers=view is not None,
+        status="unknown" if view is None else "paused" if view.paused else "ended" if view.ended else "running",
+        runs=view.total if view is not None else None,
+        ended=view.done if view is not None else None,
+        running=view.count("running", "grading") if view is not None else None,
+        passed=view.count("passed") if view is not None else None,
+        failed=view.count("failed") if view is not None else None,
+        error=view.count("error") if view is not None else None,
+        eta_s=view.eta_s if view is not None else None,
+        input_tokens=progress.input_tokens if progress is not None else None,
+        output_tokens=progress.output_tokens if progress is not None else None,
+        cost=_cost(view) if view is not None else None,
+    )

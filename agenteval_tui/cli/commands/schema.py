@@ -9,7 +9,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.schemas.registry import SCHEMAS, schema
+from agenteval_tui.formats.documents.registry import SCHEMAS, schema
 
 
 @click.command("schema")

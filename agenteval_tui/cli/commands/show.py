@@ -182,7 +182,7 @@ def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, a
 
     alignment = align(store.transcript(left.id), store.transcript(right.id))
     if as_json:
-        from agenteval_tui.formats.exporters.difference_json import difference_document
+        from agenteval_tui.formats.documents.difference import difference_document
 
         out.json(difference_document(left, right, alignment))
         return 0

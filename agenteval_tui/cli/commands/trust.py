@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,8 +10,9 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.listings import TrustedFolder, TrustedFolders
 from agenteval_tui.runs.trust_check import files_of
-from agenteval_tui.suites.trust import Trust
+from agenteval_tui.suites.trust import Trust, Trusted
 
 
 @click.command("trust")
@@ -57,7 +57,7 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
     if trust.problem:
         raise AgentevalError(trust.problem, mend="remove the file, and trust again what you know")
     if as_json:
-        invocation.out.json({"version": 1, "folders": [_data(trust, one) for one in trust.listed()]})
+        invocation.out.json(TrustedFolders(folders=tuple(_data(trust, one) for one in trust.listed())))
         return
     for one in trust.listed():
         why_not = trust.why_not(Path(one.folder))
@@ -71,6 +71,12 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
         invocation.out.line("no folder is trusted: what suites name is not run")
 
 
-def _data(trust: Trust, one: Any) -> dict[str, Any]:
+def _data(trust: Trust, one: Trusted) -> TrustedFolder:
     why_not = trust.why_not(Path(one.folder))
-    return {"folder": one.folder, "since": one.when, "files": len(one.files), "trusted": not why_not, "reason": why_not}
+    return TrustedFolder(
+        folder=one.folder,
+        since=one.when,
+        files=len(one.files),
+        trusted=not why_not,
+        reason=why_not,
+    )

@@ -45,7 +45,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         problems = _with_facts(invocation, loaded, problems)
     errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
-        invocation.out.json([problem.as_json() for problem in problems])
+        invocation.out.json(problems)
         return WRONG_USE if errors else 0
     for problem in problems:
         print_problem(invocation.out, problem)

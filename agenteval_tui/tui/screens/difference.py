@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
@@ -14,7 +14,7 @@ from textual.events import Resize
 from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.display import command_line, one_line
-from agenteval_tui.formats.exporters.difference_json import difference_document
+from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
@@ -194,7 +194,7 @@ class DifferenceScreen(FrameScreen):
                 self.app.push_screen(RawJsonScreen("The difference as JSON", parts, said))
 
         self.ask(
-            lambda: parts_of(difference_document(found.left, found.right, found.alignment), "steps"),
+            lambda: parts_of(to_builtins(difference_document(found.left, found.right, found.alignment)), "steps"),
             show,
             group="raw",
         )

@@ -1,15 +1,30 @@
-"""JSON Schemas of what this program reads and prints. `docs/schemas/` holds them as files; tests check both.
+"""The documents that this program reads and prints, by name. Their JSON Schemas are made from their types.
+
+`docs/schemas/` holds the schemas as files, and tests check both.
 
 A document that may grow has a `version`; its number changes when something in it changes its meaning or goes away.
-Schemas stand in modules by the kind of document, made of `schema_parts`; this is the list of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from types import FunctionType
+from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
+from agenteval_tui.formats.documents.difference import Difference
+from agenteval_tui.formats.documents.listings import (
+    Doctor,
+    ImportedFile,
+    ListedAgent,
+    ListedExecution,
+    ListedRun,
+    LiveExecutions,
+    TrustedFolders,
+)
+from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.schemas.schema_parts import CRITERION, TRANSCRIPT, Schema, array
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,10 +46,6 @@ def _criteria() -> Schema:
     }
 
 
-def _problems() -> Schema:
-    return array(_of("listing_schemas", "PROBLEM")())
-
-
 def _of(module: str, name: str) -> Callable[[], Schema]:
     """A schema of another module of this package, loaded when it is asked for."""
 
@@ -45,8 +56,8 @@ def _of(module: str, name: str) -> Callable[[], Schema]:
     return made
 
 
-# name -> (title, the schema or what makes it)
-SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
+# name -> (title, its type, or what makes its schema)
+SCHEMAS: dict[str, tuple[str, Any]] = {
     "suite": ("a suite file", _suite),
     "criteria": ("the file of `agenteval grade --criteria`", _criteria),
     "transcript": ("a transcript; what `agenteval show --transcript --json` prints", TRANSCRIPT),
@@ -58,9 +69,9 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "grade": ("what `agenteval grade --transcript --json` prints", array(CRITERION)),
     "grade-execution": ("what `agenteval grade --execution --json` prints", _of("result_schemas", "GRADED_EXECUTION")),
     "why": ("what `agenteval why --json` prints", _of("result_schemas", "WHY")),
-    "difference": ("what `agenteval show RUN --diff RUN --json` prints", _of("difference_schema", "DIFFERENCE")),
+    "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", _of("result_schemas", "STATS")),
-    "validate": ("what `agenteval validate --json` prints", _problems),
+    "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),
     "audit": ("what `agenteval audit --json` prints", _of("audit_schema", "AUDIT")),
     "judge-report": ("what `agenteval judge-report --json` prints", _of("judge_schemas", "REPORT")),
     "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", _of("judge_schemas", "REPLIES")),
@@ -77,22 +88,22 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "causes": ("what `agenteval causes --json` prints", _of("cause_schemas", "CAUSES")),
     "triage": ("what `agenteval triage --json` prints", _of("cause_schemas", "TRIAGE")),
     "review": ("what `agenteval review --json` prints", _of("cause_schemas", "REVIEW")),
-    "history": ("what `agenteval history --json` prints", _of("listing_schemas", "HISTORY")),
-    "history-runs": ("what `agenteval history --runs --json` prints", _of("listing_schemas", "HISTORY_RUNS")),
-    "db": ("what `agenteval db --json` prints", _of("db_schemas", "DB")),
-    "db-check": ("what `agenteval db check --json` prints", _of("db_schemas", "CHECK")),
-    "db-prune": ("what `agenteval db prune --json` prints", _of("db_schemas", "PRUNE")),
-    "db-import": ("what `agenteval db import --json` prints", _of("db_schemas", "MERGED")),
-    "import": ("what `agenteval import --json` prints", _of("listing_schemas", "IMPORTED")),
-    "agents": ("what `agenteval agents --json` prints", _of("listing_schemas", "AGENTS")),
-    "doctor": ("what `agenteval doctor --json` prints", _of("listing_schemas", "DOCTOR")),
+    "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),
+    "history-runs": ("what `agenteval history --runs --json` prints", tuple[ListedRun, ...]),
+    "db": ("what `agenteval db --json` prints", HistoryHealth),
+    "db-check": ("what `agenteval db check --json` prints", HistoryCheck),
+    "db-prune": ("what `agenteval db prune --json` prints", HistoryPruning),
+    "db-import": ("what `agenteval db import --json` prints", tuple[HistoryMerge, ...]),
+    "import": ("what `agenteval import --json` prints", tuple[ImportedFile, ...]),
+    "agents": ("what `agenteval agents --json` prints", tuple[ListedAgent, ...]),
+    "doctor": ("what `agenteval doctor --json` prints", Doctor),
     "agent-request": ("what a `command` or `python` agent is told", _of("program_schemas", "REQUEST")),
     "agent-event": ("what a `command` or `python` agent may say: one event", _of("program_schemas", "EVENT")),
     "costs": ("what `agenteval stats --costs --json` prints", _of("live_schemas", "COSTS")),
     "ab": ("what `agenteval stats --ab --json` prints", _of("live_schemas", "AB")),
     "plan": ("what `agenteval run --plan --json -` prints", _of("live_schemas", "PLAN")),
-    "ps": ("what `agenteval ps --json` prints", _of("live_schemas", "PS")),
-    "trust": ("what `agenteval trust --json` prints", _of("live_schemas", "TRUST")),
+    "ps": ("what `agenteval ps --json` prints", LiveExecutions),
+    "trust": ("what `agenteval trust --json` prints", TrustedFolders),
 }
 
 
@@ -105,7 +116,7 @@ def schema(name: str) -> Schema:
         mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
         raise AgentevalError(f"there is no schema {name!r}", mend=mend)
     about, found = SCHEMAS[name]
-    body = found() if callable(found) else found
+    body = found if isinstance(found, dict) else found() if isinstance(found, FunctionType) else schema_of(found)
     return {"$schema": DIALECT, "title": f"agenteval: {about}", **{k: v for k, v in body.items() if k not in _HEAD}}
 
 

@@ -1,0 +1,90 @@
+"""What `agenteval db` and its subcommands print with `--json`. Sizes are bytes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.formats.documents.fields import Count, Document
+
+
+class Space(Document, frozen=True, kw_only=True):
+    """What a part of the history takes in the file."""
+
+    what: str
+    bytes: Count
+
+
+class NearbyFile(Document, frozen=True, kw_only=True):
+    """A file beside the history that belongs to it."""
+
+    file: str
+    size: Count
+
+
+class HistoryHealth(Document, frozen=True, kw_only=True):
+    """`agenteval db`: how the history file is."""
+
+    version: Literal[1] = 1
+    file: str
+    size: Count
+    log_size: Count
+    unused: Annotated[Count, Meta(description="what deleted rows left; new rows take it")]
+    journal: str
+    network: Annotated[bool, Meta(description="the file is on a network file system")]
+    file_version: Count
+    newest_version: Annotated[Count, Meta(description="of files, that this program knows")]
+    sqlite: str
+    problems: Annotated[tuple[str, ...], Meta(description="empty: SQLite can read the file")]
+    wrong: Annotated[tuple[str, ...], Meta(description="what can be read and does not fit")]
+    counts: dict[str, Count]
+    space: Annotated[tuple[Space, ...], Meta(description="the largest first")]
+    beside: Annotated[tuple[NearbyFile, ...], Meta(description="copies of older versions, and damaged files")]
+
+
+class HistoryCheck(Document, frozen=True, kw_only=True):
+    """`agenteval db check`."""
+
+    version: Literal[1] = 1
+    damage: Annotated[tuple[str, ...], Meta(description="what SQLite can't read")]
+    wrong: Annotated[tuple[str, ...], Meta(description="what can be read and does not fit")]
+    mended: tuple[str, ...]
+    lost: Annotated[Count, Meta(description="runs whose transcript is gone for good")]
+    lost_evidence: Annotated[Count, Meta(description="runs whose evidence is gone for good")]
+
+
+class Removed(Document, frozen=True, kw_only=True):
+    """What a pruning removed, and the bytes that are unused now."""
+
+    runs: Count
+    executions: Count
+    unused: Count
+
+
+class HistoryPruning(Document, frozen=True, kw_only=True):
+    """`agenteval db prune`."""
+
+    version: Literal[1] = 1
+    runs: Annotated[Count, Meta(description="runs that go, or would")]
+    of_runs: Count
+    executions: Count
+    of_executions: Count
+    bytes: Annotated[Count, Meta(description="about what they take in the file")]
+    kept: Annotated[dict[str, Count], Meta(description="runs that stay all the same, by reason")]
+    removed: Annotated[Removed | None, Meta(description="null: nothing was removed")]
+
+
+class HistoryMerge(Document, frozen=True, kw_only=True):
+    """`agenteval db import`: what came out of one file."""
+
+    file: str
+    executions: Count
+    runs: Count
+    completed: Annotated[Count, Meta(description="runs that were here and had not ended")]
+    labels: Count
+    taken_back: Annotated[
+        Count, Meta(description="labels, decisions and baselines that are gone here, as they are there")
+    ]
+    already: Count
+    left_out: tuple[str, ...]

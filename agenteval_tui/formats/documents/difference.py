@@ -1,0 +1,112 @@
+"""The difference of two runs: what `agenteval show RUN --diff RUN2 --json` prints."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from agenteval_tui.analysis import trajectory_alignment
+from agenteval_tui.analysis.text_diff import compare_arguments
+from agenteval_tui.analysis.trajectory_alignment import Alignment
+from agenteval_tui.formats.documents.fields import Count, Document, Share, Status
+from agenteval_tui.history.records import RunRow
+
+_DIGITS = 6  # of a score: a mean has no more to say, and what follows is noise of the arithmetic
+
+
+class Run(Document, frozen=True, kw_only=True):
+    """One of the two runs."""
+
+    run: str
+    test: str
+    variation: str
+    repetition: Count
+    agent: str
+    status: Status
+    score: Share | None
+
+
+class Step(Document, frozen=True, kw_only=True):
+    """A step of one run."""
+
+    index: Annotated[Count, Meta(description="the message, or for calls and results the tool call, counted from 0")]
+    text: Annotated[str, Meta(description="what was compared; of a call its arguments as JSON")]
+
+
+class Argument(Document, frozen=True, kw_only=True):
+    """An argument that two calls of a tool do not share."""
+
+    path: Annotated[str, Meta(description='keys and indexes with dots between them; "" when all of it differs')]
+    state: Literal["changed", "left", "right"]
+    left: Any
+    right: Any
+
+
+class Pair(Document, frozen=True, kw_only=True):
+    """A step of both runs, or of one."""
+
+    state: Literal["same", "changed", "left", "right"]
+    kind: Annotated[str, Meta(description="the message's role, or reasoning, call, result, error")]
+    tool: str
+    left: Step | None
+    right: Step | None
+    arguments: Annotated[
+        tuple[Argument, ...] | UnsetType, Meta(description="of a call that differs: the arguments that do")
+    ] = UNSET
+
+
+class Difference(Document, frozen=True, kw_only=True):
+    """Both runs, and all steps in order. Texts are raw."""
+
+    version: Literal[1] = 1
+    left: Run
+    right: Run
+    differences: Annotated[Count, Meta(description="steps that differ; other reasoning alone is not counted")]
+    steps: Annotated[tuple[Pair, ...], Meta(description="all steps of both runs, in order")]
+
+
+def difference_document(left: RunRow, right: RunRow, alignment: Alignment) -> Difference:
+    """What `alignment` says of these two runs; of calls that both made, the arguments that differ."""
+    return Difference(
+        left=_run(left),
+        right=_run(right),
+        differences=len(alignment.differences),
+        steps=tuple(_pair(pair) for pair in alignment.pairs),
+    )
+
+
+def _run(row: RunRow) -> Run:
+    return Run(
+        run=row.id,
+        test=row.test_id,
+        variation=row.variation,
+        repetition=row.repetition,
+        agent=row.agent,
+        status=row.status,
+        score=None if row.score is None else round(row.score, _DIGITS),
+    )
+
+
+def _pair(pair: trajectory_alignment.Pair) -> Pair:
+    step = pair.step
+    return Pair(
+        state=pair.state,
+        kind=step.kind,
+        tool=step.name,
+        left=_step(pair.left),
+        right=_step(pair.right),
+        arguments=_arguments(pair) if pair.state == "changed" and step.kind == "call" else UNSET,
+    )
+
+
+def _arguments(pair: trajectory_alignment.Pair) -> tuple[Argument, ...]:
+    calls = [step.call for step in (pair.left, pair.right) if step is not None and step.call is not None]
+    return tuple(
+        Argument(path=one.path, state=one.state, left=one.left, right=one.right)
+        for one in compare_arguments(calls[0].arguments, calls[1].arguments)
+    )
+
+
+def _step(step: trajectory_alignment.Step | None) -> Step | None:
+    return None if step is None else Step(index=step.place[1], text=step.text)

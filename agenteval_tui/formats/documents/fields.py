@@ -1,0 +1,38 @@
+"""Kinds of values in documents, as types: what a document's fields are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""ISO 8601, with its time zone."""
+Cost = Annotated[float | None, Meta(description="US dollars; null: not measured")]
+Rating = Annotated[int, Meta(ge=1, le=5)] | None
+RowKey = Annotated[
+    str,
+    Meta(
+        description="what the dataset's row is, wherever it stands: `id:ID` or `content:HASH`; empty without a dataset"
+    ),
+]
+
+
+def one_of(*words: str) -> Meta:
+    """One of these words, of a field that holds a `str`."""
+    return Meta(extra_json_schema={"enum": list(words)})
+
+
+_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review")
+Outcome = Annotated[str, one_of(*_OUTCOMES)]
+Status = Annotated[str, one_of(*_OUTCOMES, "queued", "running", "grading", "cancelled")]
+ExecutionStatus = Annotated[str, one_of("running", "finished", "cancelled", "stopped", "failed", "interrupted")]
+Severity = Annotated[str, one_of("error", "warning", "info")]
+
+
+class Document(Struct, frozen=True, forbid_unknown_fields=True):
+    """The base of a document and of each object in it: fields by name, no others. A field that may be absent has the
+    default `UNSET`; one that may be empty is `None`.
+    """

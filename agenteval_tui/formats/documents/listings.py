@@ -1,0 +1,209 @@
+"""What commands print that list things: problems of suites, executions and runs, imports, agents, running executions,
+trusted folders, what `doctor` looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from agenteval_tui.formats.documents.fields import Count, Document, ExecutionStatus, Share, Status, Time, one_of
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.records import ExecutionRow, RunRow
+
+
+class ListedExecution(Document, frozen=True, kw_only=True):
+    """An execution in `agenteval history`."""
+
+    execution: str
+    title: str
+    kind: Annotated[str, one_of("run", "import")]
+    status: ExecutionStatus
+    message: str
+    notes: Annotated[tuple[str, ...], Meta(description="of an import: what was left out of its file")]
+    started: Time
+    finished: Time | None
+    suites: str
+    agents: str
+    project: Annotated[str, Meta(description="the folder of its project; empty where that is not known")]
+    runs: Count
+    passed: Count
+    failed: Count
+    errors: Count
+    skipped: Count
+    cancelled: Count
+    needs_review: Count
+    cost: float | None
+
+
+def listed_execution(row: ExecutionRow) -> ListedExecution:
+    """What `agenteval history` lists of an execution."""
+    return ListedExecution(
+        execution=row.id,
+        title=row.title,
+        kind=row.kind,
+        status=row.status,
+        message=row.message,
+        notes=tuple(row.notes),
+        started=iso(row.started_ms),
+        finished=iso(row.finished_ms),
+        suites=row.suites,
+        agents=row.agents,
+        project=row.project,
+        runs=row.runs,
+        passed=row.passed,
+        failed=row.failed,
+        errors=row.errors,
+        skipped=row.skipped,
+        cancelled=row.cancelled,
+        needs_review=row.needs_review,
+        cost=row.cost,
+    )
+
+
+class ListedRun(Document, frozen=True, kw_only=True):
+    """A run in `agenteval history --runs`."""
+
+    run: str
+    execution: str
+    suite: str
+    test: str
+    variation: str
+    repetition: Count
+    agent: str
+    outcome: Status
+    score: Share | None
+    why: str
+    started: Time | None
+    duration_ms: float | None
+    prompt: str
+    output: str
+
+
+def listed_run(row: RunRow) -> ListedRun:
+    """What `agenteval history --runs` lists of a run."""
+    return ListedRun(
+        run=row.id,
+        execution=row.execution_id,
+        suite=row.suite_name,
+        test=row.test_id,
+        variation=row.variation,
+        repetition=row.repetition,
+        agent=row.agent,
+        outcome=row.status,
+        score=row.score,
+        why=row.why,
+        started=iso(row.started_ms),
+        duration_ms=row.duration_ms,
+        prompt=row.prompt_head,
+        output=row.output_head,
+    )
+
+
+class SkippedParts(Document, frozen=True, kw_only=True):
+    """Parts of an imported file that were not read, for one reason."""
+
+    reason: str
+    count: Count
+    first: str
+
+
+class ImportedFile(Document, frozen=True, kw_only=True):
+    """A file in `agenteval import`."""
+
+    file: str
+    format: str = ""
+    execution: str = ""
+    read: Count = 0
+    added: Count = 0
+    already: bool = False
+    cut_off: bool = False
+    skipped: tuple[SkippedParts, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: Annotated[str | None, Meta(description="why nothing of this file was imported")] = None
+    dry_run: Annotated[bool, Meta(description="nothing was stored")]
+
+
+class CheckStep(Document, frozen=True, kw_only=True):
+    """A step of an agent's check."""
+
+    name: str
+    ok: Annotated[bool | None, Meta(description="null: it could not be told")]
+    message: str
+    latency_ms: float | None
+
+
+class ListedAgent(Document, frozen=True, kw_only=True):
+    """An agent in `agenteval agents`."""
+
+    agent: str
+    kind: str
+    file: str = field(name="from")
+    description: str
+    ok: Annotated[bool | None, Meta(description="null: the agent was not checked")] = None
+    message: str = ""
+    mend: str = ""
+    latency_ms: float | None = None
+    steps: tuple[CheckStep, ...] = ()
+
+
+class DoctorCheck(Document, frozen=True):
+    """One thing that `agenteval doctor` looked at: how it is, in words, and what to do about it."""
+
+    name: str
+    state: Annotated[Literal["ok", "warning", "error"], one_of("ok", "warning", "error")]
+    message: str
+    mend: str = ""
+
+
+class Doctor(Document, frozen=True, kw_only=True):
+    """`agenteval doctor`."""
+
+    version: Literal[1] = 1
+    checks: tuple[DoctorCheck, ...]
+
+
+class LiveExecution(Document, frozen=True, kw_only=True):
+    """An execution in `agenteval ps`: one that runs, or whose process died within the last day."""
+
+    execution: str
+    title: str
+    pid: Annotated[Count | None, Meta(description="null: its process died")]
+    started: Time
+    answers: Annotated[bool, Meta(description="false: its process says nothing, or died")]
+    status: Annotated[str, one_of("running", "paused", "ended", "unknown", "died")]
+    runs: Count | None = None
+    ended: Annotated[Count | None, Meta(description="runs that have an outcome or were cancelled")] = None
+    running: Count | None = None
+    passed: Count | None = None
+    failed: Count | None = None
+    error: Count | None = None
+    eta_s: float | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cost: Annotated[float | None, Meta(description="US dollars, of agents and judges; null: not measured")] = None
+
+
+class LiveExecutions(Document, frozen=True, kw_only=True):
+    """`agenteval ps`."""
+
+    version: Literal[1] = 1
+    executions: Annotated[tuple[LiveExecution, ...], Meta(description="the oldest first")]
+
+
+class TrustedFolder(Document, frozen=True, kw_only=True):
+    """A folder in `agenteval trust`."""
+
+    folder: str
+    since: str
+    files: Annotated[Count, Meta(description="files that could run, or say what runs")]
+    trusted: Annotated[bool, Meta(description="false: something was changed since")]
+    reason: str
+
+
+class TrustedFolders(Document, frozen=True, kw_only=True):
+    """`agenteval trust`."""
+
+    version: Literal[1] = 1
+    folders: tuple[TrustedFolder, ...]
