@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from agenteval_tui.agents.base import AgentRequest, TextDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 from benchmarks.table import Row, markdown
@@ -25,7 +25,7 @@ from benchmarks.table import Row, markdown
 async def calls(folder: Path, number: int, at_once: int) -> int:
     """So many calls; gives how many processes answered them."""
     config = {"kind": "python", "callable": "quick:f", "reuse": True}
-    agent = make_agent("quick", config, base_dir=folder, env={}, permission=permitted((), everything=True))
+    agent = make_agent("quick", config, base_dir=folder, env={}, permission=permission_for((), everything=True))
     left, answered = iter(range(number)), set()
 
     async def one_by_one() -> None:

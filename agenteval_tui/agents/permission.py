@@ -1,7 +1,7 @@
 """The one trust check: what may start programs, run code or send the user's keys, and who said so.
 
 Whatever makes an agent, a judge, an embedder, a tool or a function of the user's runnable needs a `Permission`, and
-`permitted` is the only place that hands one out. A permission knows what was asked about; what was not is refused
+`permission_for` is the only place that hands one out. A permission knows what was asked about; what was not is refused
 where it is made, so that a forgotten question is an error and never a leak.
 """
 
@@ -62,8 +62,10 @@ _KEY: Final = _Key()
 
 
 class Permission:
-    """What may be used. `permitted` makes it; a folder that is trusted, an agent that was asked about, or everything
-    for this time."""
+    """What may be used: a folder that is trusted, an agent that was asked about, or everything for this time.
+
+    `permission_for` makes it.
+    """
 
     __slots__ = ("_everything", "_folders", "_foreign", "_granted", "_looked", "_watched")
 
@@ -78,7 +80,7 @@ class Permission:
         watched: WatchedFiles | None = None,
     ) -> None:
         if key is not _KEY:
-            raise TypeError("a permission comes from `permitted`")
+            raise TypeError("a permission comes from `permission_for`")
         self._everything = everything
         self._folders = folders
         self._granted = granted
@@ -129,7 +131,7 @@ class Permission:
         """For a worker of a cluster that this execution was given: what may be used there."""
         return {
             "everything": self._everything,
-            "folders": sorted(str(one) for one in self._folders),
+            "folders": sorted(str(folder) for folder in self._folders),
             "granted": sorted(self._granted),
             "foreign": self._foreign,
         }
@@ -151,7 +153,7 @@ class Use(Struct, frozen=True):
     written: frozenset[Path] = frozenset()
 
 
-def permitted(
+def permission_for(
     uses: Iterable[Use], *, everything: bool = False, foreign: bool = False, trust: Trust | None = None
 ) -> Permission:
     """The permission for these uses. Raises `NotTrustedError` for folders that are not trusted as they are now.
@@ -161,19 +163,19 @@ def permitted(
     user's.
     """
     uses = tuple(uses)
-    needs = merged(uses, foreign=foreign)
+    needs = merge_needs(uses, foreign=foreign)
     watched = {file for use in uses for file in use.files if file not in use.written}
     if needs and not everything:
         if foreign:
             raise NotTrustedError(needs, "the execution came with another history, and no folder here says this")
-        refused = distrusted(needs, trust)
+        refused = untrusted_needs(needs, trust)
         if refused:
             raise NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
     return Permission(
         _KEY,
         everything=everything,
         folders=frozenset(need.folder.resolve() for need in needs),
-        granted=frozenset(one.agent for one in uses if one.agent),
+        granted=frozenset(use.agent for use in uses if use.agent),
         foreign=foreign,
         watched=WatchedFiles.of(
             named=[file for need in needs for file in need.files if file in watched],
@@ -184,7 +186,7 @@ def permitted(
     )
 
 
-def received(data: Mapping[str, Any]) -> Permission:
+def permission_from_json(data: Mapping[str, Any]) -> Permission:
     """On a worker: the permission that the execution sent (`Permission.to_json`). Raises KeyError or TypeError."""
     return Permission(
         _KEY,
@@ -195,7 +197,7 @@ def received(data: Mapping[str, Any]) -> Permission:
     )
 
 
-def merged(uses: Iterable[Use], *, foreign: bool = False) -> tuple[Need, ...]:
+def merge_needs(uses: Iterable[Use], *, foreign: bool = False) -> tuple[Need, ...]:
     """What must be trusted, a folder once. What ships with the program needs no trust, unless it is `foreign`."""
     found: dict[Path, tuple[dict[str, None], dict[Path, None]]] = {}
     for use in uses:
@@ -206,7 +208,7 @@ def merged(uses: Iterable[Use], *, foreign: bool = False) -> tuple[Need, ...]:
     return tuple(Need(folder, tuple(what), tuple(files)) for folder, (what, files) in found.items())
 
 
-def distrusted(needs: Sequence[Need], trust: Trust | None = None) -> list[tuple[Need, str]]:
+def untrusted_needs(needs: Sequence[Need], trust: Trust | None = None) -> list[tuple[Need, str]]:
     """The needs whose folder is not trusted, each with the reason in a sentence. `trust`: by default the user's."""
     if not needs:
         return []
@@ -246,7 +248,7 @@ def is_bundled(folder: Path) -> bool:
     return folder.is_relative_to(directories.bundled("sample_suites").resolve())
 
 
-def outside(given: str, folder: Path) -> bool:
+def leads_outside(given: str, folder: Path) -> bool:
     """Whether a path of a suite leads out of its folder."""
     try:
         return not (folder / Path(given).expanduser()).resolve().is_relative_to(folder.resolve())
@@ -263,6 +265,6 @@ def _files(config: Mapping[str, Any], base_dir: Path) -> list[str]:
             continue
         if key == "file" and config.get("kind") != "replay":
             continue
-        if "${" in given or outside(given, base_dir):
+        if "${" in given or leads_outside(given, base_dir):
             found.append(f"reads {what} from {given}")
     return found

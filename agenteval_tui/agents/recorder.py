@@ -307,14 +307,14 @@ class Recorder:
                 )
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
+def add_usage(usage: Usage, other: Usage) -> Usage:
     """Both together; what neither measured stays None."""
     return Usage(
-        _add(one.input_tokens, other.input_tokens),
-        _add(one.output_tokens, other.output_tokens),
-        _add(one.cached_tokens, other.cached_tokens),
-        _add(one.reasoning_tokens, other.reasoning_tokens),
-        other.cost if one.cost is None else one.cost if other.cost is None else one.cost + other.cost,
+        _add(usage.input_tokens, other.input_tokens),
+        _add(usage.output_tokens, other.output_tokens),
+        _add(usage.cached_tokens, other.cached_tokens),
+        _add(usage.reasoning_tokens, other.reasoning_tokens),
+        other.cost if usage.cost is None else usage.cost if other.cost is None else usage.cost + other.cost,
     )
 
 

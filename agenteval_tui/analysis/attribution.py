@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import acts_of
-from agenteval_tui.analysis.divergence_text import said_of_act
+from agenteval_tui.analysis.divergence_text import describe_act
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import sentences
@@ -105,8 +105,8 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
     shown = next(one for one in flips if one.test.who == first.who)
     by_name: dict[str, list[Attribution]] = {}
     for flip in flips:
-        for one in flip.criteria:
-            by_name.setdefault(one.criterion, []).append(one)
+        for criterion in flip.criteria:
+            by_name.setdefault(criterion.criterion, []).append(criterion)
     return Attributed(
         first.who,
         first.reason,
@@ -121,11 +121,11 @@ def attribute_pair(store: Store, before: str, after: str) -> Flip:
     old, new = _read(store, before), _read(store, after)
     criteria = tuple(_of_criteria(store, old, new))
     return Flip(
-        before, after, _of_test(old, new, criteria), criteria, said_of_divergence(old.transcript, new.transcript)
+        before, after, _of_test(old, new, criteria), criteria, describe_divergence(old.transcript, new.transcript)
     )
 
 
-def said_of_divergence(before: Transcript, after: Transcript) -> str:
+def describe_divergence(before: Transcript, after: Transcript) -> str:
     """`step 2: it called search_docs, now it answers at once`; "" where both did the same, step by step."""
     ways = acts_of(before), acts_of(after)
     for number in range(max(map(len, ways))):
@@ -133,20 +133,20 @@ def said_of_divergence(before: Transcript, after: Transcript) -> str:
         if acts[0] is not None and acts[1] is not None and acts[0].key == acts[1].key:
             continue
         there = [act for act in acts if act is not None]
-        was = said_of_act(acts[0], there, "past") if acts[0] is not None else "went no further"
-        now = said_of_act(acts[1], there, "singular") if acts[1] is not None else "goes no further"
+        was = describe_act(acts[0], there, "past") if acts[0] is not None else "went no further"
+        now = describe_act(acts[1], there, "singular") if acts[1] is not None else "goes no further"
         return f"step {number + 1:,}: it {was}, now it {now}"
     return ""
 
 
-def _most_frequent(found: Sequence[Attribution]) -> Attribution:
-    counts = Counter(one.who for one in found)
+def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
+    counts = Counter(attribution.who for attribution in attributions)
     who, number = counts.most_common(1)[0]
-    chosen = next(one for one in found if one.who == who)
+    chosen = next(attribution for attribution in attributions if attribution.who == who)
     if len(counts) == 1:
         return chosen
     rest = ", ".join(f"{other} in {times}" for other, times in counts.items() if other != who)
-    return replace(chosen, reason=f"{chosen.reason} ({number} of {len(found)} pairs of runs; {rest})")
+    return replace(chosen, reason=f"{chosen.reason} ({number} of {len(attributions)} pairs of runs; {rest})")
 
 
 # Reading
@@ -176,8 +176,8 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec | None:
 
 def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attribution]:
     """The criteria that both runs have and that were decided otherwise."""
-    known = {one.criterion: one for one in old.results}
-    by_hash = {one.criterion_hash: one for one in old.results if one.criterion_hash}
+    known = {result.criterion: result for result in old.results}
+    by_hash = {result.criterion_hash: result for result in old.results if result.criterion_hash}
     for now in new.results:
         was = known.get(now.criterion) or by_hash.get(now.criterion_hash)
         if was is None or was.outcome == now.outcome:
@@ -208,7 +208,9 @@ def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult
         crossed, ("old output with the new criterion", "new output with the old criterion"), strict=True
     ):
         if one.outcome not in _DECIDED:
-            return replace(made, reason=f"the {what} gives no verdict: {sentences.of_criterion(one) or one.outcome}")
+            return replace(
+                made, reason=f"the {what} gives no verdict: {sentences.criterion_sentence(one) or one.outcome}"
+            )
     by_criterion, by_agent = (one.outcome == now.outcome for one in crossed)
     what = "criterion" if specs[0].hash != specs[1].hash else "expected values of the row"
     verdict = "fails" if now.outcome is Outcome.FAILED else "passes"
@@ -264,10 +266,10 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
             questions.setdefault(_question(request.to_json()), []).append(request.hash)
     passed = times = 0
     for question, hashes in questions.items():
-        for one in run.replies:
-            if one.reply.error or _question(one.request.to_json()) != question:
+        for reply in run.replies:
+            if reply.reply.error or _question(reply.request.to_json()) != question:
                 continue
-            replies: dict[str, Reply] = {**known, **dict.fromkeys(hashes, one.reply)}
+            replies: dict[str, Reply] = {**known, **dict.fromkeys(hashes, reply.reply)}
             outcome = checker.check(run.transcript, run.row.variables, replies=replies).outcome
             passed += outcome is Outcome.PASSED
             times += outcome in _DECIDED
@@ -290,8 +292,8 @@ def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Att
         return replace(made, reason="both ended alike")
     if {was, now} != {"passed", "failed"}:
         return replace(made, reason=f"a run ended as {was if was not in _DECIDED else now}: that is no verdict")
-    deciding = {one.criterion for one in new.results if one.severity == "error"}
-    alike = [one for one in criteria if one.now == now and one.criterion in deciding]
+    deciding = {result.criterion for result in new.results if result.severity == "error"}
+    alike = [criterion for criterion in criteria if criterion.now == now and criterion.criterion in deciding]
     if not alike:
         return _without_flip(made, old, new)
     found = {one.who for one in alike}
@@ -308,16 +310,16 @@ def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Att
 
 def _without_flip(made: Attribution, old: _Stored, new: _Stored) -> Attribution:
     """No criterion that decides changed its verdict: criteria came or went, or count otherwise."""
-    sides = [{one.criterion: one for one in run.results} for run in (old, new)]
+    sides = [{result.criterion: result for result in run.results} for run in (old, new)]
     came = [
-        one.criterion
-        for one in new.results
-        if one.criterion not in sides[0] and one.severity == "error" and one.outcome is Outcome.FAILED
+        result.criterion
+        for result in new.results
+        if result.criterion not in sides[0] and result.severity == "error" and result.outcome is Outcome.FAILED
     ]
     gone = [
-        one.criterion
-        for one in old.results
-        if one.criterion not in sides[1] and one.severity == "error" and one.outcome is Outcome.FAILED
+        result.criterion
+        for result in old.results
+        if result.criterion not in sides[1] and result.severity == "error" and result.outcome is Outcome.FAILED
     ]
     if came and made.now == "failed":
         return replace(made, who="criterion", reason=f"criterion {came[0]!r} is new, and fails")
@@ -332,7 +334,7 @@ def _without_flip(made: Attribution, old: _Stored, new: _Stored) -> Attribution:
         return replace(made, who="criterion", reason=f"criterion {sorted(moved)[0]!r} counts otherwise than before")
     if not old.results or not new.results:
         return replace(made, reason="no criterion is stored with one of the runs")
-    scores = [{one.criterion: one.score for one in run.results} for run in (old, new)]
+    scores = [{result.criterion: result.score for result in run.results} for run in (old, new)]
     if scores[0] == scores[1]:
         return replace(made, who="criterion", reason="all criteria say the same: the test's threshold is another one")
     return replace(made, who="agent", reason="the scores moved across the test's threshold")

@@ -173,18 +173,18 @@ def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> For
             elif kind == "TextMatch":
                 texts += _strings(metric.get("not_contains_any"))
             elif kind == "Leak":
-                leaks += [("secret", one) for one in _strings(metric.get("secrets"))]
+                leaks += [("secret", string) for string in _strings(metric.get("secrets"))]
                 overlap = Leak.model_validate({key: item for key, item in metric.items() if key != "type"}).overlap
                 overlaps += [overlap] if overlap is not None else []
             elif kind == "Pii":
                 listed = metric.get("kinds")
                 wanted = set(EXAMPLES if listed is None else _strings(listed))
-                allowed = {plain(one) for one in _strings(metric.get("allow"))}
+                allowed = {plain(string) for string in _strings(metric.get("allow"))}
                 for name, examples in EXAMPLES.items():
-                    known = next((one for one in examples if plain(one) not in allowed), None)
+                    known = next((example for example in examples if plain(example) not in allowed), None)
                     leaks += [("personal-data", known)] if name in wanted and known is not None else []
             elif kind == "Injection":
-                leaks += [("canary", one) for one in _strings([metric.get("canary")])]
+                leaks += [("canary", string) for string in _strings([metric.get("canary")])]
     return Forbidden(tools[:10], texts[:10], list(dict.fromkeys(leaks))[:_LEAKS], min(overlaps, default=0))
 
 
@@ -234,8 +234,8 @@ def _said(audit: TestAudit) -> str:
     return f"{runs} ({audit.different} different) and {audit.mutants} mutations of them"
 
 
-def _kinds(one: CriterionAudit) -> str:
-    tried = [kind for kind in KINDS if kind in one.noticed]
+def _kinds(audit: CriterionAudit) -> str:
+    tried = [kind for kind in KINDS if kind in audit.noticed]
     return f"{len(tried)} kinds of mutations ({', '.join(tried[:4])}{', …' if len(tried) > 4 else ''})"
 
 

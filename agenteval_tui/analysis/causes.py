@@ -101,7 +101,7 @@ class Causes(Struct, frozen=True):
     @property
     def present(self) -> tuple[CauseGroup, ...]:
         """Those that are not gone."""
-        return tuple(one for one in self.groups if one.trend != "gone")
+        return tuple(group for group in self.groups if group.trend != "gone")
 
 
 def group_failures(store: Store, scope: Scope) -> Causes:
@@ -125,7 +125,7 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     for signature, found in gone.items():
         groups.append(facts.group(signature, found, "gone", 0, len(before[signature])))
     ended = len(scope.runs)
-    return Causes(scope, tuple(_with_wanted(store, one) for one in groups), failed, ended)
+    return Causes(scope, tuple(_with_wanted(store, group) for group in groups), failed, ended)
 
 
 def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause]]:
@@ -137,16 +137,16 @@ def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause
     )
     names = dict(rows)
     found: dict[str, list[Cause]] = {}
-    for one in stored.failures(store, list(names)):
-        found.setdefault(names[one.run], []).append(cause_from(one.signature))
+    for failure in stored.failures(store, list(names)):
+        found.setdefault(names[failure.run], []).append(cause_from(failure.signature))
     return found
 
 
-def _grouped(found: Iterable[Failure]) -> dict[str, list[Failure]]:
+def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:
     """By signature, each run once."""
     grouped: dict[str, dict[int, Failure]] = {}
-    for one in found:
-        grouped.setdefault(one.signature, {}).setdefault(one.run, one)
+    for failure in failures:
+        grouped.setdefault(failure.signature, {}).setdefault(failure.run, failure)
     return {signature: list(by_run.values()) for signature, by_run in grouped.items()}
 
 
@@ -170,16 +170,16 @@ class _Facts(Struct):
     since: dict[str, tuple[int, str, int | None]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, connection: Connection, scope: Scope, found: Sequence[Failure]) -> _Facts:
+    def read(cls, connection: Connection, scope: Scope, failures: Sequence[Failure]) -> _Facts:
         rows = connection.execute(
             "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({one.run for one in found})),),
+            (json.dumps(sorted({failure.run for failure in failures})),),
         )
         runs = {row[0]: (row[1], row[2]) for row in rows.fetchall()}
         rows = connection.execute(
             "SELECT t.id, s.key, t.test_id, t.name FROM tests t JOIN suites s ON s.id = t.suite"
             " WHERE t.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({one.test for one in found})),),
+            (json.dumps(sorted({failure.test for failure in failures})),),
         )
         tests = {row[0]: ((row[1], row[2]), row[3]) for row in rows.fetchall()}
         rows = connection.execute(
@@ -188,27 +188,27 @@ class _Facts(Struct):
         )
         return cls(runs, tests, dict(rows.fetchall()))
 
-    def group(self, signature: str, found: list[Failure], trend: Trend, failed: int, before: int) -> CauseGroup:
-        found = sorted((one for one in found if one.run in self.runs), key=lambda one: -one.run)
+    def group(self, signature: str, failures: list[Failure], trend: Trend, failed: int, before: int) -> CauseGroup:
+        failures = sorted((one for one in failures if one.run in self.runs), key=lambda one: -one.run)
         counts: dict[int, int] = {}
-        for one in found:
-            counts[one.test] = counts.get(one.test, 0) + 1
+        for failure in failures:
+            counts[failure.test] = counts.get(failure.test, 0) + 1
         tests = sorted((one for one in counts if one in self.tests), key=lambda one: (-counts[one], self.tests[one]))
         oldest = self.since.get(signature)
-        first = found[-1]
+        first = failures[-1]
         if oldest is None or first.run < oldest[0]:
             oldest = (first.run, *self.runs[first.run])
         return CauseGroup(
             cause_from(signature),
-            tuple(one.run for one in found),
-            tuple(self.runs[one.run][0] for one in found),
-            tuple(self.tests[one][0] for one in tests),
-            tuple(self.tests[one][1] for one in tests),
-            tuple(one.position for one in found),
-            tuple(one.criterion for one in found),
-            len(found) / failed if failed else 0.0,
+            tuple(one.run for one in failures),
+            tuple(self.runs[one.run][0] for one in failures),
+            tuple(self.tests[test][0] for test in tests),
+            tuple(self.tests[test][1] for test in tests),
+            tuple(one.position for one in failures),
+            tuple(one.criterion for one in failures),
+            len(failures) / failed if failed else 0.0,
             sum(self.ended.get(one, 0) for one in counts),
-            self.runs[found[0].run][1],
+            self.runs[failures[0].run][1],
             oldest[2],
             oldest[1],
             trend,

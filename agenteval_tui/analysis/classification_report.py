@@ -52,15 +52,15 @@ def labelling_json(report: Report) -> dict[str, Any]:
         "weighted_f1": report.weighted_f1,
         "per_label": [
             {
-                "label": one.label,
-                "support": one.support,
-                "given": one.given,
-                "hits": one.hits,
-                "precision": one.precision,
-                "recall": one.recall,
-                "f1": one.f1,
+                "label": label.label,
+                "support": label.support,
+                "given": label.given,
+                "hits": label.hits,
+                "precision": label.precision,
+                "recall": label.recall,
+                "f1": label.f1,
             }
-            for one in report.per_label
+            for label in report.per_label
         ],
     }
 
@@ -113,13 +113,13 @@ class Report(Struct, frozen=True):
     @property
     def macro_f1(self) -> float | None:
         """The mean of the F1 of all labels, each label counting the same."""
-        figures = [one.f1 for one in self.per_label if one.f1 is not None]
+        figures = [label.f1 for label in self.per_label if label.f1 is not None]
         return sum(figures) / len(figures) if figures else None
 
     @property
     def weighted_f1(self) -> float | None:
         """The mean of the F1 of all labels, weighted by how often each is right."""
-        return sum((one.f1 or 0.0) * one.support for one in self.per_label) / self.total if self.total else None
+        return sum((label.f1 or 0.0) * label.support for label in self.per_label) / self.total if self.total else None
 
 
 def report(pairs: Iterable[tuple[str, str]], errors: int = 0) -> Report:
@@ -144,8 +144,8 @@ def report_of(results: Iterable[CriterionResult]) -> Report:
                 continue
             if metric.outcome is Outcome.ERROR:
                 errors += 1
-            for one in metric.evidence:
-                if one.condition == _CONDITION and isinstance(one.expected, str) and isinstance(one.found, str):
+            for line in metric.evidence:
+                if line.condition == _CONDITION and isinstance(line.expected, str) and isinstance(line.found, str):
                     # Equal in all but case, where case does not matter, is the same label.
-                    pairs.append((one.expected, one.expected if one.passed else one.found))
+                    pairs.append((line.expected, line.expected if line.passed else line.found))
     return report(pairs, errors)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import baselines
-from agenteval_tui.history.comparison_queries import ComparedRun, execution_before, of_execution, of_runs
+from agenteval_tui.history.comparison_queries import ComparedRun, compared_runs, compared_runs_of, execution_before
 from agenteval_tui.history.references import References
 from agenteval_tui.runs.plan.model import ARMS, arm_of
 
@@ -100,7 +100,7 @@ def _with_arms(store: Store, wanted: Sides) -> Sides:
 
 def execution_side(store: Store, execution: ExecutionRow) -> Side:
     """All runs of an execution."""
-    runs = store.read(lambda c: of_execution(c, execution.id))
+    runs = store.read(lambda c: compared_runs_of(c, execution.id))
     name = execution.title or execution.suites or execution.id
     return Side("execution", name, execution.id, tuple(runs), (execution.id,), execution.started_ms)
 
@@ -111,7 +111,7 @@ def baseline_side(store: Store, runs: Iterable[ComparedRun]) -> Side | None:
     ids = baselines.baseline_runs(store, tests)
     if not ids:
         return None
-    found = store.read(lambda c: of_runs(c, ids))
+    found = store.read(lambda c: compared_runs(c, ids))
     executions = tuple(dict.fromkeys(run.execution_id for run in found))
     started = max((run.started_ms for run in found), default=0)
     name = "baseline" if len(executions) == 1 else f"baseline of {len(executions)} executions"
@@ -132,7 +132,7 @@ def _named(store: Store, reference: str) -> Side:
             raise
         except AgentevalError:
             raise no_execution from None
-        runs = store.read(lambda c: of_runs(c, [row.id]))
+        runs = store.read(lambda c: compared_runs(c, [row.id]))
         name = f"run {row.repetition} of {row.test_id}"
         return Side("execution", name, row.id, tuple(runs), (row.execution_id,), runs[0].started_ms)
 

@@ -46,7 +46,7 @@ class Trial(Struct, frozen=True):
     def on(self, run_id: str) -> Trial:
         """The same on this run, which may be none of those that are stepped through."""
         at = next((place for place, run in enumerate(self.runs) if run.id == run_id), self.at)
-        return replace(self, bench=self.bench.turned(run_id=run_id), at=at)
+        return replace(self, bench=self.bench.with_changes(run_id=run_id), at=at)
 
     def as_edited(self, source: int | None, spec: CriterionSpec) -> Workbench:
         """A workbench in which the edit is what is saved: what comes next is compared with the edit."""
@@ -54,7 +54,7 @@ class Trial(Struct, frozen=True):
         known = self.bench.criteria[number]
         criteria = list(self.bench.criteria)
         criteria[number] = replace(known, spec=spec, text=spec.config_text, new=False)
-        return self.bench.turned(criteria=tuple(criteria))
+        return self.bench.with_changes(criteria=tuple(criteria))
 
 
 def open_trial(
@@ -76,8 +76,8 @@ def open_trial(
 
 def with_new(bench: Workbench, spec: CriterionSpec) -> Workbench:
     """The workbench with a criterion more, its last, that stands in no file yet."""
-    kept = tuple(one for one in bench.criteria if not one.new and not one.scratch)
-    return bench.turned(criteria=(*kept, WorkCriterion(spec, spec.config_text, None, new=True)))
+    kept = tuple(criterion for criterion in bench.criteria if not criterion.new and not criterion.scratch)
+    return bench.with_changes(criteria=(*kept, WorkCriterion(spec, spec.config_text, None, new=True)))
 
 
 def spec_from(values: Mapping[str, str]) -> CriterionSpec:

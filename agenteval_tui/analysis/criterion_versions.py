@@ -18,7 +18,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, Side
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.history.comparison_queries import ComparedCriterion, ComparedRun, of_runs
+from agenteval_tui.history.comparison_queries import ComparedCriterion, ComparedRun, compared_runs
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.runs.judge_client import stored_answers
@@ -53,10 +53,10 @@ class Versions(Struct, frozen=True):
         wanted = self.current if reference == "current" else reference.casefold()
         if wanted.isdigit() and len(wanted) < _SHORTEST and 1 <= int(wanted) <= len(self.versions):
             return self.versions[int(wanted) - 1]
-        found = [one for one in self.versions if wanted and one.hash.startswith(wanted)]
+        found = [version for version in self.versions if wanted and version.hash.startswith(wanted)]
         if len(found) == 1:
             return found[0]
-        there = ", ".join(one.hash[:8] for one in self.versions)
+        there = ", ".join(version.hash[:8] for version in self.versions)
         what = "fits more than one version" if found else "is no version"
         raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
 
@@ -74,7 +74,7 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
         spec = current_spec(loaded, test_id, criterion)
         current = spec.hash if spec is not None else ""
         tests = loaded.suite.tests if loaded.suite is not None else ()
-        names = next((one.criterion_names for one in tests if one.id.casefold() == test_id.casefold()), ())
+        names = next((test.criterion_names for test in tests if test.id.casefold() == test_id.casefold()), ())
     except AgentevalError:
         pass  # the file is gone or can't be read: the history still has its versions
     texts = {one.hash: spec_text(own_spec(store, suite_key, test_id, criterion, one.hash)) for one in found}
@@ -153,7 +153,7 @@ def compare_versions(
     error, and errors are no verdicts.
     """
     rows = [row for row in store.runs_of_test(suite_key, test_id, MOST_RUNS) if row.status in _GRADED]
-    runs = {run.id: run for run in store.read(lambda c: of_runs(c, [row.id for row in rows]))}
+    runs = {run.id: run for run in store.read(lambda c: compared_runs(c, [row.id for row in rows]))}
     variables = {row.id: row.variables for row in rows}
     replies, labels = store.replies_of(list(runs)), store.labels(list(runs))
     sides: tuple[list[ComparedRun], list[ComparedRun]] = ([], [])
@@ -161,7 +161,7 @@ def compare_versions(
     for run_id, transcript in store.transcripts(list(runs)):
         run = runs[run_id]
         for number, spec in enumerate((old, new)):
-            own = [one for one in labels if one.run_id == run_id]
+            own = [label for label in labels if label.run_id == run_id]
             sole = sole_of_results(store.results(run_id)) if any(one.whole for one in own) else ""
             named = replace(spec, name=name)  # the version may be stored under another test's name
             answers = stored_answers([named], transcript, variables[run_id], replies.get(run_id, ()), own, sole)
@@ -175,7 +175,7 @@ def compare_versions(
     ]
     found = compare_runs(made[0], made[1], results[0], results[1])
     # Nobody has to ask who changed it.
-    return replace(found, tests=tuple(replace(one, pairs=()) for one in found.tests))
+    return replace(found, tests=tuple(replace(test, pairs=()) for test in found.tests))
 
 
 _GRADED = ("passed", "failed", "needs_review")

@@ -173,9 +173,9 @@ def tree_of(ways: Iterable[Trajectory]) -> Tree:
             _count(node, way)
     tree = Tree(root, {way.run: way for way in known})
     for node in [root, *tree.nodes()]:
-        if node.branches and sum(one.number for one in node.branches) < node.number:
+        if node.branches and sum(branch.number for branch in node.branches) < node.number:
             # Some runs end here and others go on (a conversation that one of them left): ending is a branch, too.
-            going_on = {run for one in node.branches for run in one.runs}
+            going_on = {run for branch in node.branches for run in branch.runs}
             end = _branch(node, Action("end", ("end",)))
             for run in node.runs:
                 if run not in going_on:
@@ -194,7 +194,7 @@ def first_divergence(tree: Tree) -> BranchPoint | None:
     for node in [tree.root, *tree.nodes()]:
         if len(node.branches) < 2 or not node.passed or not node.failed:
             continue
-        gain = _entropy(node) - sum(one.number / node.number * _entropy(one) for one in node.branches)
+        gain = _entropy(node) - sum(branch.number / node.number * _entropy(branch) for branch in node.branches)
         worth = 2 * math.log(2) * node.number * gain - 2 * (len(node.branches) - 1)
         if worth > 1e-9 and (best is None or (worth, -node.depth) > (best[0] + 1e-9, -best[1].node.depth)):
             best = (worth, BranchPoint(node, gain))

@@ -19,13 +19,13 @@ _VERBS: dict[str, dict[Form, str]] = {
 _BEFORE = 16  # characters of a text shown before the place where it differs
 
 
-def said_of_fork(fork: BranchPoint) -> str:
+def describe_fork(fork: BranchPoint) -> str:
     """`step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)`."""
     named = fork.branches if len(fork.branches) <= NAMED + 1 else fork.branches[:NAMED]
     parts = []
     for position, branch in enumerate(named):
         number = f"{branch.number:,} of {fork.node.number:,}" if position == 0 else f"{branch.number:,}"
-        verb = said_of_branch(fork, branch, "plural" if branch.number != 1 else "singular")
+        verb = describe_branch(fork, branch, "plural" if branch.number != 1 else "singular")
         parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
     rest = fork.branches[len(named) :]
     if rest:
@@ -34,7 +34,7 @@ def said_of_fork(fork: BranchPoint) -> str:
     return f"step {fork.step:,}: {', '.join(parts)}"
 
 
-def said_of_run(fork: BranchPoint, run: str) -> str:
+def describe_run(fork: BranchPoint, run: str) -> str:
     """The same for one run: `most passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once
     (0 of 2 pass)`. "" for a run that did not come to the fork."""
     mine = fork.branch_of(run)
@@ -47,17 +47,17 @@ def said_of_run(fork: BranchPoint, run: str) -> str:
     who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
     here = f"{wanted.passed:,} of {wanted.number:,} pass"
     there = f"{mine.passed:,} of {mine.number:,} pass"
-    verb = said_of_branch(fork, wanted, "plural")
-    did = said_of_branch(fork, mine, "past")
+    verb = describe_branch(fork, wanted, "plural")
+    did = describe_branch(fork, mine, "past")
     return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
 
 
-def said_of_branch(fork: BranchPoint, branch: Node, form: Form) -> str:
+def describe_branch(fork: BranchPoint, branch: Node, form: Form) -> str:
     """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
-    return said_of_act(branch.act, [one.act for one in fork.branches], form)
+    return describe_act(branch.act, [one.act for one in fork.branches], form)
 
 
-def said_of_act(act: Action, beside: Sequence[Action], form: Form) -> str:
+def describe_act(act: Action, beside: Sequence[Action], form: Form) -> str:
     """What an agent does, or did, in words that tell it from the acts `beside` it."""
     if act.kind == "call":
         return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"

@@ -39,8 +39,10 @@ def check_edit(
     test = _test_node(after, place)
     problems = check_test(after, place, user_agents)
     # Of two tests with one id the later one is blamed; here the one that was edited is meant.
-    problems = [one for one in problems if one.code != "duplicate-id"]
-    located = [_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems]
+    problems = [problem for problem in problems if problem.code != "duplicate-id"]
+    located = [
+        _located(problem, test, after) if problem.file == str(after.path) else _dataset(problem) for problem in problems
+    ]
     return [*_twice(loaded, test_id, after, test), *located]
 
 

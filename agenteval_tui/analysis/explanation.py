@@ -112,7 +112,7 @@ def _remarks(transcript: Transcript | None) -> tuple[Ending | None, tuple[Note, 
 
 def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionResult]]) -> tuple[Label, ...]:
     names = {"", *(one.criterion for _, one in criteria)}
-    return tuple(one for one in labels if one.criterion in names)
+    return tuple(label for label in labels if label.criterion in names)
 
 
 def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:

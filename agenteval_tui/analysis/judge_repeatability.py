@@ -15,7 +15,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_metric
+from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
@@ -39,8 +39,8 @@ class Rejudged(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON data. `flips`: how many verdicts differ from what most of them say."""
-        scores = [one.score for one in self.results if one.score is not None]
-        counts = {str(outcome): sum(one.outcome is outcome for one in self.results) for outcome in Outcome}
+        scores = [result.score for result in self.results if result.score is not None]
+        counts = {str(outcome): sum(result.outcome is outcome for result in self.results) for outcome in Outcome}
         decided = counts["passed"] + counts["failed"]
         return {
             "times": len(self.results),
@@ -50,7 +50,11 @@ class Rejudged(Struct, frozen=True):
             "spread": max(scores) - min(scores) if scores else None,
             "standard_deviation": pstdev(scores) if scores else None,
             "flips": min(counts["passed"], counts["failed"]) if decided else 0,
-            "reasons": [of_metric(one.metrics[0]) or of_criterion(one) for one in self.results if one.metrics],
+            "reasons": [
+                metric_sentence(result.metrics[0]) or criterion_sentence(result)
+                for result in self.results
+                if result.metrics
+            ],
             "asked": self.asked,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,

@@ -52,7 +52,7 @@ class Split(Struct, frozen=True):
         return self.judge / both if both > 0 else None
 
 
-def split(verdicts: Sequence[Sequence[bool]]) -> Split | None:
+def split_verdicts(verdicts: Sequence[Sequence[bool]]) -> Split | None:
     """Take apart the verdicts by output (see above). None where it can't be told: fewer than two outputs, or no output
     with more than one verdict."""
     groups = [[1.0 if one else 0.0 for one in group] for group in verdicts if group]
@@ -94,7 +94,7 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
             _verdict(checker, transcript, by_id[run_id].variables, said, number)
             for number in range(min(max(map(len, said.values()), default=0), _REPLIES))
         ]
-        known = [one for one in verdicts if one is not None]
+        known = [verdict for verdict in verdicts if verdict is not None]
         if known:
             found.setdefault(frozenset(said), known)
     return list(found.values())
@@ -102,13 +102,13 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
 
 def _by_question(replies: Sequence[StoredReply]) -> dict[str, list[Reply]]:
     """The replies to each question, whichever vote it was; of several answerers those of the newest one."""
-    chats = [one for one in replies if not one.reply.error]
+    chats = [reply for reply in replies if not reply.reply.error]
     newest = {_question(one.request.kind, one.request.payload): one.answerer for one in chats}
     said: dict[str, list[Reply]] = {}
-    for one in chats:
-        question = _question(one.request.kind, one.request.payload)
-        if newest[question] == one.answerer:
-            said.setdefault(question, []).append(one.reply)
+    for chat in chats:
+        question = _question(chat.request.kind, chat.request.payload)
+        if newest[question] == chat.answerer:
+            said.setdefault(question, []).append(chat.reply)
     return said
 
 

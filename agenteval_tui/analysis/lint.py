@@ -43,12 +43,12 @@ def template_nodes(test_node: Node) -> Iterator[Node]:
 
 def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
     """Calls without results, results without calls: no server takes such messages."""
-    if not test.messages or not any(one.tool_calls or one.role == "tool" for one in test.messages):
+    if not test.messages or not any(message.tool_calls or message.role == "tool" for message in test.messages):
         return
     from agenteval_tui.runs.plan.conversation import conversation_of
 
     try:
-        conversation_of([one.model_dump(exclude_unset=True) for one in test.messages])
+        conversation_of([message.model_dump(exclude_unset=True) for message in test.messages])
     except AgentevalError as error:
         node = resolve(loaded.node(test.id))
         key = node.key("messages") if isinstance(node, MappingNode) else None
@@ -271,12 +271,12 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
     """
     agents, problems = _user_agents()
     loaded: list[LoadedSuite] = []
-    for one in load_suites(paths, keep_unreadable=True):
-        if one.unreadable:
-            problems.extend(one.problems)
+    for suite in load_suites(paths, keep_unreadable=True):
+        if suite.unreadable:
+            problems.extend(suite.problems)
         else:
-            loaded.append(one)
-            problems.extend(check_suite(one, agents))
+            loaded.append(suite)
+            problems.extend(check_suite(suite, agents))
     return loaded, problems
 
 
@@ -341,7 +341,7 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
         return list(loaded.problems)
     node = items[place]
     first, last = (loaded.places.line_and_column(at)[0] for at in (node.start, content_end(node, loaded.text)))
-    problems = [one for one in loaded.problems if first <= one.line <= last]
+    problems = [problem for problem in loaded.problems if first <= problem.line <= last]
     test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
     if test is not None:
         problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded)))

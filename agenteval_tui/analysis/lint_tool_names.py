@@ -247,9 +247,11 @@ def _type(path: Path, tool: ToolFacts, known: ArgumentFacts, value: Any) -> Iter
         yield "argument-type", path, message, _other_type(value, types), "warning" if strong else "info"
     elif known.choices and not is_matcher(value) and value not in known.choices:
         near = (
-            closest(value, [one for one in known.choices if isinstance(one, str)]) if isinstance(value, str) else None
+            closest(value, [choice for choice in known.choices if isinstance(choice, str)])
+            if isinstance(value, str)
+            else None
         )
-        choices = listed([shown(one, 30) for one in known.choices], 8)
+        choices = listed([shown(choice, 30) for choice in known.choices], 8)
         message = f"{known.name} of {tool.name} is declared as one of {choices}, not {shown(value, 40)}"
         yield "argument-value", path, message, f"write {quoted(near)}" if near else None, "warning"
 
@@ -303,7 +305,7 @@ def _texts(at: Path, metric: Mapping[str, Any], own: AgentFacts, given: Mapping[
     for name in _ANY:
         needles = [_filled(written, given) for written in metric.get(name) or () if written]
         texts = [needle for needle in needles if isinstance(needle, str)]
-        if texts and len(texts) == len(needles) and not any(_occurs(one, own.answers, False) for one in texts):
+        if texts and len(texts) == len(needles) and not any(_occurs(text, own.answers, False) for text in texts):
             said = f"none of {len(texts)} texts" if len(texts) > 1 else quoted(texts[0], 40)
             yield "unseen-text", (*at, name), f"{said} was in any of {where}", None, "info"
 

@@ -41,7 +41,11 @@ class SuiteOverview(Struct, frozen=True):
 
     def quarantined(self, test_id: str, criterion: str = "") -> Quarantine | None:
         """The quarantine of a test, or of one of its criteria by itself (by name); None: there is none."""
-        found = (one for one in self.quarantines if (one.test_id, one.criterion) == (test_id, criterion))
+        found = (
+            quarantine
+            for quarantine in self.quarantines
+            if (quarantine.test_id, quarantine.criterion) == (test_id, criterion)
+        )
         return next(found, None)
 
 
@@ -53,17 +57,17 @@ class Overview(Struct, frozen=True):
     @property
     def checked(self) -> bool:
         """Whether all problems of all suites are known."""
-        return all(one.checked for one in self.suites)
+        return all(suite.checked for suite in self.suites)
 
     @property
     def tests(self) -> int:
         """How many tests there are."""
-        return sum(len(one.loaded.suite.tests) for one in self.suites if one.loaded.suite)
+        return sum(len(suite.loaded.suite.tests) for suite in self.suites if suite.loaded.suite)
 
     @property
     def criteria(self) -> int:
         """How many criteria all tests have together."""
-        return sum(len(t.criteria) for one in self.suites if one.loaded.suite for t in one.loaded.suite.tests)
+        return sum(len(t.criteria) for suite in self.suites if suite.loaded.suite for t in suite.loaded.suite.tests)
 
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
@@ -72,46 +76,48 @@ def overview(paths: Sequence[Path], store: Store) -> Overview:
     `with_problems`). Raises `AgentevalError` when a path does not exist."""
     held = list(quarantines.active(store))
     suites = []
-    for one in load_suites(paths, keep_unreadable=True):
-        of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == one.key)
-        suites.append(SuiteOverview(one, one.problems, store.test_summaries(one.key), of_suite))
+    for suite in load_suites(paths, keep_unreadable=True):
+        of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == suite.key)
+        suites.append(SuiteOverview(suite, suite.problems, store.test_summaries(suite.key), of_suite))
     return Overview(tuple(suites))
 
 
-def with_problems(seen: Overview, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> Overview:
+def with_problems(seen: Overview, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> Overview:
     """`seen` with the problems (by suite key) that were found in the suites of `of`.
 
     A suite that was read anew since then keeps what it has.
     """
-    looked_at = {one.loaded.key: one.loaded for one in of.suites}
+    looked_at = {suite.loaded.key: suite.loaded for suite in of.suites}
     return Overview(
         tuple(
-            replace(one, problems=found[one.loaded.key], checked=True)
-            if looked_at.get(one.loaded.key) is one.loaded and one.loaded.key in found
-            else one
-            for one in seen.suites
+            replace(suite, problems=problems[suite.loaded.key], checked=True)
+            if looked_at.get(suite.loaded.key) is suite.loaded and suite.loaded.key in problems
+            else suite
+            for suite in seen.suites
         )
     )
 
 
 def with_known_problems(seen: Overview, before: Overview) -> Overview:
     """`seen` with the problems that are known from before of suites whose files have not changed since."""
-    known = {one.loaded.key: one for one in before.suites if one.checked}
+    known = {suite.loaded.key: suite for suite in before.suites if suite.checked}
     return Overview(
         tuple(
-            replace(one, problems=was.problems, checked=True)
-            if (was := known.get(one.loaded.key)) is not None and was.loaded.digest == one.loaded.digest != ""
-            else one
-            for one in seen.suites
+            replace(suite, problems=was.problems, checked=True)
+            if (was := known.get(suite.loaded.key)) is not None and was.loaded.digest == suite.loaded.digest != ""
+            else suite
+            for suite in seen.suites
         )
     )
 
 
 def read_summaries(seen: Overview, store: Store) -> dict[str, Mapping[str, TestSummary]]:
     """What the history says now of the tests of each suite (by its key); no file is read."""
-    return {one.loaded.key: store.test_summaries(one.loaded.key) for one in seen.suites}
+    return {suite.loaded.key: store.test_summaries(suite.loaded.key) for suite in seen.suites}
 
 
-def with_summaries(seen: Overview, found: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
+def with_summaries(seen: Overview, summaries: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
     """The same suites with what the history says of them now."""
-    return Overview(tuple(replace(one, summaries=found.get(one.loaded.key, one.summaries)) for one in seen.suites))
+    return Overview(
+        tuple(replace(suite, summaries=summaries.get(suite.loaded.key, suite.summaries)) for suite in seen.suites)
+    )

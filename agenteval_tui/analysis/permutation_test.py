@@ -45,7 +45,7 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     All signs for up to 12 cases that differ, else 10,000 drawn ones (with the observed one counted in).
     Source: R. A. Fisher, "The design of experiments" (1935), section 21.
     """
-    moved = [one for one in differences if one]
+    moved = [difference for difference in differences if difference]
     if not moved:
         return 1.0
     observed = abs(math.fsum(moved)) * (1 - 1e-12)  # equal sums must count, whatever rounding does
@@ -82,5 +82,5 @@ def _added(differences: Sequence[float]) -> Interval:
     """(mean, its standard error) with the two cases added."""
     n = len(differences) + 2
     middle = math.fsum(differences) / n
-    variance = (math.fsum(one * one for one in differences) + 1) / n - middle**2
+    variance = (math.fsum(difference * difference for difference in differences) + 1) / n - middle**2
     return middle, math.sqrt(max(0.0, variance) / n)

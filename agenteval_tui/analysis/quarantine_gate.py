@@ -120,7 +120,7 @@ def exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_t
     if len(left) == len(results):
         return run
     verdict = verdict_of(left, pass_threshold)
-    return replace(run, status=str(verdict.outcome), score=verdict.score, why=sentences.of_verdict(verdict))
+    return replace(run, status=str(verdict.outcome), score=verdict.score, why=sentences.verdict_sentence(verdict))
 
 
 def _thresholds(store: Store, execution_id: str) -> dict[str, float | None]:

@@ -144,7 +144,7 @@ def _answers(
     cases: list[JudgeRequestGroup] = []
     for row, rules, transcript in asking:
         own, variables = stored.get(row.id, []), _variables(row, rules)
-        said = tuple(one for one in labels if one.run_id == row.id)
+        said = tuple(label for label in labels if label.run_id == row.id)
         replies = stored_answers(rules.specs, transcript, variables, own, said, sole_of_specs(rules.specs))
         found[row.id] = replies, own
         cases.append(JudgeRequestGroup(row.suite_key, rules.specs, transcript, variables, said, replies))
@@ -200,7 +200,7 @@ def with_labels(store: Store, row: RunRow) -> str:
             transcript=transcript,
             results=verdict.results,
             warnings=verdict.warnings,
-            why=sentences.of_verdict(verdict),
+            why=sentences.verdict_sentence(verdict),
         )
     ).result()
     return str(verdict.outcome)
@@ -308,6 +308,6 @@ def _stored(
         transcript=transcript,
         results=(*one.verdict.results, *theirs),
         warnings=one.verdict.warnings,
-        why=sentences.of_verdict(one.verdict),
+        why=sentences.verdict_sentence(one.verdict),
     )
     return planned, ended

@@ -20,7 +20,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
 from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
 from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
-from agenteval_tui.history.baselines import any_set, baselines_of
+from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import active
 
@@ -66,29 +66,29 @@ class BaselineResult(Struct, frozen=True):
         return max(0.0, -rate.difference) if rate is not None else 0.0
 
 
-def least_shown(one: TestChange) -> float | None:
+def least_shown(change: TestChange) -> float | None:
     """The smallest drop of a test's pass rate that its repetitions could have shown; None: not any."""
-    if one.was is None or one.now is None or one.was.rate is None:
+    if change.was is None or change.now is None or change.was.rate is None:
         return None
-    return detectable_unpaired(one.was.n, one.now.n, one.was.rate)
+    return detectable_unpaired(change.was.n, change.now.n, change.was.rate)
 
 
-def has_regressed(one: TestChange) -> bool:
+def has_regressed(change: TestChange) -> bool:
     """Whether a test that passes less often than before has regressed, or may have fallen by chance."""
-    if one.state != "worse" or one.was is None:
+    if change.state != "worse" or change.was is None:
         return False
-    if one.was.passed == one.was.n:
+    if change.was.passed == change.was.n:
         return True
-    return one.p_value is not None and one.p_value <= SIGNIFICANT
+    return change.p_value is not None and change.p_value <= SIGNIFICANT
 
 
 _known: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known_against", default=None)
 
 
 @contextmanager
-def with_cached_comparison(execution: str, found: BaselineResult | None) -> Iterator[None]:
+def with_cached_comparison(execution: str, result: BaselineResult | None) -> Iterator[None]:
     """While this lasts, how an execution did against its baseline is known: each of several reports asks anew."""
-    token = _known.set((execution, found))
+    token = _known.set((execution, result))
     try:
         yield
     finally:
@@ -105,7 +105,7 @@ def compare_to_baseline(
     known = _known.get()
     if known is not None and known[0] == execution.id and quarantined is None and at_ms is None:
         return known[1]
-    if execution.options.get("ab") or not any_set(store):
+    if execution.options.get("ab") or not has_baselines(store):
         return None
     side = execution_side(store, execution)
     baseline = baseline_side(store, side.runs)

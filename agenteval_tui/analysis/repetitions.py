@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
-from agenteval_tui.analysis.divergence_text import said_of_fork, said_of_run
+from agenteval_tui.analysis.divergence_text import describe_fork, describe_run
 from agenteval_tui.suites.row_keys import row_case
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Divergence(Struct, frozen=True):
         """One sentence: the fork, or why there is none."""
         root = self.tree.root
         if self.fork is not None:
-            return said_of_fork(self.fork)
+            return describe_fork(self.fork)
         if root.number < 2:
             return "this test has no other run that ended, with this row and variation"
         if not root.passed or not root.failed:
@@ -107,13 +107,13 @@ def _divergence(
     return Divergence(run, known, tree, fork, everywhere, with_arguments is not False)
 
 
-def said_of_divergence(store: Store, run: RunRow) -> str:
+def describe_divergence(store: Store, run: RunRow) -> str:
     """What this run did where passing and failing repetitions of its test part, in a sentence; "" when nothing parts
     them. Looks at the newest of them only."""
     if run.status not in COMPARED:
         return ""
     found = divergence_of(store, run, most=SAID_OF)
-    return "" if found.fork is None else said_of_run(found.fork, run.id) or found.said
+    return "" if found.fork is None else describe_run(found.fork, run.id) or found.said
 
 
 def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:

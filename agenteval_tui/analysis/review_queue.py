@@ -76,22 +76,22 @@ def queue(store: Store, wanted: ReviewFilter | None = None) -> list[Item]:
         items += _unlabelled(store, failed, labels)
     if wanted.sample:
         items += _sampled(store, wanted, labels)
-    once = {(one.run_id, one.criterion): one for one in reversed(items)}
+    once = {(item.run_id, item.criterion): item for item in reversed(items)}
     return list(reversed(once.values()))
 
 
 def _unlabelled(store: Store, items: Iterable[Item], labels: dict[str, list[Label]]) -> list[Item]:
     """Those of these that no label counts for."""
     kept: list[Item] = []
-    for one in items:
-        given = labels.get(one.run_id, ())
-        if not one.criterion:
+    for item in items:
+        given = labels.get(item.run_id, ())
+        if not item.criterion:
             labelled = any(label.whole for label in given)
         else:
-            sole = sole_of_results(store.results(one.run_id)) if any(label.whole for label in given) else ""
-            labelled = label_of(given, one.criterion, sole) is not None
+            sole = sole_of_results(store.results(item.run_id)) if any(label.whole for label in given) else ""
+            labelled = label_of(given, item.criterion, sole) is not None
         if not labelled:
-            kept.append(one)
+            kept.append(item)
     return kept
 
 

@@ -97,7 +97,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
 
 def _suite_names(suites: Iterable[str]) -> dict[str, str]:
     """For each suite's key the end of it, from a folder on, that no other has."""
-    parts = {one: one.split("/") for one in suites}
+    parts = {suite: suite.split("/") for suite in suites}
     ends = Counter("/".join(each[-n:]) for each in parts.values() for n in range(1, len(each) + 1))
     return {
         one: next((end for n in range(1, len(each)) if ends[end := "/".join(each[-n:])] == 1), one)

@@ -101,9 +101,9 @@ def window_label(milliseconds: int | None) -> str:
     return f"the last {milliseconds / MINUTE_MS:g} min"
 
 
-def bucket_label(one: Bin, by: By) -> str:
+def bucket_label(bucket: Bin, by: By) -> str:
     """A bin in words, in local time: `2026-11-21`, `2026-11-21 14:00`, `week of 2026-11-16`."""
-    moment = datetime.fromtimestamp(one.since_ms / 1000)
+    moment = datetime.fromtimestamp(bucket.since_ms / 1000)
     if by == "day":
         return moment.strftime("%Y-%m-%d")
     if by == "week":

@@ -49,7 +49,7 @@ class AlertCheck(Struct, frozen=True):
     @property
     def fired(self) -> tuple[Alert, ...]:
         """Those whose rate is under the threshold."""
-        return tuple(one for one in self.alerts if one.state == "alert")
+        return tuple(alert for alert in self.alerts if alert.state == "alert")
 
 
 def watch(store: Store, wanted: TrendQuery, below: float, at_ms: int) -> AlertCheck:
@@ -120,12 +120,12 @@ def _read(
                 grouped.setdefault(key, (name, []))[1].append(one)
     runs: list[int] = []
     if partly & ran:
-        runs = rows.not_passed(connection, replace(picked, tests=tuple(sorted(partly & ran))), _JUDGED)
+        runs = rows.not_passed_runs(connection, replace(picked, tests=tuple(sorted(partly & ran))), _JUDGED)
     left_out = tuple(one for one in held if (one.suite_key, one.test_id) in names)
     return grouped, known, left_out, runs
 
 
-def _state(one: Figures, below: float) -> State:
-    if one.rate is None:
-        return "errors" if one.errors else "empty"
-    return "alert" if one.rate < below - 1e-12 else "ok"
+def _state(figures: Figures, below: float) -> State:
+    if figures.rate is None:
+        return "errors" if figures.errors else "empty"
+    return "alert" if figures.rate < below - 1e-12 else "ok"

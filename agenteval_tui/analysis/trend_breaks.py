@@ -63,8 +63,8 @@ def agent_breaks_of(uses: Iterable[AgentUse], tests: Mapping[int, TestName]) -> 
     time. (Variations give an agent several in one execution.)"""
     found: list[Break] = []
     by_agent: dict[tuple[int, str], dict[int, list[AgentUse]]] = {}
-    for one in uses:
-        by_agent.setdefault((one.test, one.agent), {}).setdefault(one.execution, []).append(one)
+    for use in uses:
+        by_agent.setdefault((use.test, use.agent), {}).setdefault(use.execution, []).append(use)
     for (number, agent), executions in by_agent.items():
         before: list[AgentUse] = []
         for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
@@ -81,10 +81,10 @@ def distinct(breaks: Iterable[Break]) -> list[Break]:
     """Without a change of an agent's configuration that was said already: its tests all have it."""
     seen: set[tuple[int, str, str, str]] = set()
     kept = []
-    for one in breaks:
-        key = (one.execution, one.agent, one.old, one.new)
-        if one.kind != "agent" or key not in seen:
-            kept.append(one)
+    for shift in breaks:
+        key = (shift.execution, shift.agent, shift.old, shift.new)
+        if shift.kind != "agent" or key not in seen:
+            kept.append(shift)
         seen.add(key)
     return kept
 
@@ -118,18 +118,18 @@ def bin_of(bins: Sequence[Bin], one: Break) -> int | None:
     return None
 
 
-def breaks_in(found: Trend, series: Series, breaks: Iterable[Break]) -> dict[int, list[Break]]:
+def breaks_in(trend: Trend, series: Series, breaks: Iterable[Break]) -> dict[int, list[Break]]:
     """The breaks of one line of a trend, by the number of the piece of time."""
-    group = found.wanted.group
+    group = trend.wanted.group
     by_bin: dict[int, list[Break]] = {}
-    for one in breaks:
-        if group == "test" and series.key != f"{one.suite_key}::{one.test_id}":
+    for shift in breaks:
+        if group == "test" and series.key != f"{shift.suite_key}::{shift.test_id}":
             continue
-        if group == "suite" and series.key != one.suite_key:
+        if group == "suite" and series.key != shift.suite_key:
             continue
-        if group == "agent" and one.kind == "agent" and series.key != one.agent:
+        if group == "agent" and shift.kind == "agent" and series.key != shift.agent:
             continue
-        number = bin_of(found.bins, one)
+        number = bin_of(trend.bins, shift)
         if number is not None:
-            by_bin.setdefault(number, []).append(one)
+            by_bin.setdefault(number, []).append(shift)
     return {number: distinct(listed) for number, listed in by_bin.items()}

@@ -30,41 +30,41 @@ def moment(at_ms: int) -> str:
 
 
 def to_json(
-    found: Trend, more: Extras, watched: AlertCheck | None = None, regraded: Regrading | None = None
+    trend: Trend, more: Extras, watched: AlertCheck | None = None, regraded: Regrading | None = None
 ) -> dict[str, Any]:
     """The document of `agenteval trends --json`."""
     return {
         "version": 1,
-        "since": moment(found.since_ms),
-        "until": moment(found.until_ms),
-        "by": found.by,
-        "group": found.wanted.group or None,
+        "since": moment(trend.since_ms),
+        "until": moment(trend.until_ms),
+        "by": trend.by,
+        "group": trend.wanted.group or None,
         "bins": [
-            {"since": moment(one.since_ms), "until": moment(one.until_ms), "execution": one.execution or None}
-            for one in found.bins
+            {"since": moment(bucket.since_ms), "until": moment(bucket.until_ms), "execution": bucket.execution or None}
+            for bucket in trend.bins
         ],
-        "series": [_series(one) for one in found.series],
+        "series": [_series(one) for one in trend.series],
         "criteria": [
             {
-                "file": one.suite_key,
-                "suite": one.suite,
-                "test": one.test_id,
-                "criterion": one.criterion,
-                "n": one.n,
-                "passed": one.passed,
-                "failed": one.failed,
-                "errors": one.errors,
-                "undecided": one.review,
-                "mean_score": one.mean,
-                "tenths": list(one.tenths),
+                "file": score.suite_key,
+                "suite": score.suite,
+                "test": score.test_id,
+                "criterion": score.criterion,
+                "n": score.n,
+                "passed": score.passed,
+                "failed": score.failed,
+                "errors": score.errors,
+                "undecided": score.review,
+                "mean_score": score.mean,
+                "tenths": list(score.tenths),
             }
-            for one in more.scores
+            for score in more.scores
         ],
         "causes": [
-            {"id": one.id, "cause": one.title, "runs": one.runs, "tests": one.tests, "run": one.last}
-            for one in more.causes
+            {"id": cause.id, "cause": cause.title, "runs": cause.runs, "tests": cause.tests, "run": cause.last}
+            for cause in more.causes
         ],
-        "breaks": [_break(found, one) for one in more.breaks],
+        "breaks": [_break(trend, shift) for shift in more.breaks],
         "regraded": None
         if regraded is None
         else {
@@ -74,15 +74,15 @@ def to_json(
             "left_out": regraded.left_out,
             "cut": regraded.cut,
         },
-        "criteria_since": moment(more.since_ms) if more.since_ms else moment(found.since_ms),
+        "criteria_since": moment(more.since_ms) if more.since_ms else moment(trend.since_ms),
         "alerts": None if watched is None else _alerts(watched),
     }
 
 
-def _break(found: Trend, one: Break) -> dict[str, Any]:
+def _break(trend: Trend, one: Break) -> dict[str, Any]:
     return {
         "at": moment(one.at_ms),
-        "bin": bin_of(found.bins, one),
+        "bin": bin_of(trend.bins, one),
         "file": one.suite_key,
         "suite": one.suite,
         "test": one.test_id,
@@ -94,44 +94,44 @@ def _break(found: Trend, one: Break) -> dict[str, Any]:
     }
 
 
-def _series(one: Series) -> dict[str, Any]:
+def _series(series: Series) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "key": one.key,
-        **figures_json(one.overall),
-        **{_NAMES[measure]: _spent(one.spent_overall.get(measure)) for measure in MEASURES},
+        "name": series.name,
+        "key": series.key,
+        **figures_json(series.overall),
+        **{_NAMES[measure]: _spent(series.spent_overall.get(measure)) for measure in MEASURES},
         "bins": [
             None
             if point is None
-            else {**figures_json(point), **{_NAMES[m]: _spent(_at(one, m, number)) for m in MEASURES}}
-            for number, point in enumerate(one.points)
+            else {**figures_json(point), **{_NAMES[m]: _spent(_at(series, m, number)) for m in MEASURES}}
+            for number, point in enumerate(series.points)
         ],
     }
 
 
-def _at(one: Series, measure: Measure, number: int) -> Spent | None:
-    points = one.spent.get(measure)
+def _at(series: Series, measure: Measure, number: int) -> Spent | None:
+    points = series.spent.get(measure)
     return None if points is None else points[number]
 
 
-def figures_json(one: Figures) -> dict[str, Any]:
+def figures_json(figures: Figures) -> dict[str, Any]:
     """The figures in the words of `agenteval stats`."""
     return {
-        "tests": one.tests,
-        "n": one.n,
-        "passed": one.passed,
-        "failed": one.failed,
-        "errors": one.errors,
-        "undecided": one.review,
-        "pass_rate": one.rate,
-        "interval": list(one.interval),
+        "tests": figures.tests,
+        "n": figures.n,
+        "passed": figures.passed,
+        "failed": figures.failed,
+        "errors": figures.errors,
+        "undecided": figures.review,
+        "pass_rate": figures.rate,
+        "interval": list(figures.interval),
     }
 
 
-def _spent(one: Spent | None) -> dict[str, Any] | None:
-    if one is None:
+def _spent(spent: Spent | None) -> dict[str, Any] | None:
+    if spent is None:
         return None
-    return {"n": one.n, "p50": one.p50, "p95": one.p95, "mean": one.mean, "total": one.total}
+    return {"n": spent.n, "p50": spent.p50, "p95": spent.p95, "mean": spent.mean, "total": spent.total}
 
 
 def _alerts(watched: AlertCheck) -> dict[str, Any]:
@@ -139,30 +139,35 @@ def _alerts(watched: AlertCheck) -> dict[str, Any]:
         "fired": bool(watched.fired),
         "groups": [
             {
-                "name": one.name,
-                "key": one.key,
-                "below": one.below,
-                "state": one.state,
-                "by_chance": one.by_chance,
-                **figures_json(one.figures),
+                "name": alert.name,
+                "key": alert.key,
+                "below": alert.below,
+                "state": alert.state,
+                "by_chance": alert.by_chance,
+                **figures_json(alert.figures),
             }
-            for one in watched.alerts
+            for alert in watched.alerts
         ],
         "left_out": [
-            {"file": one.suite_key, "test": one.test_id, "criterion": one.criterion or None, "until": one.until_ms}
-            for one in watched.left_out
+            {
+                "file": excluded.suite_key,
+                "test": excluded.test_id,
+                "criterion": excluded.criterion or None,
+                "until": excluded.until_ms,
+            }
+            for excluded in watched.left_out
         ],
     }
 
 
-def to_csv(found: Trend) -> str:
+def to_csv(trend: Trend) -> str:
     """A line for each piece of time and group; pieces in which nothing ran are left out."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     spent = [f"{_NAMES[m]}_{figure}" for m in MEASURES for figure in ("p50", "p95", "total")]
     writer.writerow([*_COLUMNS, *spent])
-    for one in found.series:
-        for number, (place, point) in enumerate(zip(found.bins, one.points, strict=True)):
+    for one in trend.series:
+        for number, (place, point) in enumerate(zip(trend.bins, one.points, strict=True)):
             if point is None:
                 continue
             taken = [_at(one, measure, number) for measure in MEASURES]

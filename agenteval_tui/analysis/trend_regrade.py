@@ -65,7 +65,7 @@ def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
     def read(connection: Connection) -> tuple[list[int], int, bool, dict[tuple[str, str], int]]:
         picked = select_runs(connection, wanted)
         since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
-        tests = {(one.suite_key, one.test_id): one.row for one in rows.tests_known(connection)}
+        tests = {(test.suite_key, test.test_id): test.row for test in rows.tests_known(connection)}
         return rows.picked_runs(connection, replace(picked, since_ms=since_ms)), since_ms, cut, tests
 
     ids, since_ms, cut, tests = store.read(read)
@@ -87,11 +87,11 @@ def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
 
 
 def regraded_trend(
-    store: Store, wanted: TrendQuery, measures: Sequence[Measure], found: Regrading
+    store: Store, wanted: TrendQuery, measures: Sequence[Measure], regrading: Regrading
 ) -> tuple[Trend, Extras]:
     """The trend and what stands beside it, with the verdicts of today's criteria. It has no breaks."""
-    extras = store.read(lambda c: made_extras(c, found.scores, found.causes, found.since_ms, found.cut))
-    return trend(store, wanted, measures, found.statuses), extras
+    extras = store.read(lambda c: made_extras(c, regrading.scores, regrading.causes, regrading.since_ms, regrading.cut))
+    return trend(store, wanted, measures, regrading.statuses), extras
 
 
 class _Files:

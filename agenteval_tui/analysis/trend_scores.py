@@ -112,7 +112,7 @@ def _extras(connection: Connection, wanted: TrendQuery) -> Extras:
     picked = select_runs(connection, wanted)
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
-    tests = {one.row: one for one in rows.tests_known(connection)}
+    tests = {test.row: test for test in rows.tests_known(connection)}
     breaks = (
         *breaks_of(rows.versions_used(connection, picked), tests),
         *agent_breaks_of(rows.agents_used(connection, picked), tests),
@@ -161,13 +161,15 @@ def criterion_labels(scores: Sequence[Scores]) -> list[str]:
     return made
 
 
-def _failing(one: CauseCount) -> Failing:
-    if one.error_kind:
-        return Failing("", f"agent: {one.error_kind}", one.runs, one.tests, one.last)
-    if not one.cause:
-        return Failing("", f"{one.criterion} (an older program did not store why)", one.runs, one.tests, one.last)
+def _failing(cause: CauseCount) -> Failing:
+    if cause.error_kind:
+        return Failing("", f"agent: {cause.error_kind}", cause.runs, cause.tests, cause.last)
+    if not cause.cause:
+        return Failing(
+            "", f"{cause.criterion} (an older program did not store why)", cause.runs, cause.tests, cause.last
+        )
     try:
-        title = cause_from(one.cause).title
+        title = cause_from(cause.cause).title
     except ValueError:
-        title = one.cause
-    return Failing(cause_id(one.cause), title, one.runs, one.tests, one.last)
+        title = cause.cause
+    return Failing(cause_id(cause.cause), title, cause.runs, cause.tests, cause.last)

@@ -152,7 +152,7 @@ def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[Test
     if wanted.paths or wanted.suites or wanted.tests:
         tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
     if wanted.only is not None:
-        tests = wanted.only if tests is None else tuple(one for one in tests if one in wanted.only)
+        tests = wanted.only if tests is None else tuple(test for test in tests if test in wanted.only)
     return SelectedRuns(
         wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects
     )
@@ -219,8 +219,8 @@ def _chosen(wanted: TrendQuery, known: Iterable[TestName]) -> tuple[int, ...]:
                 "no test of these suites was ever run", where=", ".join(map(str, wanted.paths)), mend="agenteval run"
             )
     if wanted.suites:
-        names = {one.casefold() for one in wanted.suites}
-        keys = {str(Path(one).resolve()) for one in wanted.suites} | set(wanted.suites)
+        names = {suite.casefold() for suite in wanted.suites}
+        keys = {str(Path(suite).resolve()) for suite in wanted.suites} | set(wanted.suites)
         found = [one for one in found if one.suite.casefold() in names or one.suite_key in keys]
         if not found:
             raise AgentevalError("the history knows no such suite", where=", ".join(wanted.suites))
@@ -256,7 +256,7 @@ def _trend(
     else:
         bins = bins_between(since_ms, wanted.until_ms, by)
     of_one = by == "execution"
-    places = [Place(one.row, one.since_ms, one.until_ms, one.row if of_one else None) for one in bins]
+    places = [Place(bucket.row, bucket.since_ms, bucket.until_ms, bucket.row if of_one else None) for bucket in bins]
     if statuses is None:
         tallies = rows.tallies(connection, picked, places, wanted.group)
     else:
@@ -292,9 +292,9 @@ def _trend(
     return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series), runs)
 
 
-def _worst_first(one: Series) -> tuple[float, int, str]:
-    rate = one.overall.rate
-    return (2.0 if rate is None else rate), -one.overall.n, one.name
+def _worst_first(series: Series) -> tuple[float, int, str]:
+    rate = series.overall.rate
+    return (2.0 if rate is None else rate), -series.overall.n, series.name
 
 
 def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> Figures:
@@ -347,7 +347,7 @@ def _taken(
     """What was measured, by group and place of time. Of runs that were graded again only some have an end: what no run
     with an end has is not `counted`, and is in no group."""
     found: dict[str, dict[int, list[float]]] = {}
-    for at, key, values in rows.measured(connection, picked, places, measure, group):
+    for at, key, values in rows.measurements(connection, picked, places, measure, group):
         for name, _ in names(key) if key in counted else ():
             found.setdefault(name, {}).setdefault(at, []).extend(values)
     return found

@@ -89,7 +89,7 @@ class VarianceComponent(Struct, frozen=True):
     def step(self) -> Step:
         """What is not flaky and did not always say the same: how the newest configuration does, against the one before
         it. "" where nothing changed."""
-        decided = [one for one in self.parts if one.n]
+        decided = [part for part in self.parts if part.n]
         if self.flaky or len(decided) < 2:
             return ""
         before, last = decided[-2].passed / decided[-2].n, decided[-1].passed / decided[-1].n
@@ -97,7 +97,7 @@ class VarianceComponent(Struct, frozen=True):
 
     @property
     def _parts(self) -> list[tuple[int, int]]:
-        return [(one.passed, one.n) for one in self.parts] or [(self.passed, self.n)]
+        return [(part.passed, part.n) for part in self.parts] or [(self.passed, self.n)]
 
     @property
     def by_agent(self) -> tuple[tuple[str, int, int], ...]:
@@ -159,13 +159,13 @@ class VarianceComponent(Struct, frozen=True):
             "step": self.step or None,
             "by_configuration": [
                 {
-                    "agent": one.agent,
-                    "configuration": one.version or None,
-                    "criteria": _short(one.criteria),
-                    "passed": one.passed,
-                    "n": one.n,
+                    "agent": part.agent,
+                    "configuration": part.version or None,
+                    "criteria": _short(part.criteria),
+                    "passed": part.passed,
+                    "n": part.n,
                 }
-                for one in self.parts
+                for part in self.parts
             ],
             "variance": self.variance,
             "whose": self.whose,
@@ -192,12 +192,12 @@ class VarianceReport(Struct, frozen=True):
     @property
     def flaky(self) -> tuple[VarianceComponent, ...]:
         """The flaky tests."""
-        return tuple(one for one in self.tests if one.flaky)
+        return tuple(test for test in self.tests if test.flaky)
 
     @property
     def changed(self) -> tuple[VarianceComponent, ...]:
         """The tests that do otherwise since the agent's configuration or their criteria changed; regressions first."""
-        return tuple(sorted((one for one in self.tests if one.step), key=lambda one: one.step != "regression"))
+        return tuple(sorted((test for test in self.tests if test.step), key=lambda one: one.step != "regression"))
 
     def criteria_of(self, test: VarianceComponent) -> tuple[VarianceComponent, ...]:
         """The criteria of a test."""
@@ -211,7 +211,7 @@ class VarianceReport(Struct, frozen=True):
             if test.n < ENOUGH or test.quarantine is not None:
                 continue
             criteria = self.criteria_of(test)
-            flaky = [one for one in criteria if one.flaky]
+            flaky = [criterion for criterion in criteria if criterion.flaky]
             chosen = flaky[0] if len(flaky) == 1 and len(criteria) > 1 else test
             if chosen.quarantine is None:
                 found.append(chosen)
@@ -228,21 +228,21 @@ def ledger(store: Store, wanted: TrendQuery, at_ms: int, *, judges: bool = True)
     if judges:
         criteria = [_with_split(store, wanted, one) if one.flaky else replace(one, whose="nobody") for one in criteria]
     grouped: dict[tuple[str, str, str, str], list[VarianceComponent]] = {}
-    for one in sorted(criteria, key=_worst_first):
-        grouped.setdefault(_key(one), []).append(one)
+    for criterion in sorted(criteria, key=_worst_first):
+        grouped.setdefault(_key(criterion), []).append(criterion)
     by_test = {key: tuple(listed) for key, listed in grouped.items()}
-    known = [_with_criteria(one, by_test.get(_key(one), ())) for one in tests]
+    known = [_with_criteria(test, by_test.get(_key(test), ())) for test in tests]
     return VarianceReport(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
 
 
-def _key(one: VarianceComponent) -> tuple[str, str, str, str]:
-    return one.suite_key, one.test_id, one.variation, one.row_key
+def _key(component: VarianceComponent) -> tuple[str, str, str, str]:
+    return component.suite_key, component.test_id, component.variation, component.row_key
 
 
-def _worst_first(one: VarianceComponent) -> tuple[float, int, str, str]:
+def _worst_first(component: VarianceComponent) -> tuple[float, int, str, str]:
     # The least predictable first: nearest to a half. Among equals those that more is known of.
-    spread = sum(passed * (n - passed) / n for passed, n in one._parts if n) / one.n if one.n else 0.0
-    return -spread, -one.n, one.test_id, one.criterion
+    spread = sum(passed * (n - passed) / n for passed, n in component._parts if n) / component.n if component.n else 0.0
+    return -spread, -component.n, component.test_id, component.criterion
 
 
 def _counted(
@@ -275,7 +275,7 @@ def _counted(
         tests.append(
             VarianceComponent(
                 *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
-                *(sum(one.n for one in parts), sum(one.passed for one in every)),
+                *(sum(part.n for part in parts), sum(one.passed for one in every)),
                 *(sum(one.errors for one in every), sum(one.review for one in every)),
                 quarantine=held.test(test.suite_key, test.test_id),
                 parts=parts,
@@ -302,30 +302,32 @@ def _counted(
     return tests, criteria, since_ms, cut
 
 
-def _with_split(store: Store, wanted: TrendQuery, one: VarianceComponent) -> VarianceComponent:
-    asks = judge_variance.asks_somebody(store, one.criterion_hash)
+def _with_split(store: Store, wanted: TrendQuery, component: VarianceComponent) -> VarianceComponent:
+    asks = judge_variance.asks_somebody(store, component.criterion_hash)
     if asks is None:
-        return one
+        return component
     if not asks:
         # The same output gives the same verdict: whatever varies is the output.
-        return replace(one, whose="agent")
+        return replace(component, whose="agent")
 
     def newest(connection: Connection) -> list[int]:
         known = rows.tests_known(connection)
-        (row,) = (test.row for test in known if (test.suite_key, test.test_id) == (one.suite_key, one.test_id))
+        (row,) = (
+            test.row for test in known if (test.suite_key, test.test_id) == (component.suite_key, component.test_id)
+        )
         picked = replace(select_runs(connection, wanted, known), tests=(row,))
-        number = rows.row_number(connection, row, one.row_key)
-        return rows.runs_of(connection, picked, one.variation, number, _JUDGED_RUNS)
+        number = rows.row_number(connection, row, component.row_key)
+        return rows.runs_of(connection, picked, component.variation, number, _JUDGED_RUNS)
 
     runs = store.run_rows(store.read(newest))
-    found = judge_variance.split(judge_variance.verdicts_of(store, runs, one.criterion_hash))
+    found = judge_variance.split_verdicts(judge_variance.verdicts_of(store, runs, component.criterion_hash))
     if found is None:
-        return one
+        return component
     share = found.judge_share
     if share is None:
-        return replace(one, split=found)
+        return replace(component, split=found)
     whose: Whose = "judge" if share >= 0.75 else "agent" if share <= 0.25 else "both"
-    return replace(one, split=found, whose=whose)
+    return replace(component, split=found, whose=whose)
 
 
 def _parts_of(listed: Iterable[Part]) -> tuple[Part, ...]:
@@ -346,14 +348,14 @@ def _short(criteria: str) -> str:
 
 def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:
     """The test, with what its criteria say of it."""
-    by_criteria = any(one.flaky for one in criteria)
+    by_criteria = any(criterion.flaky for criterion in criteria)
     whose = _of_criteria(criteria) if by_criteria or test.flaky else "nobody"
     return replace(test, by_criteria=by_criteria, whose=whose)
 
 
 def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
     """Whose doing a flaky test is: what its flaky criteria say, if they say one thing."""
-    said = _distinct(one.whose for one in criteria if one.flaky)
+    said = _distinct(criterion.whose for criterion in criteria if criterion.flaky)
     if not said or "unknown" in said:
         return "unknown"
     return said[0] if len(said) == 1 else "both"

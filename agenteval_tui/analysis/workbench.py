@@ -141,13 +141,13 @@ class Workbench:
             criteria = _from_store(store, stored, run)
             if loaded is not None:
                 note = _not_in_file(loaded, run)
-        if all(one.derived for one in criteria):
+        if all(criterion.derived for criterion in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
             note = note or "No criterion of our own: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
-    def turned(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
+    def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
         """The same stored runs, with another run open or with other criteria; what was read of them is kept."""
         run = self.store.run(run_id) if run_id else self.run
         transcript = self.store.transcript(run.id) if run_id else self.transcript
@@ -349,7 +349,9 @@ class Workbench:
     @property
     def sole(self) -> str:
         """The name of the only criterion that decides the test; "": none or several do."""
-        return sole_criterion((one.spec.name, one.spec.severity) for one in self.criteria if not one.new)
+        return sole_criterion(
+            (criterion.spec.name, criterion.spec.severity) for criterion in self.criteria if not criterion.new
+        )
 
     def _transcript(self, run: str) -> Transcript:
         found = self._transcripts.get(run)

@@ -76,12 +76,12 @@ class Invocation(Struct):
         """Where this project has nothing, but others have: a sentence that says so, and how they are shown. Else ""."""
         from agenteval_tui.history.records import RunFilter
         from agenteval_tui.history.references import ALL, nothing_here
-        from agenteval_tui.history.scope import others
+        from agenteval_tui.history.scope import count_elsewhere
 
         projects = self.projects
         if not projects or store.execution_ids(RunFilter(projects=projects)):
             return ""
-        many = store.read(lambda c: others(c, projects))
+        many = store.read(lambda c: count_elsewhere(c, projects))
         return f"{nothing_here(projects, many)}: {ALL} shows them" if many else ""
 
 

@@ -17,7 +17,7 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
 from agenteval_tui.core.private_files import log_error
-from agenteval_tui.history.lock_wait import told
+from agenteval_tui.history.lock_wait import listen_for_waits
 
 INTERRUPTED = 130
 
@@ -149,7 +149,7 @@ def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> in
     invocation = Invocation(launch_app)
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        with told(lambda said: _say(invocation.err, said)):
+        with listen_for_waits(lambda said: _say(invocation.err, said)):
             return _run(invocation, arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -139,10 +139,10 @@ def report(
     if baseline is None or not baseline.first:
         return done.code(gate)
     # stdout may be one JSON document.
-    return measured(invocation.err if reports.on_stdout else invocation.out, store, done, gate, baseline)
+    return apply_gates(invocation.err if reports.on_stdout else invocation.out, store, done, gate, baseline)
 
 
-def measured(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:
+def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:
     """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
     if baseline.whole:
         print_whole(out, store, done.against)

@@ -10,7 +10,7 @@ from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
 from agenteval_tui.cli.run_progress import ProgressState, RunProgress
-from agenteval_tui.cli.trust_prompt import permitted_plan
+from agenteval_tui.cli.trust_prompt import plan_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command
@@ -36,7 +36,9 @@ def execute(
     invocation: Invocation, store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions, *, quiet: bool
 ) -> RunReport:
     """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
-    return execute_plan(invocation, store, permitted_plan(invocation, plan_of(store, loaded, options)), quiet=quiet)
+    return execute_plan(
+        invocation, store, plan_with_permission(invocation, plan_of(store, loaded, options)), quiet=quiet
+    )
 
 
 def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> RunReport:

@@ -13,7 +13,7 @@ from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
@@ -190,7 +190,7 @@ class RunProgress:
         passed = sum(run.status == "passed" for run in ended)
         skipped = sum(run.status == "skipped" for run in ended)
         share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status
-        missing = of_not_made(sum(run.not_made for run in ended))
+        missing = not_made_sentence(sum(run.not_made for run in ended))
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
         self._line(
             (SIGNS.get(status, "·"), STYLES.get(status, "dim")),

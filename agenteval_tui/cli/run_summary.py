@@ -11,7 +11,7 @@ from agenteval_tui.cli.output import STYLES, Output, Style, percent, percent_ran
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.history.records import checks_not_made
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import judges_lines, spent_lines
@@ -100,7 +100,7 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
 def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
     """How many checks could not be made in runs that have a verdict all the same; nothing where there are none."""
 
-    if said := of_not_made_in_runs(checks_not_made(runs)):
+    if said := not_made_in_runs_sentence(checks_not_made(runs)):
         out.line((said, "warn"))
 
 

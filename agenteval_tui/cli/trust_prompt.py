@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LISTED = 12  # programs of one folder
 
 
-def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
+def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
     """The plan with its permission, which somebody at the terminal may give.
 
     Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
@@ -34,7 +34,7 @@ def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
         return replace(plan, permission=check_trust(plan))
 
 
-def permitted_text(plan: Plan) -> Plan:
+def text_with_permission(plan: Plan) -> Plan:
     """The plan of a suite on standard input, with its permission: no folder's trust speaks for what stands in no
     folder, and nobody can be asked. Raises `NotTrustedError`."""
 
@@ -44,7 +44,7 @@ def permitted_text(plan: Plan) -> Plan:
         raise NotTrustedError(refused.needs, "a suite on standard input is in no folder that you trust") from None
 
 
-def allowed(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
+def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
     """What `check(False)` gives, or `check(True)` where somebody at the terminal says so.
 
     Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.

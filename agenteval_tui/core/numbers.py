@@ -112,7 +112,7 @@ def _enough(shares: tuple[float, ...], least: int) -> list[str]:
 def _signed(differences: tuple[float, ...]) -> list[str]:
     texts: list[str] = []
     for decimals in range(1, _MOST_DECIMALS + 1):
-        texts = [_plain(100 * one, decimals, "+") for one in differences]
+        texts = [_plain(100 * difference, decimals, "+") for difference in differences]
         true = all((text in ("0", "+100", "-100")) <= (one in (0.0, 1.0, -1.0))
                    for text, one in zip(texts, differences, strict=True))  # fmt: skip
         if true and len(set(texts)) == len(set(differences)):

@@ -36,7 +36,7 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 _CODES = frozenset(ErrorCode)
 
 
-def stated(row: RunRow) -> dict[str, Any]:
+def ending_fields(row: RunRow) -> dict[str, Any]:
     """How a run ended, and of which test, suite and row of a dataset it is."""
     said: dict[str, Any] = {"version": VERSION, "outcome": row.status, "score": row.score}
     given = {"why": row.why, "warnings": row.warnings, "row": row.row, "row_key": row.row_key, "test_id": row.test_id,
@@ -44,7 +44,7 @@ def stated(row: RunRow) -> dict[str, Any]:
     return said | {key: value for key, value in given.items() if value}
 
 
-def beside(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
+def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
     """All that a run has beside its messages and tool calls, as JSON."""
     rest = to_json(replace(transcript, messages=(), tool_calls=()))
     del rest["messages"], rest["tool_calls"], rest["version"]
@@ -53,13 +53,13 @@ def beside(row: RunRow, transcript: Transcript, results: Sequence[CriterionResul
     times = [[call.started_ms, call.duration_ms] for call in transcript.tool_calls]
     if any(moment is not None for pair in times for moment in pair):
         rest["tool_times"] = times
-    more = {"results": [result_to_json(one) for one in results]} if results else {}
-    return {**stated(row), "transcript": {key: value for key, value in rest.items() if value}, **more}
+    more = {"results": [result_to_json(result) for result in results]} if results else {}
+    return {**ending_fields(row), "transcript": {key: value for key, value in rest.items() if value}, **more}
 
 
-def restored(recording: Recording, given: Any, *, events: bool = False) -> Recording:
-    """The recording of a foreign format with what `beside` wrote into it. As it is where `given` is nothing of ours.
-    `events`: its results stand elsewhere.
+def restore(recording: Recording, given: Any, *, events: bool = False) -> Recording:
+    """The recording of a foreign format with what `own_fields` wrote into it. As it is where `given` is none of
+    ours. `events`: its results stand elsewhere.
 
     Raises `AgentevalError` where it is ours and can't be read.
     """
@@ -86,17 +86,17 @@ def restored(recording: Recording, given: Any, *, events: bool = False) -> Recor
         variables=given["variables"] if isinstance(given.get("variables"), dict) else recording.variables,
         started_ms=recording.started_ms if (began := moment_ms(given.get("started"))) is None else began,
     )
-    return with_stated(made, given)
+    return restore_ending(made, given)
 
 
 def is_ours(given: Any) -> bool:
-    """Whether a value is what `beside` or `stated` makes."""
+    """Whether a value is what `own_fields` or `ending_fields` makes."""
     return isinstance(given, Mapping) and given.get("version") == VERSION and given.get("outcome") in _OUTCOMES
 
 
-def with_stated(recording: Recording, given: Any) -> Recording:
-    """The recording with what `stated` says of its end and its row. An outcome is taken over only where its results can
-    make it: anybody may have written the file."""
+def restore_ending(recording: Recording, given: Any) -> Recording:
+    """The recording with what `ending_fields` says of its end and its row. An outcome is taken over only where its
+    results can make it: anybody may have written the file."""
     if not is_ours(given):
         return recording
     row = given.get("row")
@@ -107,10 +107,10 @@ def with_stated(recording: Recording, given: Any) -> Recording:
         row=row if isinstance(row, int) and not isinstance(row, bool) and 0 <= row < 2**31 else 0,
         row_key=key[:500] if isinstance(key, str) else "",
         suite=_told(given.get("suite"), ""),
-        tags=tuple(one[:200] for one in tags if isinstance(one, str)) if isinstance(tags, list) else (),
+        tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
     )
     outcome = str(given["outcome"])
-    if outcome not in possible(made):
+    if outcome not in possible_outcomes(made):
         return made
     found = None if isinstance(given.get("score"), str | bool) else number(given.get("score"))
     return replace(
@@ -124,7 +124,7 @@ def with_stated(recording: Recording, given: Any) -> Recording:
     )
 
 
-def possible(recording: Recording) -> frozenset[str]:
+def possible_outcomes(recording: Recording) -> frozenset[str]:
     """The outcomes that a run with these results can have: without a threshold of its test, or with any."""
     if recording.transcript.error is not None:
         return frozenset({"error", "cancelled", "skipped"})
@@ -134,19 +134,19 @@ def possible(recording: Recording) -> frozenset[str]:
     return frozenset({*map(str, made), "cancelled"})
 
 
-def come_back(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
-    """The recording with what we wrote beside it (`restored`; not `whole`: `with_stated`), or with a note where that
+def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
+    """The recording with what we wrote beside it (`restore`; not `whole`: `restore_ending`), or with a note where that
     can't be read."""
     if given is None:
         return recording
     try:
-        return restored(recording, given, events=events) if whole else with_stated(recording, given)
+        return restore(recording, given, events=events) if whole else restore_ending(recording, given)
     except AgentevalError as error:
         note = f"what `{KEY}` says of this run can't be read: {error.what}"
         return replace(recording, notes=(*recording.notes, note))
 
 
-def without(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
+def without_own_fields(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
     """An object without `own`, what we wrote into it, and without the `others` that say the same once more: these are
     no texts that an import could lose."""
     return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value
@@ -161,7 +161,7 @@ def coded_error(kind: str, said: str, given: Any) -> RunError:
     return RunError(kind, said, "", code, dict(fields))
 
 
-def error_beside(error: RunError) -> dict[str, Any]:
+def error_fields(error: RunError) -> dict[str, Any]:
     """What `coded_error` reads."""
     return {"kind": error.kind, "message": error.message, "code": error.code, "fields": dict(error.fields)}
 

@@ -40,7 +40,7 @@ def _tried() -> Iterator[Format]:
 
 @cache
 def _own() -> tuple[Format, ...]:
-    loaded = (_load(EntryPoint(IMPORTERS, *one, "")) for one in entry_points.own(IMPORTERS).items())
+    loaded = (_load(EntryPoint(IMPORTERS, *item, "")) for item in entry_points.own(IMPORTERS).items())
     return tuple(sorted(loaded, key=attrgetter("rank")))
 
 

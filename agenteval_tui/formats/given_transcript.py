@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import coded_error
 from agenteval_tui.formats.importers.message_formats import dialect_of, is_message, transcript_of
-from agenteval_tui.formats.importers.openai_responses import answered
+from agenteval_tui.formats.importers.openai_responses import answer_messages
 from agenteval_tui.formats.importers.usage_import import usage_from
-from agenteval_tui.transcripts.codec import VERSION, from_json, said_of_json
+from agenteval_tui.transcripts.codec import VERSION, describe_json, from_json
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 SHAPES = (
@@ -36,9 +36,9 @@ def read_given(value: Any) -> Transcript:
         return _conversation(value["messages"], value)
     if "messages" in value:
         raise AgentevalError(
-            f"this is not a transcript: `messages` is {said_of_json(value['messages'])}, not a list", mend=SHAPES
+            f"this is not a transcript: `messages` is {describe_json(value['messages'])}, not a list", mend=SHAPES
         )
-    reply = answered(value)
+    reply = answer_messages(value)
     if reply is not None:
         return _conversation(reply["messages"], {**reply, "error": value.get("error")})
     if is_message(value):  # such as the reply of Anthropic's Messages API
@@ -53,7 +53,8 @@ def _own(value: Mapping[str, Any]) -> Transcript:
         return _own(inner)
     if value["version"] != VERSION or isinstance(value["version"], bool):
         raise AgentevalError(
-            f"this transcript has version {said_of_json(value['version'])}; version {VERSION} is known", mend=SHAPES
+            f"this transcript has version {describe_json(value['version'])}; version {VERSION} is known",
+            mend=SHAPES,
         )
     if not isinstance(value.get("messages"), list):
         raise _unknown(value)
@@ -71,10 +72,10 @@ def _conversation(messages: list[Any], about: Mapping[str, Any]) -> Transcript:
     for number, one in enumerate(messages, 1):
         if not is_message(one):
             without = " without a `role`" if isinstance(one, Mapping) and "role" not in one else ""
-            raise AgentevalError(f"item {number} is not a message: {said_of_json(one)}{without}", mend=SHAPES)
+            raise AgentevalError(f"item {number} is not a message: {describe_json(one)}{without}", mend=SHAPES)
         if dialect_of(one) == "openai" and not _says_something(one):
             raise AgentevalError(
-                f"message {number} has nothing that can be read: {said_of_json(one)}",
+                f"message {number} has nothing that can be read: {describe_json(one)}",
                 mend="a message has `content` (text or a list of parts) or `tool_calls`",
             )
     transcript = transcript_of(messages, system=about.get("system"))
@@ -130,4 +131,4 @@ def _error(given: Any) -> RunError | None:
 
 
 def _unknown(value: Any) -> AgentevalError:
-    return AgentevalError(f"this is not a transcript: it is {said_of_json(value)}", mend=SHAPES)
+    return AgentevalError(f"this is not a transcript: it is {describe_json(value)}", mend=SHAPES)

@@ -255,41 +255,48 @@ def _runs(
         yield planned, _ended(planned.id, one)
 
 
-def _kept(one: Recording) -> Recording:
+def _kept(recording: Recording) -> Recording:
     """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes. What could not be
     read of it stands behind its log, where every screen shows it."""
-    transcript = one.transcript
+    transcript = recording.transcript
     calls = []
     for call in transcript.tool_calls:
         arguments = replace_non_finite(call.arguments)
         calls.append(call if arguments is call.arguments else replace(call, arguments=arguments))
-    log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in one.notes)) if line)
-    variables = replace_non_finite(one.variables)
-    if log == transcript.log and variables is one.variables and all(map(is_, calls, transcript.tool_calls)):
-        return one
-    return replace(one, variables=variables, transcript=replace(transcript, tool_calls=tuple(calls), log=log))
+    log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in recording.notes)) if line)
+    variables = replace_non_finite(recording.variables)
+    if log == transcript.log and variables is recording.variables and all(map(is_, calls, transcript.tool_calls)):
+        return recording
+    return replace(recording, variables=variables, transcript=replace(transcript, tool_calls=tuple(calls), log=log))
 
 
-def _ended(run_id: str, one: Recording) -> RunEnded:
-    error = one.transcript.error
+def _ended(run_id: str, recording: Recording) -> RunEnded:
+    error = recording.transcript.error
     status, score, why, warnings = NO_VERDICT, None, "not graded yet", 0
-    if one.stated is not None:
-        status, score, why, warnings = one.stated.outcome, one.stated.score, one.stated.why, one.stated.warnings
+    if recording.stated is not None:
+        status, score, why, warnings = (
+            recording.stated.outcome,
+            recording.stated.score,
+            recording.stated.why,
+            recording.stated.warnings,
+        )
     elif error is not None:
         status, why = "error", error.message
-    elif counted := [result for result in one.results if not result.derived]:
+    elif counted := [result for result in recording.results if not result.derived]:
         verdict = verdict_of(counted)
-        status, score, why = str(verdict.outcome), verdict.score, sentences.of_verdict(verdict)
+        status, score, why = str(verdict.outcome), verdict.score, sentences.verdict_sentence(verdict)
         warnings = verdict.warnings
     return RunEnded(
         run_id=run_id,
         status=status,
         score=score,
-        started_ms=None if one.started_ms is None or not 0 < one.started_ms < _YEAR_9999 else round(one.started_ms),
-        duration_ms=one.transcript.timing.total_ms,
+        started_ms=None
+        if recording.started_ms is None or not 0 < recording.started_ms < _YEAR_9999
+        else round(recording.started_ms),
+        duration_ms=recording.transcript.timing.total_ms,
         attempts=1,
-        transcript=one.transcript,
-        results=one.results,
+        transcript=recording.transcript,
+        results=recording.results,
         warnings=warnings,
         why=why,
     )
@@ -306,26 +313,26 @@ class _Tally:
         self._noted_at: dict[str, str] = {}
         self._unread = Unread()
 
-    def over(self, found: Iterable[Recording | Skipped]) -> Iterator[Recording]:
+    def over(self, parts: Iterable[Recording | Skipped]) -> Iterator[Recording]:
         number = 0
-        for one in found:
-            if isinstance(one, Recording):
+        for part in parts:
+            if isinstance(part, Recording):
                 number += 1
-                for note in one.notes:
-                    self._note(note, f"run {number} ({one.test_name or one.test_id})")
-                self._unread.look(one)
-                yield one
+                for note in part.notes:
+                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
+                self._unread.look(part)
+                yield part
                 continue
-            if one.fields:
-                self._unread.passed_over(one.fields)
+            if part.fields:
+                self._unread.passed_over(part.fields)
                 continue
-            self.cut_off = self.cut_off or one.cut_off
-            place = one.place or (f"line {one.line}" if one.line else "")
-            if one.counts:
-                self.skipped[one.reason] += 1
-                self.places.setdefault(one.reason, place)
+            self.cut_off = self.cut_off or part.cut_off
+            place = part.place or (f"line {part.line}" if part.line else "")
+            if part.counts:
+                self.skipped[part.reason] += 1
+                self.places.setdefault(part.reason, place)
             else:
-                self._note(one.reason, place)
+                self._note(part.reason, place)
 
     def _note(self, note: str, place: str) -> None:
         self._noted[note] += 1
@@ -346,7 +353,7 @@ class _Tally:
     def lines(self) -> tuple[str, ...]:
         """What was left out, and the notes, as they are kept with the execution."""
         left_out = _left_out(self.skipped.most_common(), self.places)
-        return (*(f"left out {one}" for one in left_out), *self.notes)
+        return (*(f"left out {excluded}" for excluded in left_out), *self.notes)
 
     def words(self) -> str:
         return "; ".join(

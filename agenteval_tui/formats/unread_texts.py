@@ -104,7 +104,7 @@ def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterato
                     waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
 
 
-def says_something(value: Any) -> bool:
+def has_words(value: Any) -> bool:
     """Whether there is a text in a JSON value that says something."""
     return next(texts_of(value), None) is not None
 
@@ -306,8 +306,8 @@ def _crowded(groups: Mapping[str, Sequence[str]]) -> set[str]:
     """The objects whose fields are to be counted instead of named: those with too many, the innermost first; while
     there are too many in all, the one with the most. None: all may be named."""
     parents: Counter[str] = Counter()
-    for one in groups:
-        if parent := _plain(one).rpartition(".")[0]:
+    for group in groups:
+        if parent := _plain(group).rpartition(".")[0]:
             parents[parent] += 1
     crowded = [parent for parent, several in parents.items() if several > MOST_NAMED]
     if crowded:

@@ -26,7 +26,7 @@ from agenteval_tui.core.fingerprint import LONGEST, fingerprint
 from agenteval_tui.core.phrasing import cut, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
-from agenteval_tui.grading.sentences import MEASURES, dotted
+from agenteval_tui.grading.sentences import MEASURES, dotted_path
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
 from agenteval_tui.transcripts.model import RunError
@@ -159,7 +159,9 @@ def _json(line: Evidence) -> Way:
     if line.code == Code.MISSING:
         names = [str(key) for key in fields.get("keys") or (fields.get("key"),)]
         return Way(base, ", ".join(names[:_KEYS]), "missing")
-    return Way(base, _LISTED.sub("[]", dotted(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value"))
+    return Way(
+        base, _LISTED.sub("[]", dotted_path(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value")
+    )
 
 
 _JSON_WAYS: dict[str, str] = {

@@ -25,7 +25,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "rating": result.rating,
         "value": result.value,
         "metrics": [metric_to_json(metric) for metric in result.metrics],
-        "reason": sentences.of_criterion(result),
+        "reason": sentences.criterion_sentence(result),
         **_said(result),
         "severity": result.severity,
         "weight": result.weight,
@@ -46,10 +46,10 @@ def metric_to_json(metric: MetricResult) -> dict[str, Any]:
         "outcome": str(metric.outcome),
         "score": metric.score,
         "rating": metric.rating,
-        "evidence": [_evidence(one) for one in metric.evidence],
+        "evidence": [_evidence(line) for line in metric.evidence],
         "weight": metric.weight,
         "neutral": metric.neutral,
-        "reason": sentences.of_metric(metric),
+        "reason": sentences.metric_sentence(metric),
         **_said(metric),
     }
 
@@ -87,18 +87,18 @@ def _metric_from(data: Mapping[str, Any]) -> MetricResult:
     )
 
 
-def _evidence(one: Evidence) -> dict[str, Any]:
+def _evidence(evidence: Evidence) -> dict[str, Any]:
     return {
-        "condition": one.condition,
-        "passed": one.passed,
-        "reason": sentences.of_evidence(one),
-        "code": str(one.code),
-        "fields": json_like(one.fields),
-        "expected": json_like(one.expected),
-        "found": json_like(one.found),
-        "spans": [span_to_json(span) for span in one.spans],
-        "near": [span_to_json(span) for span in one.near],
-        "group": one.group,
+        "condition": evidence.condition,
+        "passed": evidence.passed,
+        "reason": sentences.evidence_sentence(evidence),
+        "code": str(evidence.code),
+        "fields": json_like(evidence.fields),
+        "expected": json_like(evidence.expected),
+        "found": json_like(evidence.found),
+        "spans": [span_to_json(span) for span in evidence.spans],
+        "near": [span_to_json(span) for span in evidence.near],
+        "group": evidence.group,
     }
 
 

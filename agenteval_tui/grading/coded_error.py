@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval_tui.grading.codes import Code
-from agenteval_tui.grading.sentences import of_error
+from agenteval_tui.grading.sentences import error_sentence
 
 
 class CodedError(Exception):
@@ -27,4 +27,4 @@ class CodedError(Exception):
     def __str__(self) -> str:
         if self.message:
             return self.message
-        return of_error(self.code, self.fields)
+        return error_sentence(self.code, self.fields)

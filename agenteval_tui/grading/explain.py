@@ -12,7 +12,7 @@ from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.grading.sentences import own_of_criterion
+from agenteval_tui.grading.sentences import own_criterion_sentence
 
 Mark = Literal["passed", "failed", "error", "info", "near"]
 
@@ -47,16 +47,16 @@ def why(result: CriterionResult) -> str:
     if result.outcome is Outcome.FAILED and not result.negate:
         for metric in result.metrics:
             if metric.outcome is Outcome.FAILED:
-                missed = [one for one in metric.evidence if one.passed is False]
+                missed = [line for line in metric.evidence if line.passed is False]
                 if missed:
                     more = f" (and {len(missed) - 1} more)" if len(missed) > 1 else ""
-                    return f"{sentences.of_evidence(missed[0])}{more}"
-    return sentences.of_criterion(result)
+                    return f"{sentences.evidence_sentence(missed[0])}{more}"
+    return sentences.criterion_sentence(result)
 
 
 def own_reason(result: CriterionResult) -> str:
     """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
-    return own_of_criterion(result)
+    return own_criterion_sentence(result)
 
 
 def fact_to_json(fact: Fact) -> dict[str, Any]:
@@ -121,20 +121,25 @@ def _criterion(result: CriterionResult) -> Fact:
 
 def _metric(metric: MetricResult) -> Fact:
     if metric.neutral:
-        return Fact("info", f"{metric.name}: {sentences.of_metric(metric)}")
+        return Fact("info", f"{metric.name}: {sentences.metric_sentence(metric)}")
     text = metric_name(metric.name, metric.type)
     if metric.score is not None:
         text += f": {metric.score:.2f}"
-    elif sentences.of_metric(metric):
-        text += f": {sentences.of_metric(metric)}"
+    elif sentences.metric_sentence(metric):
+        text += f": {sentences.metric_sentence(metric)}"
     ordered = sorted(metric.evidence, key=lambda one: one.passed is True)
     return Fact(mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
 
 
-def _evidence(one: Evidence) -> Fact:
-    mark: Mark = "info" if one.passed is None else "passed" if one.passed else "failed"
-    near = tuple(Fact("near", _where(span), (), span) for span in one.near[:3])
-    return Fact(mark, f"{one.condition}: {sentences.of_evidence(one)}", near, one.spans[0] if one.spans else None)
+def _evidence(evidence: Evidence) -> Fact:
+    mark: Mark = "info" if evidence.passed is None else "passed" if evidence.passed else "failed"
+    near = tuple(Fact("near", _where(span), (), span) for span in evidence.near[:3])
+    return Fact(
+        mark,
+        f"{evidence.condition}: {sentences.evidence_sentence(evidence)}",
+        near,
+        evidence.spans[0] if evidence.spans else None,
+    )
 
 
 def _where(span: Span) -> str:

@@ -42,7 +42,7 @@ def grade(
         [compile_criterion(spec).check(transcript, variables, explain=explain, replies=replies) for spec in specs]
     )
     if row:
-        results = tuple([_of_row(one, row) if one.code == Code.EMPTY_VARIABLE else one for one in results])
+        results = tuple([_of_row(result, row) if result.code == Code.EMPTY_VARIABLE else result for result in results])
     return verdict_of(results, pass_threshold)
 
 
@@ -78,15 +78,15 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
     return Verdict(Outcome.PASSED, score, kept, warnings)
 
 
-def _decides(one: CriterionResult, pass_threshold: float | None) -> bool:
-    if one.severity == "error":
+def _decides(result: CriterionResult, pass_threshold: float | None) -> bool:
+    if result.severity == "error":
         return True
-    return pass_threshold is not None and one.weight > 0 and one.outcome is not Outcome.FAILED
+    return pass_threshold is not None and result.weight > 0 and result.outcome is not Outcome.FAILED
 
 
 def not_made(results: Iterable[CriterionResult]) -> int:
     """How many checks could not be made: criteria in error."""
-    return sum(one.outcome is Outcome.ERROR for one in results)
+    return sum(result.outcome is Outcome.ERROR for result in results)
 
 
 def foreign_result(

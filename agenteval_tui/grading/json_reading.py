@@ -12,7 +12,7 @@ from msgspec import Struct
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Span
-from agenteval_tui.grading.sentences import dotted, of_syntax, of_there
+from agenteval_tui.grading.sentences import content_phrase, syntax_phrase
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tree import Document
 
@@ -23,8 +23,17 @@ _ATTEMPTS = 20
 _KEYS = 8
 _MOST_WORK = 20_000_000  # characters that are read in vain, looking for objects in a text
 
-__all__ = ["JsonSource", "NotJsonError", "UnreadableJsonError", "compact", "dotted", "embedded_json", "keys_of",
-           "objects_in", "read_json", "there_in"]  # fmt: skip
+__all__ = [
+    "JsonSource",
+    "NotJsonError",
+    "UnreadableJsonError",
+    "compact",
+    "content_fields",
+    "embedded_json",
+    "keys_of",
+    "objects_in",
+    "read_json",
+]  # fmt: skip
 
 SpanMap = Callable[[int, int], tuple[Span, ...]]
 
@@ -41,7 +50,7 @@ class NotJsonError(ValueError):
         self.position = position
 
     def __str__(self) -> str:
-        return of_syntax(self.fields)
+        return syntax_phrase(self.fields)
 
 
 class UnreadableJsonError(CodedError):
@@ -155,7 +164,7 @@ def compact(value: Any, limit: int = LIMIT) -> str:
     return "".join(parts)
 
 
-def there_in(value: Any) -> dict[str, Any]:
+def content_fields(value: Any) -> dict[str, Any]:
     """What there is in a value, as fields of evidence have it: its keys, its number of items."""
     if isinstance(value, Mapping):
         return {"keys": [str(key) for key in value][:_KEYS], "count": len(value)}
@@ -166,7 +175,7 @@ def there_in(value: Any) -> dict[str, Any]:
 
 def keys_of(value: Any) -> str:
     """What there is in a value, in words: its keys, its number of items."""
-    return of_there(there_in(value))
+    return content_phrase(content_fields(value))
 
 
 class _ConstantError(ValueError):

@@ -81,7 +81,9 @@ def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterat
         yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, said))
     for kind, text in dict.fromkeys(forbidden.leaks):
         yield from _leaking(transcript, kind, text)
-    prompt = next((one.content for one in transcript.messages if one.role == "system" and one.content), "")
+    prompt = next(
+        (message.content for message in transcript.messages if message.role == "system" and message.content), ""
+    )
     words = prompt.split()
     if forbidden.overlap and len(words) >= forbidden.overlap:
         yield from _leaking(transcript, "system-prompt", prompt[:_PROMPT])

@@ -64,7 +64,7 @@ def names_in(value: Any) -> frozenset[str]:
     """The names and paths that `value` asks for."""
     found: set[str] = set()
     if isinstance(value, str):
-        found.update(one.name for one in placeholders_in(value) if one.is_path)
+        found.update(placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path)
     elif isinstance(value, Mapping):
         found.update(*(names_in(item) for item in value.values()))
     elif isinstance(value, list):
@@ -116,7 +116,7 @@ def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset
     if not isinstance(value, str) or "{{" not in value:
         return value
     made = _fill_text(value, variables, typed)
-    asked = [one.name for one in placeholders_in(value) if one.is_path]
+    asked = [placeholder.name for placeholder in placeholders_in(value) if placeholder.is_path]
     empty = [name for name in asked if is_blank(look_up(name, variables))]
     if typed and not isinstance(made, str):
         # A null is a value inside of an object; as a whole property, or as an empty schema, it leaves the check out.
@@ -161,7 +161,7 @@ def look_up(path: str, variables: Mapping[str, Any]) -> Any:
         elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
             found = found[int(name)]
         else:
-            raise PlaceholderError(variable=path, known=sorted(str(one) for one in variables)[:12])
+            raise PlaceholderError(variable=path, known=sorted(str(variable) for variable in variables)[:12])
     return found
 
 
@@ -175,18 +175,18 @@ def text_of(value: Any) -> str:
 def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> Any:
     out: list[str] = []
     end = 0
-    for one in placeholders_in(text):
-        if one.is_path:
-            value = look_up(one.name, variables)
-            if typed and one.start == 0 and one.end == len(text):
+    for placeholder in placeholders_in(text):
+        if placeholder.is_path:
+            value = look_up(placeholder.name, variables)
+            if typed and placeholder.start == 0 and placeholder.end == len(text):
                 return value
             put = text_of(value)
-        elif one.is_literal:
-            put = one.name[1:-1]
+        elif placeholder.is_literal:
+            put = placeholder.name[1:-1]
         else:
-            raise PlaceholderError(code=Code.BAD_PLACEHOLDER, placeholder=one.name)
-        out.append(text[end : one.start])
+            raise PlaceholderError(code=Code.BAD_PLACEHOLDER, placeholder=placeholder.name)
+        out.append(text[end : placeholder.start])
         out.append(put)
-        end = one.end
+        end = placeholder.end
     out.append(text[end:])
     return "".join(out)

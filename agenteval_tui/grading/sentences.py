@@ -25,30 +25,30 @@ _TOLD = 4
 # Results
 
 
-def of_evidence(line: Evidence) -> str:
+def evidence_sentence(line: Evidence) -> str:
     """What a line of evidence says, on one line."""
     made = _EVIDENCE.get(line.code)
     if line.message or made is None:
         if line.condition == "extraction" and not line.message:
-            return f"nothing extracted: {of_error(line.code, line.fields)}"
-        return line.message or ("" if line.code == Code.MESSAGE else of_error(line.code, line.fields))
+            return f"nothing extracted: {error_sentence(line.code, line.fields)}"
+        return line.message or ("" if line.code == Code.MESSAGE else error_sentence(line.code, line.fields))
     try:
         return made(line)
     except _MALFORMED:
         return f"{line.condition}: {str(line.code).replace('_', ' ')}"
 
 
-def of_metric(metric: MetricResult) -> str:
+def metric_sentence(metric: MetricResult) -> str:
     """Why a metric failed, errs or waits; "" for one that passed."""
     if metric.message or metric.code:
-        return metric.message or of_error(metric.code, metric.fields)
+        return metric.message or error_sentence(metric.code, metric.fields)
     if metric.outcome != "failed":
         return ""
     missed = [one for one in metric.evidence if one.passed is False]
-    return f"{of_evidence(missed[0])}{_more(len(missed))}" if missed else ""
+    return f"{evidence_sentence(missed[0])}{_more(len(missed))}" if missed else ""
 
 
-def of_criterion(result: CriterionResult) -> str:
+def criterion_sentence(result: CriterionResult) -> str:
     """Why a criterion ended as it did: its own reason, what its metrics say, and that it is negated."""
     if result.message:
         return result.message
@@ -58,26 +58,27 @@ def of_criterion(result: CriterionResult) -> str:
     return said
 
 
-def own_of_criterion(result: CriterionResult) -> str:
+def own_criterion_sentence(result: CriterionResult) -> str:
     """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
     if result.message:
         # Of a history without codes: what stands below it is not shown twice.
         below = [(one.name, one.message) for one in result.metrics if one.message and one.outcome != "passed"]
         said = {"; ".join(text for _, text in below), *(text for _, text in below)}
         return "" if result.message in said | {f"{name}: {text}" for name, text in below} else result.message
-    own = "" if result.code == Code.NOTHING_EXTRACTED else of_error(result.code, result.fields) if result.code else ""
+    told_by_cause = result.code in ("", Code.NOTHING_EXTRACTED)
+    own = "" if told_by_cause else error_sentence(result.code, result.fields)
     if result.negate and result.outcome in ("passed", "failed") and result.score is not None:
-        return f"negated: {own}" if own else of_criterion(result)
+        return f"negated: {own}" if own else criterion_sentence(result)
     return own
 
 
-def of_verdict(verdict: Verdict) -> str:
+def verdict_sentence(verdict: Verdict) -> str:
     """Why a test's verdict is what it is; of one that passed: which checks could not be made, "" for none."""
     if verdict.message or (verdict.code and verdict.code != Code.SCORE_UNKNOWN):
-        return verdict.message or of_error(verdict.code, verdict.fields)
+        return verdict.message or error_sentence(verdict.code, verdict.fields)
     if verdict.outcome == "passed":
         missing = [one for one in verdict.results if one.outcome == "error"]
-        return f"{of_not_made(len(missing))}: {_of_first(missing)}" if missing else ""
+        return f"{not_made_sentence(len(missing))}: {_of_first(missing)}" if missing else ""
     unknown = verdict.code == Code.SCORE_UNKNOWN
     hit = [
         one
@@ -87,21 +88,21 @@ def of_verdict(verdict: Verdict) -> str:
     if not hit:
         return ""
     said = f"{_of_first(hit)}{_more(len(hit))}"
-    return f"{said}; {of_error(verdict.code, verdict.fields)}" if unknown else said
+    return f"{said}; {error_sentence(verdict.code, verdict.fields)}" if unknown else said
 
 
-def of_not_made(count_: int) -> str:
+def not_made_sentence(count_: int) -> str:
     """How many checks could not be made; "" for none."""
     return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not be made"
 
 
-def of_not_made_in_runs(count_: int) -> str:
+def not_made_in_runs_sentence(count_: int) -> str:
     """The same over several runs, of which only those that have a verdict are counted; "" for none."""
-    return f"{of_not_made(count_)} in runs that have a verdict" if count_ else ""
+    return f"{not_made_sentence(count_)} in runs that have a verdict" if count_ else ""
 
 
 def _of_first(results: Sequence[CriterionResult]) -> str:
-    return f"{results[0].criterion}: {of_criterion(results[0])}"
+    return f"{results[0].criterion}: {criterion_sentence(results[0])}"
 
 
 def _unnegated(result: CriterionResult) -> str:
@@ -110,19 +111,19 @@ def _unnegated(result: CriterionResult) -> str:
     for outcome in ("error", "needs_review"):
         for one in result.metrics:
             if one.outcome == outcome:
-                return f"{one.name}: {of_metric(one)}"
+                return f"{one.name}: {metric_sentence(one)}"
     failed = [one for one in result.metrics if one.outcome == "failed" and not one.neutral]
     if result.code == Code.THRESHOLD:
-        said = of_error(result.code, result.fields)
-        first = of_metric(failed[0]) if failed else ""
+        said = error_sentence(result.code, result.fields)
+        first = metric_sentence(failed[0]) if failed else ""
         return f"{said}; {failed[0].name}: {first}" if first else said
-    return "; ".join(said for one in failed if (said := of_metric(one)))
+    return "; ".join(said for one in failed if (said := metric_sentence(one)))
 
 
 def _with_line(result: CriterionResult) -> str:
     if result.code == Code.NOTHING_EXTRACTED and result.metrics:
-        return of_metric(result.metrics[0])
-    return of_error(result.code, result.fields)
+        return metric_sentence(result.metrics[0])
+    return error_sentence(result.code, result.fields)
 
 
 def _more(number: int) -> str:
@@ -132,7 +133,7 @@ def _more(number: int) -> str:
 # Errors, and what else is of no line of evidence
 
 
-def of_error(code: str, fields: Fields) -> str:
+def error_sentence(code: str, fields: Fields) -> str:
     """Why a check could not be made, or what decided beside the evidence."""
     made = _RESULTS.get(code)
     try:
@@ -315,7 +316,7 @@ def would_match(steps: Sequence[str]) -> str:
     return " and ".join(STEPS[step] for step in steps)
 
 
-def of_near(near: Fields) -> str:
+def near_phrase(near: Fields) -> str:
     """Where the closest text stands, and what keeps it from matching."""
     if near["is"] == "elsewhere":
         parts = [_around(near[side], side) for side in ("before", "after") if near.get(side)]
@@ -352,7 +353,7 @@ def _around(text: str, where: str) -> str:
 def _with_near(said: str, fields: Fields) -> str:
     if fields.get("empty"):
         return f"{said}: the text is empty"
-    return f"{said}; {of_near(fields['near'])}" if fields.get("near") else said
+    return f"{said}; {near_phrase(fields['near'])}" if fields.get("near") else said
 
 
 # Texts
@@ -413,12 +414,12 @@ def _missing(line: Evidence) -> str:
         return f"there is no label, the right one is {quoted(fields['label'])}"
     if "keys" in fields:
         names = listed([f"`{name}`" for name in fields["keys"]])
-        where = dotted(fields["path"])
+        where = dotted_path(fields["path"])
         if "value" in fields:
             return f"{names} is missing in {where} (expected {shown(fields['value'], 40)})"
         return f"{names} {'is' if len(fields['keys']) == 1 else 'are'} missing in {where}"
     if "key" in fields:
-        return f"{quoted(fields['key'])} is missing: {dotted(fields['path'])} {of_there(fields['there'])}"
+        return f"{quoted(fields['key'])} is missing: {dotted_path(fields['path'])} {content_phrase(fields['there'])}"
     side = fields["side"]
     if isinstance(line.expected, list):
         which = "" if len(line.expected) == 1 else "any of "
@@ -476,7 +477,7 @@ _PII = {
 # JSON
 
 
-def dotted(path: Sequence[str | int]) -> str:
+def dotted_path(path: Sequence[str | int]) -> str:
     """`items[0].price`; "the value" for the empty path."""
     text = ""
     for step in path:
@@ -484,7 +485,7 @@ def dotted(path: Sequence[str | int]) -> str:
     return text or "the value"
 
 
-def of_there(there: Fields) -> str:
+def content_phrase(there: Fields) -> str:
     """What there is in a JSON value: its keys, its number of items."""
     if "keys" in there:
         names = [str(key) for key in there["keys"]]
@@ -497,13 +498,13 @@ def of_there(there: Fields) -> str:
 
 def _not_json(line: Evidence) -> str:
     fields = line.fields
-    said = f"the value is no JSON: {of_syntax(fields)}"
+    said = f"the value is no JSON: {syntax_phrase(fields)}"
     if fields.get("block"):
         return f"{said}; a code block holds JSON: the prototype class JsonResponse takes it out"
     return f"{said}; {quoted(fields['part'], 40)} is, with text around it" if fields.get("part") else said
 
 
-def of_syntax(fields: Fields) -> str:
+def syntax_phrase(fields: Fields) -> str:
     """Why a text is no JSON; the parser's words (`syntax`) are Python's."""
     if fields.get("empty"):
         return "the text is empty"
@@ -519,7 +520,7 @@ def _differs(line: Evidence) -> str:
     if "near_call" in fields:
         return _trajectory_missing(line)
     if "arguments" in fields and "call" in fields:
-        said = of_call_difference(_call(fields), fields["arguments"])
+        said = call_difference_phrase(_call(fields), fields["arguments"])
         return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
     if "label" in fields:
         said = f"the label is {quoted(line.found)}, the right one is {quoted(fields['label'])}"
@@ -530,7 +531,7 @@ def _differs(line: Evidence) -> str:
     if "message" in fields:
         return f"message {fields['message'] + 1} is of {fields['role']}, expected is one of {fields['expected_role']}"
     if "path" in fields:
-        where, value = dotted(fields["path"]), shown(fields["value"], 40)
+        where, value = dotted_path(fields["path"]), shown(fields["value"], 40)
         if "rule" in fields:
             return f"{where} is {value}, not {shown(fields['wanted'], 40)}"
         kind = f" ({fields['type']})" if fields.get("type") else ""
@@ -554,7 +555,7 @@ def _equal(line: Evidence) -> str:
 def _wrong_type(line: Evidence) -> str:
     fields = line.fields
     names = listed(list(fields["types"])).replace(" and ", " or ")
-    return f"{dotted(fields['path'])} is {shown(fields['value'], 40)} ({fields['type']}), not of type {names}"
+    return f"{dotted_path(fields['path'])} is {shown(fields['value'], 40)} ({fields['type']}), not of type {names}"
 
 
 def _out_of_bounds(line: Evidence) -> str:
@@ -563,13 +564,13 @@ def _out_of_bounds(line: Evidence) -> str:
     least = "more than" if rule == "exclusiveMinimum" else "at least"
     most = "less than" if rule == "exclusiveMaximum" else "at most"
     bound = least if rule in ("minimum", "exclusiveMinimum") else most
-    return f"{dotted(fields['path'])} is {shown(fields['value'])}, not {bound} {shown(fields['wanted'])}"
+    return f"{dotted_path(fields['path'])} is {shown(fields['value'])}, not {bound} {shown(fields['wanted'])}"
 
 
 def _no_match(line: Evidence) -> str:
     fields = line.fields
     what = f"matches {fields['wanted']}" if fields["rule"] == "pattern" else f"is a {fields['wanted']}"
-    return f"{dotted(fields['path'])} is {shown(fields['value'], 40)}, which is not what {what}"
+    return f"{dotted_path(fields['path'])} is {shown(fields['value'], 40)}, which is not what {what}"
 
 
 def _unexpected(line: Evidence) -> str:
@@ -583,32 +584,32 @@ def _unexpected(line: Evidence) -> str:
     if "keys" in fields:
         many = len(fields["keys"]) > 1
         names = listed([f"`{name}`" for name in fields["keys"]])
-        return f"{dotted(fields['path'])}: {names} {'are' if many else 'is'} not expected here"
+        return f"{dotted_path(fields['path'])}: {names} {'are' if many else 'is'} not expected here"
     if "path" in fields:
-        return f"{dotted(fields['path'])} = {shown(fields['value'], 40)} is not expected"
+        return f"{dotted_path(fields['path'])} = {shown(fields['value'], 40)} is not expected"
     return f"{count(fields['calls'], 'more call')} not expected"
 
 
 # Tool calls
 
 
-def of_times(number: int) -> str:
+def times_phrase(number: int) -> str:
     """once, twice, 3 times"""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def of_wanted(least: int, most: int | None) -> str:
+def wanted_phrase(least: int, most: int | None) -> str:
     """How many calls are expected: `at least once`, `2 to 3 times`."""
     if most is None:
-        return f"at least {of_times(least)}" if least else "any number of calls"
+        return f"at least {times_phrase(least)}" if least else "any number of calls"
     if least > most:
-        return f"at least {of_times(least)} and at most {of_times(most)}, which cannot be"
+        return f"at least {times_phrase(least)} and at most {times_phrase(most)}, which cannot be"
     if least == most:
-        return f"exactly {of_times(least)}"
-    return f"{least} to {most} times" if least else f"at most {of_times(most)}"
+        return f"exactly {times_phrase(least)}"
+    return f"{least} to {most} times" if least else f"at most {times_phrase(most)}"
 
 
-def of_argument(one: Fields) -> str:
+def argument_phrase(one: Fields) -> str:
     """How one argument differs, with its path."""
     path = one["path"]
     if one["is"] == "extra":
@@ -624,10 +625,10 @@ def _expected_got(one: Fields) -> str:
     if "absent" in one:
         return f"expected {one['expected']}"
     said = f"expected {one['expected']}, got {shown(one['found'])}"
-    return f"{said} ({of_hint(one['hint'])})" if one.get("hint") else said
+    return f"{said} ({hint_phrase(one['hint'])})" if one.get("hint") else said
 
 
-def of_hint(hint: Fields) -> str:
+def hint_phrase(hint: Fields) -> str:
     """The little that would make an argument match, or where two texts part."""
     if "steps" in hint:
         return f"would match {would_match(hint['steps'])}"
@@ -640,7 +641,7 @@ def of_hint(hint: Fields) -> str:
     return f"differs at character {hint['at'] + 1}: {shown(hint['found'])} instead of {shown(hint['expected'])}"
 
 
-def of_call_difference(said: str, found: Sequence[Fields]) -> str:
+def call_difference_phrase(said: str, found: Sequence[Fields]) -> str:
     """The differences of a call as one line; `said` names the call."""
     if len(found) == 1:
         one = found[0]
@@ -648,8 +649,8 @@ def of_call_difference(said: str, found: Sequence[Fields]) -> str:
             return f"the arguments of {said} {_unreadable_arguments(one)}"
         if one["is"] == "differs":
             return f"{said} differs only in {one['path']}: {_expected_got(one)}"
-        return f"{said} differs only in its arguments: {of_argument(one)}"
-    return f"{said} differs in {count(len(found), 'argument')}: {'; '.join(map(of_argument, found))}"
+        return f"{said} differs only in its arguments: {argument_phrase(one)}"
+    return f"{said} differs in {count(len(found), 'argument')}: {'; '.join(map(argument_phrase, found))}"
 
 
 def _unreadable_arguments(one: Fields) -> str:
@@ -687,8 +688,8 @@ def _called(line: Evidence) -> str:
         names = listed(list(dict.fromkeys(fields["called"])))
         return f"no tool may be called, but there {'is' if calls == 1 else 'are'} {count(calls, 'call')}: {names}"
     if fields.get("forbidden"):
-        return f"{fields['tool']} must not be called, but was called {of_times(fields['calls'])}"
-    return f"{fields['tool']} was called {of_times(fields['calls'])}"
+        return f"{fields['tool']} must not be called, but was called {times_phrase(fields['calls'])}"
+    return f"{fields['tool']} was called {times_phrase(fields['calls'])}"
 
 
 def _not_called(line: Evidence) -> str:
@@ -703,8 +704,8 @@ def _not_called(line: Evidence) -> str:
 
 def _calls_number(line: Evidence) -> str:
     fields = line.fields
-    said = f"{fields['tool']} was called {of_times(fields['calls'])}, expected "
-    said += of_wanted(fields["least"], fields["most"])
+    said = f"{fields['tool']} was called {times_phrase(fields['calls'])}, expected "
+    said += wanted_phrase(fields["least"], fields["most"])
     perhaps = fields.get("perhaps")
     if not perhaps:
         return said
@@ -732,7 +733,7 @@ def _never_called(line: Evidence) -> str:
     hint = ", which differs only in case" if near.get("case") else ""
     said += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
     if "arguments" in near:
-        own = [_unreadable_arguments(one) if one["is"] == "unreadable" else of_argument(one)
+        own = [_unreadable_arguments(one) if one["is"] == "unreadable" else argument_phrase(one)
                for one in near["arguments"]]  # fmt: skip
         said += f", {'; '.join(own) or 'with the expected arguments'}"
     return said
@@ -763,7 +764,7 @@ def _trajectory_missing(line: Evidence) -> str:
 def _trajectory_argument(one: Fields) -> str:
     if one["is"] == "unreadable":
         return f"its arguments are {shown(one['found'])}"
-    return of_argument(one)
+    return argument_phrase(one)
 
 
 def _out_of_place(line: Evidence) -> str:
@@ -875,16 +876,16 @@ def _judged(line: Evidence) -> str:
     fields = line.fields
     scale, score = fields["scale"], fields["score"]
     if "dimension" in fields:
-        said = f"{fields['dimension']}: {of_score(scale, score)}"
+        said = f"{fields['dimension']}: {score_phrase(scale, score)}"
         if "least" not in fields:
             return said
         return f"{said}, {'at least' if line.passed else 'below the minimum'} {fields['least']:g}"
     needs = "reaches" if line.passed else "is below"
-    said = f"the judge gave {of_score(scale, score)}, which {needs} {of_score(scale, fields['least'])}"
+    said = f"the judge gave {score_phrase(scale, score)}, which {needs} {score_phrase(scale, fields['least'])}"
     return f"{said}: {on_one_line(fields['reasoning'], _LINE)}" if fields.get("reasoning") else said
 
 
-def of_score(scale: Sequence[Any], score: float) -> str:
+def score_phrase(scale: Sequence[Any], score: float) -> str:
     """A judge's score as people say it: "4 of 1..5", "pass". `scale`: its name, its lowest and its highest score."""
     name, low, high = scale
     if name == "pass_fail" and score in (0, 1):
@@ -913,7 +914,7 @@ def _too_few(line: Evidence) -> str:
     if "messages" in fields:
         return f"there are {fields['messages']} messages, expected are {fields['expected_messages']}"
     if "path" in fields:
-        return f"{dotted(fields['path'])} has {fields['count']} items, expected {fields['least']}"
+        return f"{dotted_path(fields['path'])} has {fields['count']} items, expected {fields['least']}"
     return _bound(line)
 
 
@@ -976,7 +977,7 @@ def _no_pattern_match(fields: Fields) -> str:
         have = "1 match" if fields["count"] == 1 else f"{fields['count']} matches"
         return f"the {nth(fields['position'])} match of {pattern} was asked for, {where} has {have}"
     said = f"no match of {pattern} in {where} ({_size(fields)})"
-    return f"{said}; {of_near(fields['near'])}" if fields.get("near") else said
+    return f"{said}; {near_phrase(fields['near'])}" if fields.get("near") else said
 
 
 def _size(fields: Fields) -> str:
@@ -986,13 +987,13 @@ def _size(fields: Fields) -> str:
 
 def _answer_not_json(fields: Fields) -> str:
     if fields.get("in") == "result":
-        return f"the result of {fields['tool']} is no JSON: {of_syntax(fields)}"
+        return f"the result of {fields['tool']} is no JSON: {syntax_phrase(fields)}"
     if fields.get("in") == "block":
-        return f"the code block is no JSON: {of_syntax(fields)}"
+        return f"the code block is no JSON: {syntax_phrase(fields)}"
     if fields.get("part"):
         piece = quoted(fields["part"], 40)
         return f"the final answer is no JSON as a whole; {piece} in line {fields['part_line']} is, with text around it"
-    return f"the final answer is no JSON: {of_syntax(fields)}"
+    return f"the final answer is no JSON: {syntax_phrase(fields)}"
 
 
 def _nothing_at_path(fields: Fields) -> str:
@@ -1001,9 +1002,9 @@ def _nothing_at_path(fields: Fields) -> str:
         return f"`{path}` is null"
     if "there" not in fields:
         return f"`{path}` finds nothing in the JSON"
-    where = "the JSON" if not fields["path"] else dotted(fields["path"])
-    said = f"`{path}` finds nothing: {where} {of_there(fields['there'])}"
-    return f"{said}; did you mean {dotted(fields['meant'])}?" if fields.get("meant") else said
+    where = "the JSON" if not fields["path"] else dotted_path(fields["path"])
+    said = f"`{path}` finds nothing: {where} {content_phrase(fields['there'])}"
+    return f"{said}; did you mean {dotted_path(fields['meant'])}?" if fields.get("meant") else said
 
 
 def _tool_not_called(fields: Fields) -> str:
@@ -1019,7 +1020,7 @@ def _no_list(fields: Fields) -> str:
     if problem == "missing":
         return f"the result of {tool} is missing"
     if problem == "not_a_list":
-        return f"the result of {tool} is no list, it {of_there(fields['there'])}: `path` must lead to one"
+        return f"the result of {tool} is no list, it {content_phrase(fields['there'])}: `path` must lead to one"
     if problem == "at_path":
         return f"the result of {tool} has no list at `{fields['pattern']}`"
     return "no tool returned a list"
@@ -1070,12 +1071,12 @@ _EVIDENCE: dict[str, Callable[[Evidence], str]] = {
     Code.FITS: lambda line: "the value fits the schema",
     Code.WRONG_TYPE: _wrong_type,
     Code.NOT_A_CHOICE: lambda line: (
-        f"{dotted(line.fields['path'])} is {shown(line.fields['value'], 40)}, "
+        f"{dotted_path(line.fields['path'])} is {shown(line.fields['value'], 40)}, "
         f"not one of {shown(line.fields['wanted'], 80)}"
     ),
     Code.OUT_OF_BOUNDS: _out_of_bounds,
     Code.NO_MATCH: _no_match,
-    Code.BREAKS_RULE: lambda line: f"{dotted(line.fields['path'])}: {on_one_line(line.fields['message'], 160)}",
+    Code.BREAKS_RULE: lambda line: f"{dotted_path(line.fields['path'])}: {on_one_line(line.fields['message'], 160)}",
     Code.EMPTY_ANSWER: _or_extraction(Code.EMPTY_ANSWER),
     Code.NO_CODE_BLOCK: _or_extraction(Code.NO_CODE_BLOCK),
     Code.UNCLOSED_CODE_BLOCK: _or_extraction(Code.UNCLOSED_CODE_BLOCK),

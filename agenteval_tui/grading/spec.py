@@ -51,9 +51,9 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def broken(self) -> str:
         """The first syntax error of the configuration with its place in words; "" when it can be read."""
-        for one in self.document.diagnostics:
-            if one.severity == "error":
-                return f"{one.message} (config_uxon, {place(self.config_text, one.start)})"
+        for diagnostic in self.document.diagnostics:
+            if diagnostic.severity == "error":
+                return f"{diagnostic.message} (config_uxon, {place(self.config_text, diagnostic.start)})"
         return ""
 
     @cached_property

@@ -16,7 +16,7 @@ from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.connections import READING_TRIES, connect_to_look
 from agenteval_tui.history.errors import HistoryError, explain
-from agenteval_tui.history.lock_wait import patiently
+from agenteval_tui.history.lock_wait import retry_while_locked
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.suites.projects import project_of_keys
 
@@ -45,7 +45,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
     try:
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            patiently(path, lambda: _write_copy(path, draft), READING_TRIES)
+            retry_while_locked(path, lambda: _write_copy(path, draft), READING_TRIES)
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size

@@ -86,7 +86,7 @@ def baselines(store: History) -> list[Baseline]:
     return store.read(read_all)
 
 
-def any_set(store: History) -> bool:
+def has_baselines(store: History) -> bool:
     """Whether there is a baseline at all."""
     return bool(store.read(lambda c: c.execute("SELECT EXISTS (SELECT 1 FROM baselines)").fetchone()[0]))
 

@@ -232,7 +232,7 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
             raise ValueError(f"layout {layout} is not known")
         results = [_old_result(*parts) if layout == _LAYOUT else _result(*parts) for parts in packed]
         # Older programs kept two criteria of one name under that name.
-        names = criterion_names([one.criterion for one in results])
+        names = criterion_names([result.criterion for result in results])
         return tuple(
             [
                 one if one.criterion == name else replace(one, criterion=name)

@@ -55,7 +55,7 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
     A run with several failed criteria is there several times. What had to be made out of evidence is kept, where the
     history can be written; that is not waited for.
     """
-    found, made = store.read(lambda c: read(c, runs))
+    found, made = store.read(lambda c: read_failures(c, runs))
     if made and not store.read_only:
         store.write(KeepCauses(made))
     return found
@@ -86,7 +86,7 @@ class KeepCauses(Struct):
         )
 
 
-def read(
+def read_failures(
     connection: sqlite3.Connection, runs: Sequence[int] | None
 ) -> tuple[list[Failure], list[tuple[int, int, str]]]:
     """The failures, and what `KeepCauses` should keep of them."""
@@ -181,7 +181,7 @@ def tests_where(connection: sqlite3.Connection, suite_keys: Sequence[str], test_
         "SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
         " WHERE (?1 = '[]' OR s.key IN (SELECT value FROM json_each(?1)))"
         " AND (?2 = '[]' OR t.test_id IN (SELECT value FROM json_each(?2)))",
-        (json.dumps([clean(one) for one in suite_keys]), json.dumps([clean(one) for one in test_ids])),
+        (json.dumps([clean(key) for key in suite_keys]), json.dumps([clean(test_id) for test_id in test_ids])),
     )
     return [row[0] for row in rows.fetchall()]
 

@@ -88,12 +88,12 @@ def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str
         " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND EXISTS ("
         "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
         "  AND r.test IN (SELECT test FROM wanted)) ORDER BY e.id DESC LIMIT 1",
-        (json.dumps([clean(one) for one in execution_ids]),),
+        (json.dumps([clean(execution_id) for execution_id in execution_ids]),),
     ).fetchone()
     return None if found is None else str(found[0])
 
 
-def of_execution(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:
+def compared_runs_of(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:
     """The runs of an execution in the order of its plan."""
     rows = connection.execute(
         f"{_SELECT} WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) ORDER BY r.position, r.id",
@@ -102,7 +102,7 @@ def of_execution(connection: sqlite3.Connection, execution_id: str) -> list[Comp
     return [_run(row) for row in rows.fetchall()]
 
 
-def of_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
+def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
     """These runs, in the order given; those that are gone are left out."""
     found: dict[str, ComparedRun] = {}
     for chunk in _chunks(run_ids):
@@ -110,7 +110,7 @@ def of_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[Comp
             f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))", (json.dumps([clean(one) for one in chunk]),)
         )
         found.update((row[1], _run(row)) for row in rows.fetchall())
-    return [found[one] for one in run_ids if one in found]
+    return [found[run_id] for run_id in run_ids if run_id in found]
 
 
 def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:

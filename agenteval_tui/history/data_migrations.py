@@ -131,7 +131,7 @@ def upgraded(signature: str) -> str:
         parts = json.loads(signature)
     except (ValueError, RecursionError):
         return signature
-    if not isinstance(parts, list) or not all(isinstance(one, str) for one in parts) or len(parts) != _PLACES:
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts) or len(parts) != _PLACES:
         return signature
     kind, _, _, metric, condition, _, way = parts
     changed: tuple[str, str, str] | None = None

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from agenteval_tui.history import baselines
 from agenteval_tui.history.process_liveness import is_alive
-from agenteval_tui.history.recordings import ASKED, settle
+from agenteval_tui.history.recordings import ASKED, mark_superseded
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
@@ -132,7 +132,7 @@ class _Remove(Struct):
         gone = [(run,) for run in runs]
         connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
         connection.executemany("DELETE FROM runs WHERE id = ?", gone)
-        settle(connection, [row[-2] or row[-1] for row in rows])
+        mark_superseded(connection, [row[-2] or row[-1] for row in rows])
         for transcript in {row[-3] for row in rows if row[-3] is not None}:
             forget_transcript(connection, transcript)
         touched = {row[1] for row in rows}

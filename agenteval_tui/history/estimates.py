@@ -64,7 +64,7 @@ class Figures(Struct, frozen=True):
     judge_cost: float | None
 
 
-def of_tests(
+def figures_of_tests(
     connection: sqlite3.Connection, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
 ) -> list[Figures]:
     """The newest `window` ended runs of each test with one of the agents, newest first."""
@@ -72,15 +72,15 @@ def of_tests(
         _OF_TESTS,
         (
             clean(suite_key),
-            json.dumps([clean(one) for one in tests]),
-            json.dumps([clean(one) for one in agents]),
+            json.dumps([clean(test) for test in tests]),
+            json.dumps([clean(agent) for agent in agents]),
             window,
         ),
     ).fetchall()
     return [_figures(row) for row in rows]
 
 
-def of_agent(connection: sqlite3.Connection, agent: str, window: int) -> list[Figures]:
+def figures_of_agent(connection: sqlite3.Connection, agent: str, window: int) -> list[Figures]:
     """The newest `window` ended runs of an agent, whatever was tested, among the newest of the history."""
     newest = connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0]
     statement = _OF_AGENT.format(range="id > ?1 AND")

@@ -218,7 +218,7 @@ def is_packed(data: bytes, digest: bytes | None = None) -> bool:
 def _points_inside(transcript: Transcript) -> bool:
     messages, calls = len(transcript.messages), len(transcript.tool_calls)
     return all(
-        all(0 <= one < calls for one in message.tool_calls)
+        all(0 <= call < calls for call in message.tool_calls)
         and (message.tool_call is None or 0 <= message.tool_call < calls)
         for message in transcript.messages
     ) and all(call.message is None or 0 <= call.message < messages for call in transcript.tool_calls)

@@ -114,10 +114,10 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
         (run,),
     ).fetchall()
     if label.criterion:
-        found = [one for one in results if one[1] == clean(label.criterion)]
+        found = [result for result in results if result[1] == clean(label.criterion)]
         what = label.criterion
     else:
-        found = [one for one in results if one[2] == label.criterion_hash]
+        found = [result for result in results if result[2] == label.criterion_hash]
         what = label.criterion_hash
     if len(found) == 1:
         return found[0][0], found[0][1]
@@ -135,12 +135,12 @@ class AddLabels(Struct):
 
     def prepare(self) -> None:
         """As of one."""
-        for one in self.labels:
-            AddLabel(one).prepare()
+        for label in self.labels:
+            AddLabel(label).prepare()
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> list[int]:
         """Insert them. Gives their numbers."""
-        return [AddLabel(one).apply(connection, totals) for one in self.labels]
+        return [AddLabel(label).apply(connection, totals) for label in self.labels]
 
 
 class TakeBackLabel(Struct):
@@ -175,7 +175,7 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
         return [_label(row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
     found: list[Label] = []
     for start in range(0, len(run_ids), _CHUNK):
-        chunk = [clean(one) for one in run_ids[start : start + _CHUNK]]
+        chunk = [clean(run_id) for run_id in run_ids[start : start + _CHUNK]]
         where = f"{select} WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         found.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return found

@@ -24,7 +24,7 @@ _listeners: list[Callable[[str], None]] = []
 _told_at = float("-inf")
 
 
-def waiting_for(path: Path) -> None:
+def tell_waiting(path: Path) -> None:
     """Say that this file is waited for. Called in any thread."""
     global _told_at
     with _lock:
@@ -37,7 +37,7 @@ def waiting_for(path: Path) -> None:
         listener(f"waiting for the history file, which another program keeps locked: {path}")
 
 
-def patiently(path: Path, do: Callable[[], _T], tries: int) -> _T:
+def retry_while_locked(path: Path, do: Callable[[], _T], tries: int) -> _T:
     """What `do` gives. Where another program keeps the file locked that is said, and it is done again, `tries` times in
     all. Raises what `do` raised last."""
     for left in range(tries - 1, -1, -1):
@@ -46,12 +46,12 @@ def patiently(path: Path, do: Callable[[], _T], tries: int) -> _T:
         except Exception as error:  # SQLite's; the app listens here before it needs SQLite itself
             if not left or not is_busy(error):
                 raise
-            waiting_for(path)
+            tell_waiting(path)
     raise ValueError("it is to be tried at least once")
 
 
 @contextmanager
-def told(listener: Callable[[str], None]) -> Iterator[None]:
+def listen_for_waits(listener: Callable[[str], None]) -> Iterator[None]:
     """While this lasts, `listener` gets a sentence for each wait, in the thread that waits."""
     global _told_at
     with _lock:

@@ -17,7 +17,7 @@ from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_tr
 from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_to_look, connect_writer, on_network
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
-from agenteval_tui.history.lock_wait import patiently
+from agenteval_tui.history.lock_wait import retry_while_locked
 from agenteval_tui.history.open_database import mark_damaged, tables_of_ours
 from agenteval_tui.history.rebuild_totals import (
     LOST,
@@ -79,7 +79,7 @@ class VacuumResult(Struct, frozen=True):
 def space(path: Path) -> DiskUsage:
     """Which tables the pages of the file belong to. Walks the whole file. Raises HistoryError."""
     try:
-        return patiently(path, lambda: _space(path), READING_TRIES)
+        return retry_while_locked(path, lambda: _space(path), READING_TRIES)
     except sqlite3.Error as error:
         raise explain(error, path, doing="read") from error
 
@@ -116,7 +116,7 @@ def check(path: Path, *, deep: bool = False) -> CheckResult:
     can't be opened at all, or is locked.
     """
     try:
-        return patiently(path, lambda: _checked(path, deep), READING_TRIES)
+        return retry_while_locked(path, lambda: _checked(path, deep), READING_TRIES)
     except sqlite3.DatabaseError as error:
         raise explain(error, path, doing="read") from error
 
@@ -189,7 +189,7 @@ def vacuum(store: Store) -> VacuumResult:
     _refuse_without_room(path, store.read(_pages))
     store.flush()
     try:
-        return patiently(path, lambda: _vacuumed(path), WRITING_TRIES)
+        return retry_while_locked(path, lambda: _vacuumed(path), WRITING_TRIES)
     except sqlite3.Error as error:
         raise explain(error, path, doing="written") from error
 
@@ -340,7 +340,7 @@ def _broken_index(path: Path) -> list[str]:
             connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
 
     try:
-        patiently(path, ask, WRITING_TRIES)
+        retry_while_locked(path, ask, WRITING_TRIES)
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise  # nobody knows: "whole" would be untrue
@@ -390,7 +390,7 @@ class Health(Struct, frozen=True):
 def check_health(path: Path) -> Health:
     """Read the whole file and judge it: seconds for a large one. Raises HistoryError when it can't even be opened."""
     try:
-        return patiently(path, lambda: _health(path), READING_TRIES)
+        return retry_while_locked(path, lambda: _health(path), READING_TRIES)
     except sqlite3.Error as error:
         raise explain(error, path, doing="read") from error
 

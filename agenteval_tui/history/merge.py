@@ -26,7 +26,7 @@ from agenteval_tui.history.blobs import json_text, search_document
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.rebuild_totals import LOST
-from agenteval_tui.history.recordings import ASKED, settle
+from agenteval_tui.history.recordings import ASKED, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
@@ -124,11 +124,11 @@ def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[in
     )
     name_criteria = ("criterion_results", "labels", "run_replies", "criterion_texts")
     named = [row["criterion"] for table in name_criteria for row in tables[table]]
-    hashes = {one for row in tables["plans"] for one in _hashes(row["criteria"])}
+    hashes = {digest for row in tables["plans"] for digest in _hashes(row["criteria"])}
     tables["criteria"] = _by_id(connection, "criteria", named) + [
         row
-        for one in sorted(hashes)
-        for row in read_rows(connection, "SELECT * FROM criteria WHERE hash = ?", (one,))
+        for digest in sorted(hashes)
+        for row in read_rows(connection, "SELECT * FROM criteria WHERE hash = ?", (digest,))
         if row["id"] not in set(named)
     ]
     return MergeBatch(tables)
@@ -209,7 +209,7 @@ def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Store]:
+def open_other_history(path: Path) -> Iterator[Store]:
     """The other file, read only; one of an older version is copied and brought up to date first."""
 
     if not path.is_file():
@@ -385,7 +385,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
     """
     if path.exists() and path.samefile(store.path):
         raise AgentevalError("this is the history itself", where=str(path), mend="name another file")
-    with opened(path) as source:
+    with open_other_history(path) as source:
         total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
         done = Merged()
         seen = 0
@@ -465,7 +465,7 @@ class _Merge(Struct):
         numbers.find(connection, "runs", tables["runs"])
         for row in coming:
             self._run(connection, totals, numbers, row, completed)
-        settle(connection, [name for row in coming for name in (row["recording"], row["uid"])])
+        mark_superseded(connection, [name for row in coming for name in (row["recording"], row["uid"])])
         here = {row["id"] for row in coming}
         for table in ("criterion_results", "evidence", "failed_attempts", "run_replies"):
             for row in tables[table]:

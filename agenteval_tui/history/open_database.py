@@ -18,7 +18,7 @@ from msgspec import Struct
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.connections import OPENING_TRIES, connect_reader, connect_writer, prepare_file, use_wal
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy, is_damage
-from agenteval_tui.history.lock_wait import waiting_for
+from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.process_liveness import is_alive
 
 _SMALL = 4 << 20  # bytes
@@ -44,7 +44,7 @@ def open_file(path: Path, *, read_only: bool = False) -> OpenedDatabase:
         try:
             return _open_read_only(path, ()) if read_only else _opened(path)
         except LockedError:
-            waiting_for(path)
+            tell_waiting(path)
     return _open_read_only(path, ()) if read_only else _opened(path)
 
 

@@ -63,10 +63,10 @@ def prunable(store: Store, wanted: Pruning) -> Prunable:
     return store.read(lambda c: _look(c, wanted))
 
 
-def prune(store: Store, found: Prunable, on_progress: Progress | None = None) -> DeleteResult:
+def prune(store: Store, prunable: Prunable, on_progress: Progress | None = None) -> DeleteResult:
     """Remove what `prunable` found, but for what was labelled, made a baseline or resumed since. Blocks."""
     return remove_runs(
-        store, found.runs, executions=found.empty, unless=f"({_protected()}) != ''", on_progress=on_progress
+        store, prunable.runs, executions=prunable.empty, unless=f"({_protected()}) != ''", on_progress=on_progress
     )
 
 

@@ -173,7 +173,7 @@ def active(store: Store, at_ms: int | None = None) -> Quarantined:
 
 def active_at(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
     """Those among them that hold at that time."""
-    return Quarantined({one.key: one for one in quarantines if one.holds(at_ms)})
+    return Quarantined({quarantine.key: quarantine for quarantine in quarantines if quarantine.holds(at_ms)})
 
 
 # Reading

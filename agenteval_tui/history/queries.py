@@ -200,7 +200,7 @@ def transcript_blobs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> 
     marks = ",".join("?" * len(run_ids))
     rows = connection.execute(
         f"SELECT r.uid, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.uid IN ({marks})",
-        [clean(one) for one in run_ids],
+        [clean(run_id) for run_id in run_ids],
     )
     return dict(rows.fetchall())
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean, json_text, search_document, unpack_results, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
-from agenteval_tui.history.recordings import ASKED, settle_all
-from agenteval_tui.history.run_writes import TOTAL_OF, call_rows, planned_prompt
+from agenteval_tui.history.recordings import ASKED, mark_all_superseded
+from agenteval_tui.history.run_writes import TOTAL_OF, planned_prompt, tool_call_rows
 
 LOST = 0
 """The transcript of a run that had one, which is gone. No row has this number."""
@@ -85,7 +85,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Compl
     )
     target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
     key_runs(target)
-    settle_all(target)
+    mark_all_superseded(target)
     _never_again(target)
     gone = target.execute(
         "SELECT count(DISTINCT transcript) FROM runs WHERE transcript NOT IN (SELECT id FROM transcripts)"
@@ -150,7 +150,7 @@ def lost_examples(connection: sqlite3.Connection) -> dict[int, str]:
             "SELECT uid FROM runs WHERE uid IN (SELECT value FROM json_each(?))", (json.dumps(examples),)
         )
         known = {row[0] for row in there}
-        left = [one for one in examples if one in known]
+        left = [example for example in examples if example in known]
         if len(left) < len(examples):
             found[number] = json_text({**context, "examples": left})
     return found
@@ -182,7 +182,7 @@ def _rebuild_calls(target: sqlite3.Connection) -> int:
     number_of = 0
     for number, data in _each(target, "SELECT id, data FROM transcripts WHERE id > ? ORDER BY id LIMIT 500"):
         try:
-            calls = call_rows(unpack_transcript(data))
+            calls = tool_call_rows(unpack_transcript(data))
         except ValueError:
             continue
         number_of += target.executemany(

@@ -20,7 +20,7 @@ ASKED = "cached OR recording != ''"
 _ENDED = "status IN ('passed', 'failed', 'error', 'needs_review')"
 
 
-def settle(connection: sqlite3.Connection, recordings: Iterable[str]) -> None:
+def mark_superseded(connection: sqlite3.Connection, recordings: Iterable[str]) -> None:
     """Mark which runs of these recordings (ids of the recorded runs) count. Within the caller's transaction."""
     names = sorted(set(recordings) - {""})
     if not names:
@@ -39,10 +39,10 @@ def settle(connection: sqlite3.Connection, recordings: Iterable[str]) -> None:
     )
 
 
-def settle_all(connection: sqlite3.Connection) -> None:
+def mark_all_superseded(connection: sqlite3.Connection) -> None:
     """The same for all recordings that were graded again."""
     connection.execute("UPDATE runs SET superseded = 0 WHERE superseded")
-    settle(
+    mark_superseded(
         connection, [row[0] for row in connection.execute("SELECT DISTINCT recording FROM runs WHERE recording != ''")]
     )
 
@@ -51,7 +51,7 @@ def recordings_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dic
     """By run id: the id of the run that was recorded, its own for one that was not graded again."""
     rows = connection.execute(
         "SELECT uid, iif(recording = '', uid, recording) FROM runs WHERE uid IN (SELECT value FROM json_each(?))",
-        (json.dumps([clean(one) for one in run_ids]),),
+        (json.dumps([clean(run_id) for run_id in run_ids]),),
     )
     return dict(rows.fetchall())
 
@@ -90,7 +90,7 @@ def find_recordings(connection: sqlite3.Connection) -> None:
         "UPDATE executions SET input_tokens = 0, output_tokens = 0, cost = NULL WHERE id = ?",
         [(execution,) for execution, _, _ in gradings],
     )
-    settle_all(connection)
+    mark_all_superseded(connection)
 
 
 def _root(found: dict[str, str], run: str) -> str:

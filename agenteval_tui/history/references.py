@@ -19,7 +19,7 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.scope import executions_in, newer_elsewhere, others, runs_in
+from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -152,7 +152,7 @@ class References(Struct, frozen=True):
         return found
 
     def _nothing_here(self) -> AgentevalError:
-        elsewhere = self.store.read(lambda c: others(c, self.projects)) if self.projects else 0
+        elsewhere = self.store.read(lambda c: count_elsewhere(c, self.projects)) if self.projects else 0
         if not elsewhere:
             return AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
         return NothingHereError(self.projects, elsewhere)
@@ -265,7 +265,7 @@ def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _N
     found = _tests_called(connection, reference)
     file, colons, name = reference.rpartition("::")
     if not found and colons:
-        found = [one for one in _tests_called(connection, name) if is_file(one[1], file)]
+        found = [test for test in _tests_called(connection, name) if is_file(test[1], file)]
     if len(found) > 1:
         # Of two copies of a suite perhaps only one was ever run, or only one is of this project.
         for condition, values in (("1", []), runs_in(projects)):

@@ -50,17 +50,17 @@ class KeepReplies(Struct):
         """Encode and compress."""
         self.rows = [
             (
-                one.request.hash,
-                clean(one.answerer),
-                _packed(one),
-                clean(one.reply.model),
-                clean(one.reply.error),
-                one.reply.input_tokens,
-                one.reply.output_tokens,
-                one.reply.cost,
-                one.reply.at_ms or now_ms(),
+                reply.request.hash,
+                clean(reply.answerer),
+                _packed(reply),
+                clean(reply.reply.model),
+                clean(reply.reply.error),
+                reply.reply.input_tokens,
+                reply.reply.output_tokens,
+                reply.reply.cost,
+                reply.reply.at_ms or now_ms(),
             )
-            for one in self.replies
+            for reply in self.replies
         ]
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
@@ -109,7 +109,7 @@ def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[s
     """The replies of runs, oldest first, by run id; runs without any are left out."""
     found: dict[str, list[StoredReply]] = {}
     for start in range(0, len(run_ids), _CHUNK):
-        chunk = [clean(one) for one in run_ids[start : start + _CHUNK]]
+        chunk = [clean(run_id) for run_id in run_ids[start : start + _CHUNK]]
         rows = connection.execute(
             f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
             " LEFT JOIN criteria c ON c.id = l.criterion"
@@ -141,8 +141,8 @@ def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int,
     return int(row[0]), Usage(row[1], row[2], cost=row[3])
 
 
-def _packed(one: StoredReply) -> bytes:
-    return zlib.compress(json_text([1, one.request.to_json(), one.reply.raw]).encode("ascii"), 1)
+def _packed(reply: StoredReply) -> bytes:
+    return zlib.compress(json_text([1, reply.request.to_json(), reply.reply.raw]).encode("ascii"), 1)
 
 
 def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:

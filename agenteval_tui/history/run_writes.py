@@ -23,7 +23,7 @@ from agenteval_tui.history.blobs import (
 )
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.recordings import settle
+from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
@@ -88,7 +88,7 @@ class EndRuns(Struct):
         ended = self.ended
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
-        given = tuple([one.criterion for one in ended.results])
+        given = tuple([result.criterion for result in ended.results])
         names = _unique(given)
         if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
             results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
@@ -108,14 +108,14 @@ class EndRuns(Struct):
             error,
             "" if ending is None else ending.code,
         )
-        self.calls = call_rows(transcript)
+        self.calls = tool_call_rows(transcript)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write the run; one that had ended already is replaced."""
         end_runs(connection, totals, [self])
 
 
-def call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
+def tool_call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
     """The rows of a transcript's tool calls, but for its number."""
     return [
         (
@@ -201,7 +201,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
     write_rows(connection, _UPDATE_RUNS, updates)
-    settle(connection, [one[-1] for one in planned.values()])
+    mark_superseded(connection, [one[-1] for one in planned.values()])
     write_rows(
         connection,
         "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source, cause) {rows}",
@@ -306,8 +306,8 @@ def keep_attempts(
     connection: sqlite3.Connection, totals: Totals, execution: int, run: int, attempts: Sequence[FailedAttempt]
 ) -> None:
     """Add failed attempts to those that the run has (they are numbered on from there), and to what was paid for."""
-    for one in attempts:
-        for column, spent in zip(_SPENT, (one.input_tokens, one.output_tokens, one.cost), strict=True):
+    for attempt in attempts:
+        for column, spent in zip(_SPENT, (attempt.input_tokens, attempt.output_tokens, attempt.cost), strict=True):
             if spent is not None:
                 totals.add(execution, column, spent)
     found = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]

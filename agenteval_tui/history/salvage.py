@@ -642,7 +642,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         f"the history file was damaged; saved from it: {saved.rows['executions']} executions,"
         f" {saved.rows['runs']} runs, {saved.rows['transcripts']} transcripts; "
         + (
-            f"lost: {', '.join(map(said, saved.lost))}; "
+            f"lost: {', '.join(map(describe_loss, saved.lost))}; "
             if saved.lost
             else "nothing is lost; "
             if any(saved.rows.values())
@@ -652,7 +652,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     )
 
 
-def said(loss: Loss) -> str:
+def describe_loss(loss: Loss) -> str:
     """The loss in words."""
     what = _NAMES.get(loss.table, (loss.table, loss.table))
     parts = []

@@ -119,10 +119,10 @@ def add_missing(connection: sqlite3.Connection, version: int) -> tuple[Differenc
     return found
 
 
-def _fill(connection: sqlite3.Connection, version: int, found: tuple[Difference, ...]) -> None:
+def _fill(connection: sqlite3.Connection, version: int, differences: tuple[Difference, ...]) -> None:
     """What the migrations wrote into what is new."""
-    columns = {(one.table, one.name) for one in found if one.kind == "column"}
-    tables = {one.table for one in found if one.kind == "table"}
+    columns = {(difference.table, difference.name) for difference in differences if difference.kind == "column"}
+    tables = {difference.table for difference in differences if difference.kind == "table"}
     for migration in schema.MIGRATIONS[:version]:
         concerned = False
         for statement in migration.statements:

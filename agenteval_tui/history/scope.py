@@ -37,7 +37,7 @@ def runs_in(projects: Sequence[str], column: str = "execution") -> tuple[str, li
     return f"{column} IN (SELECT id FROM executions WHERE {condition})", values
 
 
-def others(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
+def count_elsewhere(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
     """How many executions belong to other projects, or to none that is known."""
     condition, values = executions_in(projects)
     found = connection.execute(f"SELECT count(*) FROM executions WHERE NOT {condition}", values).fetchone()

@@ -31,7 +31,7 @@ from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connections import READING_TRIES, Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.lock_wait import waiting_for
+from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.open_database import InPlace, OpenedDatabase, mark_damaged, open_file
 from agenteval_tui.history.records import (
     CostRow,
@@ -395,12 +395,12 @@ class Store:
         self, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
     ) -> list[estimates.Figures]:
         """What the newest `window` ended runs of each of these tests with one of the agents used, newest first."""
-        return self._read(lambda c: estimates.of_tests(c, suite_key, tests, agents, window))
+        return self._read(lambda c: estimates.figures_of_tests(c, suite_key, tests, agents, window))
 
     def figures_of_agent(self, agent: str, window: int) -> list[estimates.Figures]:
         """What the newest `window` runs of an agent used, whatever was tested; only lately: [] says nothing of long
         ago."""
-        return self._read(lambda c: estimates.of_agent(c, agent, window))
+        return self._read(lambda c: estimates.figures_of_agent(c, agent, window))
 
     def imported(self, digest: str) -> str | None:
         """The id of the execution that a file with this digest became; None: not imported yet."""
@@ -447,7 +447,7 @@ class Store:
                 return query(self._reader())
             except sqlite3.Error as error:
                 if is_busy(error) and attempt < READING_TRIES:
-                    waiting_for(self.path)
+                    tell_waiting(self.path)
                     continue
                 said = explain(error, self.path, doing="read")
                 if isinstance(said, DamagedError):

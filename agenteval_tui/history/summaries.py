@@ -61,8 +61,8 @@ def _summary(
     test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary], superseded: int
 ) -> TestSummary:
     total, outcomes, started, durations, costs, settings = zip(*runs, strict=True)
-    measured = [one for one in durations if one is not None]
-    spent = [one for one in costs if one is not None]
+    measured = [duration for duration in durations if duration is not None]
+    spent = [cost for cost in costs if cost is not None]
     return TestSummary(
         test_id=test,
         n=len(runs),

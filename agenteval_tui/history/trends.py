@@ -292,7 +292,7 @@ def picked_runs(connection: sqlite3.Connection, picked: SelectedRuns) -> list[in
     return sorted(found, reverse=True)
 
 
-def measured(
+def measurements(
     connection: sqlite3.Connection, picked: SelectedRuns, places: Sequence[Place], measure: Measure, group: Group = ""
 ) -> list[tuple[int, Any, list[float]]]:
     """What was measured of runs: (place of time, key of the group as in `Tally`, values in no order)."""
@@ -443,7 +443,7 @@ def runs_of(connection: sqlite3.Connection, picked: SelectedRuns, variation: str
     return sorted(found, reverse=True)[:most]
 
 
-def not_passed(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> list[int]:
+def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs that failed, ended in an error, or wait for a person."""
     found: list[int] = []
     for source, _, values in _arms(connection, picked):
@@ -633,7 +633,7 @@ def _with_results(source: str) -> str:
 def _arms(connection: sqlite3.Connection, picked: SelectedRuns) -> Iterator[tuple[str, str, list[Any]]]:
     """(FROM and WHERE, when a run began, values) of the runs with a time of their own, then of those without."""
     conditions, values = _conditions(connection, picked)
-    more = "".join(f" AND {one}" for one in conditions)
+    more = "".join(f" AND {condition}" for condition in conditions)
     span = [picked.since_ms, picked.until_ms]
     yield (
         f"{_RUNS} WHERE {ENDED} AND r.started_ms >= ? AND r.started_ms < ?{more}",
@@ -715,7 +715,7 @@ def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[l
         values.append(json.dumps(list(picked.but)))
     if picked.agents:
         conditions.append("r.agent IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps([clean(one) for one in picked.agents]))
+        values.append(json.dumps([clean(agent) for agent in picked.agents]))
     if picked.tags:
         wanted = set(picked.tags)
         texts = [

@@ -43,7 +43,7 @@ class Context(Struct, frozen=True):
         """As it is stored."""
         return {
             "versions": list(self.versions),
-            "tests": [list(one) for one in self.tests],
+            "tests": [list(test) for test in self.tests],
             "failed": self.failed,
             "runs": self.runs,
             "examples": list(self.examples),

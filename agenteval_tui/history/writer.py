@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.connections import WRITING_TRIES, Connection
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
-from agenteval_tui.history.lock_wait import waiting_for
+from agenteval_tui.history.lock_wait import tell_waiting
 
 _T = TypeVar("_T")
 _BATCH = 512  # operations in one transaction
@@ -182,7 +182,7 @@ class Writer:
                 values = self._transaction(connection, [operation for operation, _ in batch])
             except Exception as error:
                 if isinstance(error, sqlite3.Error) and is_busy(error) and tries < self._tries(batch):
-                    waiting_for(self._path)
+                    tell_waiting(self._path)
                     continue
                 if len(batch) > 1 and not _hits_all(error):
                     # One of them is at fault: write each by itself, so that it takes no other down.

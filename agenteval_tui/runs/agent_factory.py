@@ -99,7 +99,7 @@ class Configured(Struct, frozen=True):
         return needs_of_agent(self.config, self.base_dir)
 
 
-def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Configured], list[Problem]]:
+def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Configured], list[Problem]]:
     """The user's agents, then those of the suites; and what is wrong in agents.yaml.
 
     Raises `AgentevalError` when agents.yaml can't be read at all.
@@ -127,13 +127,13 @@ def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     from agenteval_tui.agents.process.trust_description import program_words
     from agenteval_tui.suites.yaml.write import flow
 
-    made: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for name, value in config.items():
         if name in ("kind", "description"):
             continue
         shown = without_secrets(program_words(value)) if name == "command" else _shown(name, value)
-        made.append((name, shown if isinstance(shown, str) else flow(shown, bare_keys=True)))
-    return made
+        pairs.append((name, shown if isinstance(shown, str) else flow(shown, bare_keys=True)))
+    return pairs
 
 
 def without_secrets(address: str) -> str:
@@ -141,7 +141,7 @@ def without_secrets(address: str) -> str:
     return _FLAG.sub(rf"\1{HIDDEN}", _QUERY_IN_URL.sub(r"\1?…", _USER_IN_URL.sub("", address)))
 
 
-async def check(
+async def check_configured(
     one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
 ) -> CheckReport:
     """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
@@ -149,12 +149,12 @@ async def check(
 
     try:
         # In a thread: it reads files.
-        agent = await asyncio.to_thread(made, one, permission, env=env)
+        agent = await asyncio.to_thread(make_configured, one, permission, env=env)
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
     try:
-        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), withheld_of(one, env))
+        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), redactor_of(one, env))
     except TimeoutError:
         return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:
@@ -165,7 +165,7 @@ async def check(
         await _closed(agent)
 
 
-def made(
+def make_configured(
     one: Configured,
     permission: Permission,
     *,
@@ -206,7 +206,7 @@ def recordings_of(store: Store, reference: str) -> Mapping[str, Sequence[Transcr
     return found
 
 
-def withheld_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
+def redactor_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
     from agenteval_tui.agents.secrets import secrets_of
     from agenteval_tui.transcripts.redact import TranscriptRedactor

@@ -54,7 +54,7 @@ class Prepared(Struct, frozen=True):
             return ""
         return request_hash(self.fingerprint, request, turns, variables=self.reads_variables)
 
-    def let_go(self, run: str) -> None:
+    def release_run(self, run: str) -> None:
         """The run is over: tell the agent. What it does wrong then changes nothing."""
         if self.release is not None:
             try:
@@ -118,12 +118,12 @@ def _prepared(
     )
 
 
-def _made(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
+def _made(agent: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
 
     return make_agent(
-        one.name,
-        one.config,
-        base_dir=one.base_dir,
+        agent.name,
+        agent.config,
+        base_dir=agent.base_dir,
         env=env,
         permission=plan.permission,
         transcripts=lambda reference: recordings_of(store, reference),

@@ -39,7 +39,7 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 MAX_ATTEMPTS = 3
 MAX_BACK_OFF_S = 30.0
 _NO_USAGE = Usage()
-BREATH = 100
+YIELD_EVERY = 100
 """After so many events of an agent that never waits, others get a turn."""
 
 
@@ -163,11 +163,11 @@ class RunAttempts:
                     asked = f"it asks to wait {spoken_seconds(failed.retry_after_s)}, longer than the run may take"
                     self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
                 break
-            self.again_in(wait_s, failed)
+            self.schedule_retry(wait_s, failed)
             await asyncio.sleep(wait_s)
             self._error = None
 
-    def again_in(self, wait_s: float, failed: Failed) -> None:
+    def schedule_retry(self, wait_s: float, failed: Failed) -> None:
         """The attempt failed and there will be another one."""
         self.flush()
         error = self._clean(failed.error)
@@ -318,7 +318,7 @@ class RunAttempts:
             else:
                 self._stream.other(event)
             count += 1
-            if count % BREATH == 0:
+            if count % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         if not self.stop:
             self._error = RunError(

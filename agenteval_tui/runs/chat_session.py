@@ -19,7 +19,7 @@ from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
-from agenteval_tui.runs.agent_factory import made
+from agenteval_tui.runs.agent_factory import make_configured
 from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
@@ -27,7 +27,7 @@ from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcrip
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent
     from agenteval_tui.history.store import Store
-from agenteval_tui.runs.agent_factory import Configured, withheld_of
+from agenteval_tui.runs.agent_factory import Configured, redactor_of
 
 CANCELLED = "cancelled"
 LIKE = 0.6
@@ -53,7 +53,7 @@ class Conversation:
 
     def __init__(
         self,
-        one: Configured,
+        agent: Configured,
         permission: Permission = NOTHING,
         *,
         env: Mapping[str, str] | None = None,
@@ -61,9 +61,9 @@ class Conversation:
     ) -> None:
         """`store` is asked for by agents that replay an execution, and read only.
 
-        `permission`: see `configured.made`.
+        `permission`: see `agent_factory.make_configured`.
         """
-        self.configured = one
+        self.configured = agent
         self.turns: list[ChatMessage] = []
         self.busy = False
         self._env = env
@@ -131,7 +131,7 @@ class Conversation:
 
     def _make(self) -> Agent:
         store = self._store() if self._store is not None and self.configured.kind == "replay" else None
-        return made(self.configured, self._permission, env=self._env, store=store)
+        return make_configured(self.configured, self._permission, env=self._env, store=store)
 
     def forget(self) -> None:
         """Begin a new conversation with the same agent."""
@@ -160,7 +160,7 @@ class Conversation:
             turn=len(self.turns),
         )
         done = False
-        redactor = EventRedactor(withheld_of(self.configured, self._env))
+        redactor = EventRedactor(redactor_of(self.configured, self._env))
         async with aclosing(_clean(redactor, _closable(agent.run(request)))) as events:
             async for event in events:
                 if isinstance(event, PromptSent):
@@ -215,7 +215,7 @@ def drafted_test(test_id: str, name: str, conversation: Conversation) -> dict[st
     Raises `AgentevalError` when there is no answer yet.
     """
     whole = conversation.answered
-    prompts = [one.text for one in conversation.turns if one.error is None]
+    prompts = [turn.text for turn in conversation.turns if turn.error is None]
     if not prompts or not (whole.final_output or whole.tool_calls):
         raise AgentevalError("there is no answer yet to make a test of", mend="ask the agent something first")
     test: dict[str, Any] = {"id": test_id, "name": name}
@@ -275,10 +275,10 @@ def _literally(prompt: str) -> str:
 
 def _answers(recorded: Transcript) -> Transcript:
     """What the agent of a recording said, without what it was asked."""
-    roles = [one.role for one in recorded.messages]
+    roles = [message.role for message in recorded.messages]
     first = roles.index("assistant") if "assistant" in roles else len(roles)
     calls = tuple(
-        replace(one, message=None if one.message is None else one.message - first) for one in recorded.tool_calls
+        replace(call, message=None if call.message is None else call.message - first) for call in recorded.tool_calls
     )
     return replace(recorded, messages=recorded.messages[first:], tool_calls=calls)
 
@@ -289,13 +289,15 @@ def _joined(before: Transcript, question: Message, made: Transcript) -> Transcri
     calls, place = len(before.tool_calls), len(asked)
     messages = tuple(
         replace(
-            one,
-            tool_calls=tuple(index + calls for index in one.tool_calls),
-            tool_call=None if one.tool_call is None else one.tool_call + calls,
+            message,
+            tool_calls=tuple(index + calls for index in message.tool_calls),
+            tool_call=None if message.tool_call is None else message.tool_call + calls,
         )
-        for one in made.messages
+        for message in made.messages
     )
-    moved = tuple(replace(one, message=None if one.message is None else one.message + place) for one in made.tool_calls)
+    moved = tuple(
+        replace(call, message=None if call.message is None else call.message + place) for call in made.tool_calls
+    )
     return Transcript(
         messages=(*asked, *messages),
         tool_calls=(*before.tool_calls, *moved),

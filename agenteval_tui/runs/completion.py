@@ -79,7 +79,7 @@ class RunCompletion:
         state = self._state
         agent = state.agents[attempts.plan.agent.hash]
         attempts.handed_to_store = True
-        agent.let_go(attempts.run)
+        agent.release_run(attempts.run)
         state.totals.add(attempts, judged.status)
         answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
         request = agent.request_hash(attempts.request, attempts.plan.turns) if answered else ""

@@ -193,7 +193,7 @@ class Engine:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it began
             state.drop_waiting()
-        for group in {id(one): one for one in state.repetitions.values()}.values():
+        for group in {id(repetition): repetition for repetition in state.repetitions.values()}.values():
             if group.answer != "open":  # by runs that ended before
                 self._completion.skip(group)
 
@@ -432,9 +432,9 @@ class Engine:
 
     async def _close(self) -> None:
         await self.grading.close()
-        for one in self.state.agents.values():
+        for agent in self.state.agents.values():
             try:
-                await asyncio.wait_for(one.agent.close(), self._grace_s)
+                await asyncio.wait_for(agent.agent.close(), self._grace_s)
             except Exception:
                 log.warning("an agent could not be closed", exc_info=True)
         if self._executor is not None:

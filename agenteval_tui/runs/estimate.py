@@ -232,7 +232,7 @@ class _Sum(Struct):
         mean = math.fsum(values) / len(values)
         spread = _SPREAD * mean
         if len(values) >= _FEW:
-            measured = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (len(values) - 1))
+            measured = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
             spread = measured if own else max(measured, spread)
         self.expected += runs * mean
         # The runs differ from one another, and their mean from the mean of those before: by little where many were

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.lock_wait import told
+from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.runs import live_registry
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
@@ -68,7 +68,7 @@ class Host:
             with suppress(RuntimeError):  # the loop has just ended
                 loop.call_soon_threadsafe(self.engine.history_awaited, said)
 
-        with told(awaited):
+        with listen_for_waits(awaited):
             return await self._run(path, on_live)
 
     async def _run(self, path: Path | None, on_live: Callable[[Live], None] | None) -> Ended:
@@ -106,7 +106,7 @@ class Host:
             # An execution that is resumed has the id, and so the socket, of a process that died: it is replaced.
             await self._server.listen(path)
             shown.callback(path.unlink, missing_ok=True)
-            live = shown.enter_context(live_registry.shown(live))
+            live = shown.enter_context(live_registry.registration(live))
         except OSError as error:
             if self._detached:
                 raise _no_socket(error) from error

@@ -47,7 +47,7 @@ class GradedRun(Struct, frozen=True):
     def failed(self) -> tuple[tuple[str, str], ...]:
         """The criteria that did not pass, with the reason."""
         return tuple(
-            (result.criterion, sentences.of_criterion(result))
+            (result.criterion, sentences.criterion_sentence(result))
             for result in self.results
             if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
         )
@@ -85,7 +85,7 @@ def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | N
     if error is not None and error.kind == CANCELLED:
         return GradedRun.nothing(CANCELLED, error.message)
     verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies, row=run.ref.row)
-    why = sentences.of_verdict(verdict) if error is None else error.message
+    why = sentences.verdict_sentence(verdict) if error is None else error.message
     return GradedRun(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
 
 

@@ -335,7 +335,7 @@ def label_reply(spec: CriterionSpec, labels: Iterable[Label], sole: str) -> Repl
 
     A label of another version of the criterion is none: the person was asked something else.
     """
-    own = [one for one in labels if one.whole or one.criterion_hash in ("", spec.hash)]
+    own = [label for label in labels if label.whole or label.criterion_hash in ("", spec.hash)]
     last = label_of(own, spec.name, sole)
     if last is None:
         return None

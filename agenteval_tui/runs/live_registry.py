@@ -136,7 +136,7 @@ def card_path(socket: Path) -> Path:
 
 
 @contextmanager
-def shown(live: Live) -> Iterator[Live]:
+def registration(live: Live) -> Iterator[Live]:
     """While this lasts, others find the execution: a card beside its socket, locked as long as this process lives.
 
     Gives the execution as the card has it, with its `order`.

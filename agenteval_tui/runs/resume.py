@@ -205,9 +205,9 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[Earlie
         failed: tuple[tuple[str, str], ...] = ()
         if row.status in ("failed", "error", "needs_review"):
             failed = tuple(
-                (one.criterion, sentences.of_criterion(one))
-                for one in store.results(row.id)
-                if one.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
+                (result.criterion, sentences.criterion_sentence(result))
+                for result in store.results(row.id)
+                if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
             )
         made.append(
             EarlierRun(

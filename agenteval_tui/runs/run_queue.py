@@ -128,7 +128,7 @@ class WaitingRuns:
                 self._held.add(name)
         for line in self._lines.values():
             heapify(line.ready)
-        for group in {id(one): one for one in self._repetitions.values()}.values():
+        for group in {id(repetition): repetition for repetition in self._repetitions.values()}.values():
             self._feed(group)
 
     def __len__(self) -> int:

@@ -165,7 +165,7 @@ class Refusals:
         if throttle.barren:
             attempts.give_up(failed.error)
             return False
-        attempts.again_in(max(0.0, throttle.until - now), failed)
+        attempts.schedule_retry(max(0.0, throttle.until - now), failed)
         attempts.park()
         self._state.parked[attempts.run] = attempts
         self._state.waiting.put_back(attempts.plan)
@@ -224,7 +224,7 @@ class Refusals:
         if self._had_its_chances(attempts):
             attempts.give_up(self._refused_itself(attempts, failed, now))
             return False
-        attempts.again_in(wait_s, failed)
+        attempts.schedule_retry(wait_s, failed)
         attempts.park()
         self._state.parked[attempts.run] = attempts
         self._state.waiting.put_back(attempts.plan, rest_s=wait_s, alone=True)

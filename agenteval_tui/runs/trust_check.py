@@ -17,11 +17,10 @@ from agenteval_tui.agents.permission import (
     NotTrustedError,
     Permission,
     Use,
-    distrusted,
-    merged,
+    leads_outside,
+    merge_needs,
     needs_of_agent,
-    outside,
-    permitted,
+    permission_for,
     use_of_agent,
 )
 from agenteval_tui.agents.process.named_files import files_of_agent
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig
     from agenteval_tui.suites.trust import Trust
 
-__all__ = ["Need", "NotTrustedError", "check_agents", "check_asking", "check_trust", "distrusted", "needs_of"]
+__all__ = ["Need", "NotTrustedError", "check_agents", "check_asking", "check_trust", "needs_of"]
 
 
 def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreign: bool = False) -> tuple[Need, ...]:
@@ -54,7 +53,7 @@ def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreig
     What needs no trust is not in it; nothing is started. `own`: the agents that the user wrote (None: those that the
     plan says are). `foreign`: see `check_trust`.
     """
-    return merged(uses_of(plan, own=own), foreign=foreign)
+    return merge_needs(uses_of(plan, own=own), foreign=foreign)
 
 
 def uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
@@ -99,7 +98,7 @@ def check_trust(
     `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
     names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
     """
-    return permitted(uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
+    return permission_for(uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
 
 
 def check_asking(
@@ -111,7 +110,7 @@ def check_asking(
     """
     seen: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
     uses = [use for (key, _), spec in seen.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)]
-    return permitted(uses, everything=trusted)
+    return permission_for(uses, everything=trusted)
 
 
 def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Permission:
@@ -119,12 +118,12 @@ def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Perm
 
     `trusted`: somebody said so for this time.
     """
-    return permitted([use_of(one) for one in agents], everything=trusted)
+    return permission_for([use_of(agent) for agent in agents], everything=trusted)
 
 
-def use_of(one: Configured) -> Use:
+def use_of(agent: Configured) -> Use:
     """The use of an agent as it is configured: by its suite's folder, or as the user's own."""
-    return use_of_agent(one.base_dir, one.config, one.base_dir, own=not one.suite)
+    return use_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
 
 
 def files_of(folder: Path) -> tuple[Path, ...]:
@@ -143,7 +142,7 @@ def files_of(folder: Path) -> tuple[Path, ...]:
         if suite is None or path.resolve().parent != folder.resolve():
             continue
         for agent in suite.agents.values():
-            changes = [one.config for test in suite.tests for one in test.variations if one.config]
+            changes = [variation.config for test in suite.tests for variation in test.variations if variation.config]
             for config in (agent.as_dict(), *(deep_merge(agent.as_dict(), change) for change in changes)):
                 if needs_of_agent(config, folder):
                     found.update(dict.fromkeys(files_of_agent(config, folder).files))
@@ -184,7 +183,12 @@ def _of_spec(
 def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
     suite, folder = plan.respondents.suites.get(suite_key, (None, None))
     test = suite.test(test_id) if suite is not None else None
-    if test is not None and test.dataset is not None and folder is not None and outside(test.dataset.file, folder):
+    if (
+        test is not None
+        and test.dataset is not None
+        and folder is not None
+        and leads_outside(test.dataset.file, folder)
+    ):
         yield f"reads the dataset {test.dataset.file}"
 
 

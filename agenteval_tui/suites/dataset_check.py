@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites.datasets import DatasetRow, dataset_path, has_prompt, rows_and_problems
-from agenteval_tui.suites.row_keys import MissingId, RowKeys, said_of_missing, said_of_repeated
+from agenteval_tui.suites.row_keys import MissingId, RowKeys, describe_missing_key, describe_repeated_key
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.datasets import LineReader
@@ -182,8 +182,8 @@ def _key_problem(check: DatasetCheck, keys: RowKeys, row: DatasetRow) -> Problem
     if isinstance(found, str):
         return None
     if isinstance(found, MissingId):
-        return check.problem(row.line, "missing-id", *said_of_missing(found))
-    return check.problem(row.line, "duplicate-id", *said_of_repeated(found))
+        return check.problem(row.line, "missing-id", *describe_missing_key(found))
+    return check.problem(row.line, "duplicate-id", *describe_repeated_key(found))
 
 
 def _columns(check: DatasetCheck, row: DatasetRow) -> list[Column]:

@@ -99,7 +99,7 @@ def _renamed(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """`row` with its prompt and expected value under the names that this file has for them."""
     for name, names in (("input", PROMPT_COLUMNS), ("expected", EXPECTED_COLUMNS)):
         if name in row and name not in columns:
-            own = next((one for one in columns if one.lower() in names), None)
+            own = next((column for column in columns if column.lower() in names), None)
             if own is not None and own not in row:
                 row = {own if key == name else key: value for key, value in row.items()}
     return row

@@ -108,7 +108,7 @@ class TreeEdit:
             return
         if not isinstance(value, edit.YamlFragment) and same(plain_data(node), value):
             return
-        ways = edit.changed(self.text, name, node, value, self.eol, in_flow=in_flow or owner.flow)
+        ways = edit.replace_value(self.text, name, node, value, self.eol, in_flow=in_flow or owner.flow)
         self._take(ways, meant, [*path, key])
 
     def insert(self, path: KeyPath, at: int, value: Mapping[str, Any], *, apart: bool = False) -> None:
@@ -274,13 +274,15 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
             where=where,
             mend="if its tests are shared through an anchor, write the test by hand",
         )
-    written = (BOM if loaded.bom else b"") + text.encode("utf-8")
-    saved = load_bytes(written, loaded.path)
+    content = (BOM if loaded.bom else b"") + text.encode("utf-8")
+    saved = load_bytes(content, loaded.path)
     tests = len(loaded.suite.tests) if loaded.suite is not None else 0
     if saved.suite is None or len(saved.suite.tests) != tests + 1:
-        found = next((one.message for one in saved.problems if one not in loaded.problems), "it would not be read")
+        found = next(
+            (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
+        )
         raise SaveFailed(f"this test would not be right: {found}", where=where)
-    write_over(loaded, written)
+    write_over(loaded, content)
     return saved
 
 
@@ -357,23 +359,23 @@ class Written(Struct, frozen=True):
     after: str
 
 
-def written(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) -> Written | None:
+def change_record(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) -> Written | None:
     """What to remember of a change from `loaded`, whose bytes were `before`; None when it changed nothing."""
     if change_to.digest == loaded.digest or hashlib.sha256(before).hexdigest() != loaded.digest:
         return None
     return Written(change_to.path, before, change_to.digest)
 
 
-def take_back(one: Written) -> LoadedSuite:
+def undo_change(change: Written) -> LoadedSuite:
     """Write the bytes from before. Raises `SaveFailed` when the file is another one by now, or can't be written."""
-    now = load_suite(one.path)
-    if now.digest != one.after:
+    now = load_suite(change.path)
+    if now.digest != change.after:
         raise SaveFailed(
-            "this file was changed since, so the change can't be undone", where=str(one.path),
+            "this file was changed since, so the change can't be undone", where=str(change.path),
             mend="undo it in an editor, or with your version control",
         )  # fmt: skip
-    write_over(now, one.before)
-    return load_suite(one.path)
+    write_over(now, change.before)
+    return load_suite(change.path)
 
 
 def bytes_of(loaded: LoadedSuite) -> bytes:
@@ -514,7 +516,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
     """Take tests out of the file, with their own comments. At least one test has to stay."""
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
-    places = sorted({place_of(loaded, one) for one in test_ids}, reverse=True)
+    places = sorted({place_of(loaded, test_id) for test_id in test_ids}, reverse=True)
     if len(places) >= len(tree.get(["tests"])):
         raise SaveFailed(
             "the last test of a suite can't be deleted: a suite needs one",
@@ -657,8 +659,10 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     wanted.update(made)
     known = {test.id.casefold() for test in saved.suite.tests} if saved.suite is not None else set()
     if wanted - known:
-        said = {one.message for one in loaded.problems}
-        why = next((one.message for one in saved.problems if one.message not in said), "a test would not be read")
+        said = {problem.message for problem in loaded.problems}
+        why = next(
+            (problem.message for problem in saved.problems if problem.message not in said), "a test would not be read"
+        )
         raise SaveFailed(f"this would not be right: {why}", where=str(loaded.path), mend="mend it, then save again")
     write_over(loaded, data)
     return saved
@@ -673,8 +677,8 @@ def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     old = before.suite.test(test_id) if before.suite is not None else None
     if now.suite is None or before.suite is None or old is None or now.suite.test(test_id) is not None:
         return test_id if now.suite is not None and now.suite.test(test_id) is not None else ""
-    came = [one for one in now.suite.tests if before.suite.test(one.id) is None]
-    gone = [one for one in before.suite.tests if now.suite.test(one.id) is None]
+    came = [test for test in now.suite.tests if before.suite.test(test.id) is None]
+    gone = [test for test in before.suite.tests if now.suite.test(test.id) is None]
     alike = [one for one in came if one.model_copy(update={"id": old.id, "name": old.name}) == old]
     if len(alike) != 1 and len(came) == len(gone) == 1:
         alike = [one for one in came if (one.prompt, one.messages, one.turns) == (old.prompt, old.messages, old.turns)]
@@ -696,12 +700,12 @@ def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) 
     known = _names(old.criteria)
     there = {name: place for place, name in enumerate(_names(new.criteria))}
     criteria: list[CriterionEdit] = []
-    for one in edit.criteria:
-        if one.source is None:
-            criteria.append(one)
-        elif (name := known[one.source]) in there:
-            criteria.append(replace(one, source=there[name]))
-        elif one.changes:
+    for criterion in edit.criteria:
+        if criterion.source is None:
+            criteria.append(criterion)
+        elif (name := known[criterion.source]) in there:
+            criteria.append(replace(criterion, source=there[name]))
+        elif criterion.changes:
             raise SaveFailed(
                 f"criterion `{name[0]}` of test `{test_id}` is not in the file any more, so nothing was saved",
                 where=str(now.path),
@@ -715,7 +719,7 @@ def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
     """Each criterion's name, and the how-manieth of that name it is."""
     seen: dict[str, int] = {}
     names = []
-    for one in criteria:
-        seen[one.name] = seen.get(one.name, 0) + 1
-        names.append((one.name, seen[one.name]))
+    for criterion in criteria:
+        seen[criterion.name] = seen.get(criterion.name, 0) + 1
+        names.append((criterion.name, seen[criterion.name]))
     return names

@@ -51,9 +51,9 @@ class _Checked(_Strict):
 
     @model_validator(mode="after")
     def _no_complaints(self) -> Self:
-        for one in self.complaints(self.__dict__):
+        for complaint in self.complaints(self.__dict__):
             # The text is a value of the template, not the template: it may hold braces.
-            raise PydanticCustomError("rule", "{text}", {"text": one.message})
+            raise PydanticCustomError("rule", "{text}", {"text": complaint.message})
         return self
 
 
@@ -235,7 +235,7 @@ class Test(_Checked):
     @property
     def criterion_names(self) -> tuple[str, ...]:
         """What tells the criteria apart, in their order: their names, made unique."""
-        return criterion_names(one.name for one in self.criteria)
+        return criterion_names(criterion.name for criterion in self.criteria)
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:

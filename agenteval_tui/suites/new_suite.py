@@ -43,7 +43,7 @@ def write_suite(
             head += [f"    {block_pair(field, value, 4, EOL)}" for field, value in config.items()]
     text = EOL.join([*head, "", "tests:", block_item(test, column=2, eol=EOL)]) + EOL
     made = load_text(text, path)
-    wrong = [one.message for one in made.problems if one.severity == "error"]
+    wrong = [problem.message for problem in made.problems if problem.severity == "error"]
     if wrong or made.suite is None:
         raise AgentevalError(
             f"this suite would not be right: {(wrong or ['it would not be read'])[0]}", where=path.name

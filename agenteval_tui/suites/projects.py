@@ -54,7 +54,7 @@ def projects_open(paths: Sequence[Path] = ()) -> tuple[str, ...]:
     """The projects of the suites or folders at these paths; without any that of the current folder."""
     if not paths:
         return tuple(filter(None, (project_here(),)))
-    return tuple(dict.fromkeys(project_of_folder(one if one.is_dir() else one.parent) for one in paths))
+    return tuple(dict.fromkeys(project_of_folder(path if path.is_dir() else path.parent) for path in paths))
 
 
 def shows_all() -> bool:

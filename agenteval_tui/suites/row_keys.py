@@ -108,15 +108,15 @@ def row_label(place: int, key: str) -> str:
     return str(place) if place else ""
 
 
-def said_of_repeated(found: RepeatedId) -> tuple[str, str]:
+def describe_repeated_key(repeated: RepeatedId) -> tuple[str, str]:
     """What is wrong with two rows of one id, and what to do."""
     mend = "give each row an id of its own, or name another column: `row_id: COLUMN` in the suite's `dataset`"
-    return f"the row id {found.id!r} is used twice: also on line {found.line}", mend
+    return f"the row id {repeated.id!r} is used twice: also on line {repeated.line}", mend
 
 
-def said_of_missing(found: MissingId) -> tuple[str, str]:
+def describe_missing_key(missing: MissingId) -> tuple[str, str]:
     """What is wrong with a row without an id, and what to do."""
-    return f'this row has no "{found.column}", which is the `row_id` of the dataset', f'fill in "{found.column}"'
+    return f'this row has no "{missing.column}", which is the `row_id` of the dataset', f'fill in "{missing.column}"'
 
 
 def key_or_raise(keys: RowKeys, variables: Mapping[str, Any], file: str, line: int) -> str:
@@ -124,5 +124,5 @@ def key_or_raise(keys: RowKeys, variables: Mapping[str, Any], file: str, line: i
     found = keys.of(variables, line)
     if isinstance(found, str):
         return found
-    what, mend = said_of_repeated(found) if isinstance(found, RepeatedId) else said_of_missing(found)
+    what, mend = describe_repeated_key(found) if isinstance(found, RepeatedId) else describe_missing_key(found)
     raise AgentevalError(what, where=f"{file}:{line}:1", mend=mend)

@@ -412,13 +412,13 @@ def _counted(value: Any) -> Any:
 
 def _each(values: Iterable[Any]) -> Iterator[Any]:
     """The values of a loop; every turn is counted."""
-    for one in values:
+    for value in values:
         _charge(1)
-        yield one
+        yield value
 
 
 def _wide(*values: Any) -> None:
-    if any(isinstance(one, int | float) and abs(one) > _WIDEST for one in values):
+    if any(isinstance(value, int | float) and abs(value) > _WIDEST for value in values):
         raise TooLargeError
 
 

@@ -56,7 +56,7 @@ def from_json(data: Any) -> Transcript:
     if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
         # An object of another kind must not become an empty transcript: every check for an absence would pass on it.
         raise AgentevalError(
-            f"this is not a transcript: it is {said_of_json(data)}",
+            f"this is not a transcript: it is {describe_json(data)}",
             mend="give this project's JSON (an object with `messages`) or a list of OpenAI chat messages",
         )
     if "version" not in data:
@@ -159,7 +159,7 @@ def decode_arguments(raw: Any) -> tuple[Any, bool]:
         return raw, True
 
 
-def said_of_json(value: Any) -> str:
+def describe_json(value: Any) -> str:
     """What a JSON value is, in a few words: "an object with the keys a, b"."""
     if isinstance(value, Mapping):
         keys = [one_line(str(key), 40) for key in value]

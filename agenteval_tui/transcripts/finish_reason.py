@@ -55,10 +55,10 @@ class Ending(Struct, frozen=True):
     @property
     def said(self) -> str:
         """One sentence: `the answer was cut by max_tokens (finish reason: length)`."""
-        return said_of_ending(self.code, self.finish_reason)
+        return describe_ending(self.code, self.finish_reason)
 
 
-def said_of_ending(code: str, finish_reason: str) -> str:
+def describe_ending(code: str, finish_reason: str) -> str:
     """The sentence of an ending; of a code that is not known here, the server's word alone."""
     return f"{SAID.get(code, 'the answer ended early')} (finish reason: {finish_reason})"
 

@@ -22,7 +22,9 @@ class TranscriptRedactor(Redactor):
     def __init__(self, values: Iterable[str] = ()) -> None:
         values = tuple(values)
         super().__init__(values)
-        short = sorted({one for one in values if SHORTEST_IN_ERRORS <= len(one) < SHORTEST}, key=len, reverse=True)
+        short = sorted(
+            {value for value in values if SHORTEST_IN_ERRORS <= len(value) < SHORTEST}, key=len, reverse=True
+        )
         self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, short))})(?!\w)") if short else None
 
     def __bool__(self) -> bool:
@@ -56,18 +58,18 @@ class TranscriptRedactor(Redactor):
         if not self or not self._anywhere(transcript):
             return transcript
         changed: dict[str, Any] = {}
-        messages = [self._message(one) for one in transcript.messages]
+        messages = [self._message(message) for message in transcript.messages]
         if any(new is not old for new, old in zip(messages, transcript.messages, strict=True)):
             changed["messages"] = tuple(messages)
-        calls = [self._call(one) for one in transcript.tool_calls]
+        calls = [self._call(call) for call in transcript.tool_calls]
         if any(new is not old for new, old in zip(calls, transcript.tool_calls, strict=True)):
             changed["tool_calls"] = tuple(calls)
         for name in ("model", "finish_reason", "final_output", "log"):
             self._note(changed, name, getattr(transcript, name))
-        steps = tuple([replace(one, name=self.text(one.name)) for one in transcript.timing.steps]) if changed else ()
+        steps = tuple([replace(step, name=self.text(step.name)) for step in transcript.timing.steps]) if changed else ()
         if changed and steps != transcript.timing.steps:
             changed["timing"] = replace(transcript.timing, steps=steps)
-        notes = tuple([replace(one, what=self.text(one.what)) for one in transcript.notes])
+        notes = tuple([replace(note, what=self.text(note.what)) for note in transcript.notes])
         if notes != transcript.notes:
             changed["notes"] = notes
         error = transcript.error
@@ -97,7 +99,10 @@ class TranscriptRedactor(Redactor):
         if self.text(text) is not text or any(part and self.cut(part) is not part for part in parts):
             return True
         arguments = [call.arguments for call in transcript.tool_calls]
-        return any(self.inside(one) or (isinstance(one, str) and self.cut(one) is not one) for one in arguments)
+        return any(
+            self.inside(argument) or (isinstance(argument, str) and self.cut(argument) is not argument)
+            for argument in arguments
+        )
 
     def _message(self, message: Message) -> Message:
         changed: dict[str, Any] = {}

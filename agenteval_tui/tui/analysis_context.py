@@ -109,15 +109,15 @@ class Session:
         return self._looked_in
 
     @property
-    def looked_in(self) -> tuple[Path, ...]:
+    def paths_looked_in(self) -> tuple[Path, ...]:
         """Where suites were looked for last; walks no folder, so that a screen may ask while it paints."""
         return self._looked_in or self.paths
 
     def on_samples(self) -> bool:
         """Are the suites those that ship with the program, or the demo's copies? Walks no folder either."""
         samples = (directories.bundled("sample_suites").resolve(), directories.demo_dir().resolve())
-        return bool(self.looked_in) and all(
-            any(path.resolve().is_relative_to(one) for one in samples) for path in self.looked_in
+        return bool(self.paths_looked_in) and all(
+            any(path.resolve().is_relative_to(one) for one in samples) for path in self.paths_looked_in
         )
 
     @property
@@ -130,7 +130,7 @@ class Session:
         """The projects whose runs are listed: those of the suites that are open; () for all. The demo has no others."""
         if self.shows_all:
             return ()
-        looked = self.looked_in or self.suite_paths()
+        looked = self.paths_looked_in or self.suite_paths()
         opened = projects_open(looked)
         # Without suites here the samples are shown; what was imported here is of this folder.
         return opened if self.paths else tuple(dict.fromkeys((*opened, *projects_open())))
@@ -138,12 +138,12 @@ class Session:
     def elsewhere(self) -> int:
         """How many executions other projects have, where the open one has none."""
         from agenteval_tui.history.records import RunFilter
-        from agenteval_tui.history.scope import others
+        from agenteval_tui.history.scope import count_elsewhere
 
         projects = self.projects
         if not projects or self.store.execution_ids(RunFilter(projects=projects)):
             return 0
-        return self.store.read(lambda c: others(c, projects))
+        return self.store.read(lambda c: count_elsewhere(c, projects))
 
     def overview(self) -> Overview:
         """All suites with what the history knows of their tests; what is wrong with them says `problems`."""
@@ -246,10 +246,10 @@ class Session:
     def agents(self) -> tuple[list[Configured], list[Problem]]:
         """All agents that are configured, with their places; what is wrong in agents.yaml, and which suites can't be
         read."""
-        from agenteval_tui.runs.agent_factory import configured
+        from agenteval_tui.runs.agent_factory import configured_agents
 
         suites = self.suites()
-        found, problems = configured(suites, directories.config_dir())
+        found, problems = configured_agents(suites, directories.config_dir())
         return found, [*problems, *(problem for one in suites if one.unreadable for problem in one.problems)]
 
     def suites(self) -> list[LoadedSuite]:
@@ -271,7 +271,7 @@ class Session:
         wanted = test_id or free_id(loaded, name)
         return self._written(append_test(loaded, drafted_test(wanted, name, chat))), wanted
 
-    def wrote(self, path: Path) -> None:
+    def note_own_write(self, path: Path) -> None:
         """This app wrote that file: when it is told that the file changed, that is no news."""
         try:
             stat = path.stat()
@@ -288,7 +288,7 @@ class Session:
         return self._own.get(path.resolve()) == (stat.st_mtime_ns, stat.st_size)
 
     def _written(self, loaded: LoadedSuite) -> LoadedSuite:
-        self.wrote(loaded.path)
+        self.note_own_write(loaded.path)
         return loaded
 
     def save_config(self, loaded: LoadedSuite, test_id: str, criterion: int, text: str) -> LoadedSuite:
@@ -320,12 +320,12 @@ class Session:
         first = next(one for one in starters() if one.metric == "TextMatch")
         criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
         add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
-        self.wrote(path)
+        self.note_own_write(path)
         return wanted
 
     def folder_for_new(self) -> Path:
         """Where a new suite is written: the first folder that was opened; the current one instead of the samples'."""
-        first = next(iter(self.looked_in), None)
+        first = next(iter(self.paths_looked_in), None)
         if first is None or self.on_samples():
             return Path.cwd()
         return first if first.is_dir() else first.parent
@@ -358,7 +358,7 @@ class Session:
         test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
         path = self.folder_for_new() / (file or file_for(name))
         made = write_suite(path, name, called, agents, test)
-        self.wrote(path)
+        self.note_own_write(path)
         if self.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self.paths):
             self.paths = (*self.paths, path)  # files were opened, not their folder
         return made.key, test_id
@@ -389,11 +389,11 @@ class Session:
 
         return self._written(tag_tests(loaded, tests, add, remove))
 
-    def take_back(self, changed: Sequence[Written]) -> list[LoadedSuite]:
+    def undo(self, changed: Sequence[Written]) -> list[LoadedSuite]:
         """Write each file as it was before a change. Raises `SaveFailed` at the first that was changed since."""
-        from agenteval_tui.suites.editing import take_back
+        from agenteval_tui.suites.editing import undo_change
 
-        return [self._written(take_back(one)) for one in changed]
+        return [self._written(undo_change(one)) for one in changed]
 
     def close(self) -> None:
         """Close the history."""

@@ -23,7 +23,7 @@ from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history.lock_wait import told
+from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
@@ -207,7 +207,7 @@ class AgentevalApp(TerminalApp):
             with contextlib.suppress(RuntimeError):  # the app has just ended
                 loop.call_soon_threadsafe(partial(self.say, said, severity="warning"))
 
-        self._waits.enter_context(told(say))
+        self._waits.enter_context(listen_for_waits(say))
 
     def on_unmount(self) -> None:
         self.session.close()

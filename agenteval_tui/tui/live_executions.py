@@ -79,7 +79,7 @@ class LiveExecutions:
                 row = await asyncio.to_thread(self._execution, execution)
                 if row is not None:
                     place = NotificationSource("execution", row.id)
-                    self._notifier.say(end_of(row), severity=_weight(row), place=place)
+                    self._notifier.say(end_text(row), severity=_weight(row), place=place)
         for execution in live:
             if execution not in self._failing and not self._shown.looks_at(execution):
                 run = await asyncio.to_thread(self._first_failure, execution)
@@ -111,7 +111,7 @@ class LiveExecutions:
         return (("   ", ""), (f"{glyph('running')} {what} running", "running"))
 
 
-def end_of(row: ExecutionRow) -> str:
+def end_text(row: ExecutionRow) -> str:
     """How an execution ended, in a sentence."""
     bad = [f"{n} {word}" for n, word in ((row.failed, "failed"), (row.errors, "errors")) if n]
     beside = f", {', '.join(bad)}" if bad else ""

@@ -219,10 +219,10 @@ class Navigation:
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
         with nothing given, of the last execution."""
-        from agenteval_tui.tui.screens.causes_scope_picker import looking_at
+        from agenteval_tui.tui.screens.causes_scope_picker import cause_scope
 
         screen: CausesScreen = self._open("causes")
-        screen.open(looking_at(execution, suites, tests))
+        screen.open(cause_scope(execution, suites, tests))
 
     def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion over the stored runs of its test."""

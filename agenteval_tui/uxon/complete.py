@@ -21,7 +21,7 @@ from agenteval_tui.uxon.schema_location import (
     SchemaLocation,
     discriminator,
     flat,
-    given,
+    member_of,
     objects_of,
     properties_of,
     spot_at,
@@ -114,12 +114,12 @@ class Skeleton(Struct, frozen=True):
         return Skeleton(before + self.text + after, len(before) + self.cursor)
 
 
-def done(text: str) -> Skeleton:
+def finished_skeleton(text: str) -> Skeleton:
     """Text with nothing more to write in it."""
     return Skeleton(text, len(text))
 
 
-def of_value(value: Any) -> Skeleton:
+def skeleton_of_value(value: Any) -> Skeleton:
     """A JSON value as it is; the cursor is in its first empty string, list or object, else behind it.
 
     What JSON has no word for (infinity, a value that holds itself) is written as a string.
@@ -127,43 +127,45 @@ def of_value(value: Any) -> Skeleton:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
-        return done(quote(type(value).__name__ if isinstance(value, (dict, list)) else str(value)))
+        return finished_skeleton(quote(type(value).__name__ if isinstance(value, (dict, list)) else str(value)))
     places = [at + 1 for hole in ('""', "[]", "{}") if (at := text.find(hole)) >= 0]
     return Skeleton(text, min(places, default=len(text)))
 
 
-def of_type(kind: Type, default: Any = None, depth: int = 0) -> Skeleton:
+def skeleton_of_type(kind: Type, default: Any = None, depth: int = 0) -> Skeleton:
     """The least that is a value of that type, in valid JSON; with the cursor where the person decides."""
     if isinstance(kind, UnionType):
-        return of_type(kind.options[0], default, depth)
+        return skeleton_of_type(kind.options[0], default, depth)
     if isinstance(kind, ArrayType):
-        return Skeleton("[]", 1) if depth >= _DEEPEST else of_type(kind.item, None, depth + 1).between("[", "]")
+        return (
+            Skeleton("[]", 1) if depth >= _DEEPEST else skeleton_of_type(kind.item, None, depth + 1).between("[", "]")
+        )
     if isinstance(kind, MapType):
         return Skeleton("{}", 1)
     if isinstance(kind, ObjectType):
-        return of_object(kind, depth)
+        return skeleton_of_object(kind, depth)
     if kind.kind == "boolean":
-        return done("false" if default is True else "true")  # who writes it down wants the other one
+        return finished_skeleton("false" if default is True else "true")  # who writes it down wants the other one
     if kind.kind in ("integer", "number"):
-        return done(_number(kind, default))
-    return done("null") if kind.kind == "null" else Skeleton('""', 1)
+        return finished_skeleton(_number(kind, default))
+    return finished_skeleton("null") if kind.kind == "null" else Skeleton('""', 1)
 
 
-def of_object(kind: ObjectType, depth: int = 0) -> Skeleton:
+def skeleton_of_object(kind: ObjectType, depth: int = 0) -> Skeleton:
     """An object with what it needs: the name of its variant first."""
     needed = [prop for prop in kind.properties if prop.required]
     if kind.variants is not None:
         return Skeleton('""', 1).between(f"{{{quote(kind.variants.discriminator)}: ", "}")
     if not needed or depth >= _DEEPEST:
         return Skeleton("{}", 1)
-    parts = [of_member(prop, depth + 1) for prop in needed]
+    parts = [skeleton_of_member(prop, depth + 1) for prop in needed]
     rest = "".join(f", {part.text}" for part in parts[1:])
     return parts[0].between("{", rest + "}")
 
 
-def of_member(prop: Property, depth: int = 0) -> Skeleton:
+def skeleton_of_member(prop: Property, depth: int = 0) -> Skeleton:
     """A property with the beginning of its value."""
-    return of_type(prop.type, prop.default, depth).between(f"{quote(prop.name)}: ", "")
+    return skeleton_of_type(prop.type, prop.default, depth).between(f"{quote(prop.name)}: ", "")
 
 
 def _number(kind: ScalarType, default: Any) -> str:
@@ -253,17 +255,17 @@ def _names(spot: SchemaLocation, facts: Facts) -> Iterator[_Item]:
             continue
         if kind.variants is not None and kind.variants.discriminator not in taken:
             prop = discriminator(kind.variants)
-            yield _Item(prop.name, "property", prop.doc, of_member(prop))
+            yield _Item(prop.name, "property", prop.doc, skeleton_of_member(prop))
         for prop in properties_of(node, kind):
-            if given(node, prop) is None and prop.name not in taken:
+            if member_of(node, prop) is None and prop.name not in taken:
                 taken.add(prop.name)
-                yield _Item(prop.name, "property", _first_sentence(prop.doc), of_member(prop))
+                yield _Item(prop.name, "property", _first_sentence(prop.doc), skeleton_of_member(prop))
     if spot.property is not None and any(isinstance(kind, ScalarType) for kind in spot.types):
         # Free values may be objects of a known make ({"$contains": "..."}).
         for example in spot.property.examples:
             if isinstance(example, dict) and len(example) == 1 and not taken - {_MARK}:
                 ((name, value),) = example.items()
-                yield _Item(str(name), "example", "", of_value(value).between(f"{quote(str(name))}: ", ""))
+                yield _Item(str(name), "example", "", skeleton_of_value(value).between(f"{quote(str(name))}: ", ""))
 
 
 def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, taken: set[str]) -> Iterator[_Item]:
@@ -272,7 +274,7 @@ def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, taken: set[str
         if name not in taken:
             seen = facts.values(tool, name)
             detail = f"an argument of {tool}" + (f", as {shown(seen[0])}" if seen else "")
-            value = of_value(seen[0]) if seen else of_type(kind.value)
+            value = skeleton_of_value(seen[0]) if seen else skeleton_of_type(kind.value)
             yield _Item(name, "argument", detail, value.between(f"{quote(name)}: ", ""))
 
 
@@ -305,11 +307,13 @@ def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, taken: Sequence[Any
     elif kind.enum:
         for value in kind.enum:
             if value not in taken:
-                yield _Item(_label(value), "value", "", done(of_value(value).text))
+                yield _Item(_label(value), "value", "", finished_skeleton(skeleton_of_value(value).text))
     elif kind.kind == "boolean":
         default = spot.property.default if spot.property is not None else None
         for value in (True, False) if default is not True else (False, True):
-            yield _Item(shown(value), "value", "the default" if value is default else "", done(shown(value)))
+            yield _Item(
+                shown(value), "value", "the default" if value is default else "", finished_skeleton(shown(value))
+            )
     else:
         yield from _free(kind, spot, facts, taken)
 
@@ -331,11 +335,11 @@ def _free(kind: ScalarType, spot: SchemaLocation, facts: Facts, taken: Sequence[
         found, detail = facts.values(tool, spot.free), f"a value of {spot.free}"
     for value in found:
         if value not in taken:
-            yield _Item(_label(value), what, detail, done(of_value(value).text))
+            yield _Item(_label(value), what, detail, finished_skeleton(skeleton_of_value(value).text))
     for value in prop.examples:
-        yield _Item(_label(value), "example", "", of_value(value))
+        yield _Item(_label(value), "example", "", skeleton_of_value(value))
     if kind.kind in ("integer", "number") and isinstance(prop.default, (int, float)):
-        yield _Item(shown(prop.default), "value", "the default", done(shown(prop.default)))
+        yield _Item(shown(prop.default), "value", "the default", finished_skeleton(shown(prop.default)))
 
 
 def _variants(spot: SchemaLocation) -> Iterator[_Item]:
@@ -350,16 +354,16 @@ def _variants(spot: SchemaLocation) -> Iterator[_Item]:
         variants.options.items(), key=lambda pair: sum(pair[1].property(name) is None for name in own)
     )  # a stable sort: the order of the schema otherwise
     for name, option in fitting:
-        yield _Item(name, "type", _first_sentence(option.doc), done(quote(name)))
+        yield _Item(name, "type", _first_sentence(option.doc), finished_skeleton(quote(name)))
 
 
 def _objects(kind: ObjectType) -> Iterator[_Item]:
     if kind.variants is None:
-        yield _Item("{}", "value", _first_sentence(kind.doc), of_object(kind))
+        yield _Item("{}", "value", _first_sentence(kind.doc), skeleton_of_object(kind))
         return
     name = quote(kind.variants.discriminator)
     for option, inner in kind.variants.options.items():
-        new = done(f"{{{name}: {quote(option)}").between("", "}")
+        new = finished_skeleton(f"{{{name}: {quote(option)}").between("", "}")
         yield _Item(option, "type", _first_sentence(inner.doc), new)
 
 
@@ -368,7 +372,7 @@ def _whole(spot: SchemaLocation) -> Iterator[_Item]:
     for kind in objects_of(spot.types):
         if isinstance(kind, ObjectType):
             for prop in sorted(kind.properties, key=lambda one: not isinstance(one.type, ArrayType)):
-                new = of_member(prop).between("{\n  ", "\n}")
+                new = skeleton_of_member(prop).between("{\n  ", "\n}")
                 yield _Item(prop.name, "property", _first_sentence(prop.doc), new)
 
 
@@ -378,7 +382,7 @@ def _beside(owner: Node) -> list[Any]:
 
 
 def _label(value: Any) -> str:
-    return value if isinstance(value, str) else of_value(value).text
+    return value if isinstance(value, str) else skeleton_of_value(value).text
 
 
 def _first_sentence(doc: str) -> str:
@@ -431,7 +435,7 @@ def _chosen(items: Iterable[_Item], prefix: str) -> list[_Item]:
 def _completion(
     text: str, cursor: Cursor, item: _Item, order: int, *, comma_before: bool, comma_after: bool, renames: bool
 ) -> Completion:
-    new = done(quote(item.label)) if renames else item.new
+    new = finished_skeleton(quote(item.label)) if renames else item.new
     start, end = cursor.start, cursor.end
     if start == end and start and not text[start - 1].isspace() and text[start - 1] not in "{[\ufeff":
         new = new.between(" ", "")

@@ -112,7 +112,7 @@ def edits_between(old: str, new: str) -> tuple[TextEdit, ...]:
                 edits.append(_trimmed(old, starts[line], starts[line + 1], new_line))
         elif tag != "equal":
             edits.append(_trimmed(old, starts[a0], starts[a1], new[starts_new[b0] : starts_new[b1]]))
-    return tuple(one for one in edits if one.text or one.start < one.end)
+    return tuple(edit for edit in edits if edit.text or edit.start < edit.end)
 
 
 def _trimmed(old: str, start: int, end: int, text: str) -> TextEdit:

@@ -31,7 +31,7 @@ _OPENING = {"}": "{", "]": "["}
 _AHEAD = 4000  # tokens
 
 
-def skip(text: str, tokens: Sequence[Token], index: int) -> int:
+def skip_brackets(text: str, tokens: Sequence[Token], index: int) -> int:
     """The index behind the bracket that closes the one at `index`; the end when nothing does."""
     depth = 0
     for position in range(index, len(tokens)):
@@ -66,7 +66,7 @@ def closes_one_more(text: str, tokens: Sequence[Token], index: int, char: str) -
     return unmatched(text, tokens, index) == _OPENING[char]
 
 
-def judge(
+def closer_remedy(
     text: str, tokens: Sequence[Token], index: int, stack: Sequence[str], *, ahead: bool
 ) -> Literal["insert", "replace", "remove"]:
     """What to do about the closing bracket at `index` that does not fit the innermost of `stack`."""
@@ -394,7 +394,7 @@ class _Parser:
     def before_root(self, token: Token) -> None:
         if token.kind == "key" and self.next_is("colon"):
             self.frames.append(_Frame(True, token.start, implicit=True))
-            self.report(syntax_errors.no_braces(token, self.solid[-1].end))
+            self.report(syntax_errors.missing_braces(token, self.solid[-1].end))
         elif token.kind in ("comma", "colon") or self.text[token.start] in "]}":
             self.unexpected(token)
         else:
@@ -578,7 +578,7 @@ class _Parser:
         longer = unescaped(self.text, self.solid, self.index)
         if longer is None:
             return False
-        self.report(syntax_errors.quotes_inside(node.start, longer.end, longer.fix))
+        self.report(syntax_errors.unescaped_quotes(node.start, longer.end, longer.fix))
         node.value, node.end = longer.value, longer.end
         if self.frames and self.frames[-1].is_object:
             self.frames[-1].members[-1].end = longer.end
@@ -599,7 +599,7 @@ class _Parser:
             frame.members.append(Member(frame.key, start, frame.key_end, node, start, max(node.end, frame.key_end)))
 
     def too_deep(self, token: Token) -> None:
-        end = skip(self.text, self.solid, self.index)
+        end = skip_brackets(self.text, self.solid, self.index)
         last = self.solid[end - 1].end
         self.report(syntax_errors.too_deep(token, MAX_DEPTH))
         self.index = end
@@ -616,7 +616,7 @@ class _Parser:
         stack = ["" if f.implicit else "{" if f.is_object else "[" for f in self.frames]
         # Looking ahead costs: texts with many wrong brackets get the plain rule.
         self.judged += 1
-        verdict = judge(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
+        verdict = closer_remedy(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
         if verdict == "replace":
             self.report(syntax_errors.wrong_closer(token, char, _CLOSING[mine]))
             self.close(frame, token.end)

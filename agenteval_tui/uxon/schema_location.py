@@ -50,7 +50,7 @@ class SchemaLocation(Struct, frozen=True):
         for kind in self.holder_types:
             for prop in properties_of(self.holder, kind) if isinstance(kind, ObjectType) else ():
                 if prop.facts == TOOL_NAME and isinstance(prop.type, ScalarType):
-                    member = given(self.holder, prop)
+                    member = member_of(self.holder, prop)
                     return str(member.value.value) if member and member.value.kind == "string" else ""
         return ""
 
@@ -177,7 +177,7 @@ def discriminator(variants: Variants) -> Property:
     return Property(variants.discriminator, kind, True, f"The type of this {variants.noun}.")
 
 
-def given(node: Node, prop: Property) -> Member | None:
+def member_of(node: Node, prop: Property) -> Member | None:
     """The member of an object that is that property, under whichever name; None if it is not there."""
     return next((found for name in (prop.name, *prop.aliases) if (found := node.member(name))), None)
 

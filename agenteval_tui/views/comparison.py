@@ -29,7 +29,7 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import metric_name
-from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.views.model import (
     Column,
     Fact,
@@ -313,7 +313,7 @@ def notes(found: Comparison) -> list[str]:
     words.append("" if found.by_variation else "variations are not told apart: the sides are different ones")
     words.append(datasets_text(found.tests))
     for side, number in zip((found.a, found.b), found.checks_not_made, strict=True):
-        words.append(f"{of_not_made_in_runs(number)} of {side.name}" if number else "")
+        words.append(f"{not_made_in_runs_sentence(number)} of {side.name}" if number else "")
     return [line for line in (*words, not_comparable_text(found.not_comparable)) if line]
 
 

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.explanation import Explanation
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, text
@@ -101,6 +101,6 @@ def _of_the_run(one: Explanation) -> Iterator[Node]:
         why = f"the agent did not finish: {one.error.kind}: {one.error.message}{mend}"
         yield Node(text((why, "broken code")), sign=SIGNS["error"])
     if one.run.checks_not_made:
-        yield Node(text((of_not_made(one.run.checks_not_made), "warn")), sign=("!", "warn"))
+        yield Node(text((not_made_sentence(one.run.checks_not_made), "warn")), sign=("!", "warn"))
     if not one.judged and one.error is None:
         yield Node(text("no criterion was applied to this run"))

@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, Transcript
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 """As after --trust."""
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from programs import lives, until
 
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.child_process import kill_group, start
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
@@ -54,7 +54,7 @@ def test_our_own_group_is_never_meant(pid: int) -> None:
 async def test_end_is_final_even_when_it_is_cancelled(tmp_path: Path) -> None:
     stubborn = "trap '' TERM; echo ready; while :; do sleep 600; done"
     program = await start(
-        ["sh", "-c", stubborn], cwd=tmp_path, env=os.environ, permission=permitted((), everything=True)
+        ["sh", "-c", stubborn], cwd=tmp_path, env=os.environ, permission=permission_for((), everything=True)
     )
     assert await program.read() == b"ready\n"
     ending = asyncio.create_task(program.end(grace_s=60))

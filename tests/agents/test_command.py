@@ -14,14 +14,14 @@ import pytest
 from programs import executable, lives, script, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 EVENTS = r"""

@@ -20,14 +20,14 @@ from dialects import CHAT, RESPONSES, Call, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import AgentRequest, Done, Prepared
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.protocol import EventReader, request_document
 from agenteval_tui.agents.process.python_host import PythonHost, RaisedError, start_host
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, Usage
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 FOLDER = Path(__file__).parent / "frameworks"

@@ -10,11 +10,11 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import AgentRequest
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message, ToolCall, Usage
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 KEY = "sk-very-secret-0123456789"

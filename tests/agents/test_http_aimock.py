@@ -11,11 +11,11 @@ from aimock import Aimock, NotAvailable
 from dialects import ANTHROPIC, MODELS, Dialect
 
 from agenteval_tui.agents.base import Failed, TextDelta, ToolArgumentsDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, ToolCall
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 LONG = "This sentence is long enough to come in several pieces, one after the other."

@@ -12,10 +12,10 @@ from dialects import CHAT, HTTP, MODELS, Call, Dialect, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import CheckReport
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 KEY = "sk-very-secret-0123456789"

@@ -22,11 +22,11 @@ from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dial
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 KEY = "sk-very-secret-0123456789"

@@ -15,13 +15,13 @@ import pytest
 from programs import lives, script, until
 from scripted import Answer, ScriptedServer
 
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.tools import mcp
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 # A server with a process beside it, which does as its tools are called.

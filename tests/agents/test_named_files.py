@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.agents.process.python_host import start_host
 
@@ -334,7 +334,7 @@ async def test_no_bytecode_of_the_folder_is_used(tmp_path: Path, interpreter: st
     )
     py_compile.compile(str(tmp_path / "evil.py"), str(tmp_path / "alone.pyc"))
     (tmp_path / "evil.py").unlink()
-    allowed = permitted((), everything=True)
+    allowed = permission_for((), everything=True)
     async with await start_host(tmp_path, dict(os.environ), permission=allowed, interpreter=interpreter) as host:
         asked = {"value": 1, "arguments": {}, "offered": {}}
         assert await host.call("metric", "checks:good", **asked) == 1

@@ -15,7 +15,7 @@ import pytest
 import agenteval_tui
 from agenteval_tui.agents import permission as module
 from agenteval_tui.agents.embedders.registry import make_embedder
-from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permitted
+from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permission_for
 from agenteval_tui.agents.process.child_process import start
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.core import directories
@@ -49,8 +49,8 @@ WAYS_IN = {
     "JudgeClient": {"analysis/judge_repeatability.py", "cli/commands/grade.py", "runs/grading_pool.py"},
     # What hands out a permission.
     "Permission": {"agents/permission.py"},
-    "permitted": {"runs/trust_check.py"},
-    "received": {"runs/executors/task_codec.py"},
+    "permission_for": {"runs/trust_check.py"},
+    "permission_from_json": {"runs/executors/task_codec.py"},
     "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/analysis_context.py"},
     "check_asking": {"cli/commands/grade.py", "cli/commands/judge_report.py"},
     "check_agents": {"cli/commands/agents.py", "tui/screens/agents.py"},
@@ -175,7 +175,7 @@ def test_nobody_else_makes_a_permission() -> None:
 def test_what_nobody_asked_about_is_not_made(tmp_path: Path, config: dict[str, object]) -> None:
     with pytest.raises(NotTrustedError):
         make_agent("a", config, base_dir=tmp_path, env={"K": "value"})
-    other = permitted([Use(tmp_path / "other", ("x",))], everything=False, trust=_Trusting())
+    other = permission_for([Use(tmp_path / "other", ("x",))], everything=False, trust=_Trusting())
     with pytest.raises(NotTrustedError):
         make_agent("a", config, base_dir=tmp_path, env={"K": "value"}, permission=other)
 
@@ -198,7 +198,7 @@ async def test_a_program_that_changes_while_it_is_used_is_refused(tmp_path: Path
     beside.write_text("x = 1")
     config = {"kind": "command", "command": "sh agent.txt"}
     for changed in (script, beside):
-        permission = permitted([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
+        permission = permission_for([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
         async with await start(["sh", "agent.txt"], cwd=tmp_path, env={}, permission=permission) as program:
             await program.exited()
         changed.touch()  # the same content is no change
@@ -214,7 +214,7 @@ async def test_a_log_that_a_command_names_grows_from_run_to_run(tmp_path: Path) 
     log.write_text("before\n")
     program.write_text("#!/bin/sh\ntrue\n")
     words = ["sh", "-c", "echo more >> runs.log", "steps.log"]
-    permission = permitted(
+    permission = permission_for(
         [module.use_of_agent(tmp_path, {"kind": "command", "command": words}, tmp_path)], everything=True
     )
     for _ in range(3):
@@ -239,7 +239,7 @@ async def test_a_program_that_is_called_a_log_may_not_rewrite_itself(tmp_path: P
     (tmp_path / "agent.log").write_text("echo 'echo other' > agent.log\necho more >> runs.log\n")
     (tmp_path / "runs.log").write_text("before\n")
     config = {"kind": "command", "command": words}
-    permission = permitted([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
+    permission = permission_for([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
     async with await start(words, cwd=tmp_path, env=dict(os.environ), permission=permission) as running:
         await running.exited()
     assert "more" in (tmp_path / "runs.log").read_text()
@@ -254,7 +254,7 @@ def test_what_one_agent_writes_and_another_runs_is_watched(tmp_path: Path) -> No
         for words in (["./agent", "--log", "x.log"], ["sh", "x.log"])
     ]
     for given, refused in ((uses[:1], False), (uses, True), (uses[::-1], True)):
-        permission = permitted(given, everything=True)
+        permission = permission_for(given, everything=True)
         with (tmp_path / "x.log").open("a") as stream:
             stream.write("more\n")
         with pytest.raises(module.AgentevalError) if refused else contextlib.nullcontext():

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, RunError, Timing, ToolCall, Transcript, Usage
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 LOOKED_UP = Transcript(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from programs import executable, lives, until
 
-from agenteval_tui.agents.permission import NOTHING, permitted
+from agenteval_tui.agents.permission import NOTHING, permission_for
 from agenteval_tui.agents.tools.check import tool_problems
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
 
-ALLOWED = permitted((), everything=True)
+ALLOWED = permission_for((), everything=True)
 
 
 MODULE = r'''

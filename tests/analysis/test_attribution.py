@@ -22,7 +22,7 @@ from compared import (
 )  # fmt: skip
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.attribution import attribute, attribute_pair, said_of_divergence
+from agenteval_tui.analysis.attribution import attribute, attribute_pair, describe_divergence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 
@@ -104,11 +104,11 @@ def test_a_judge_that_says_both_of_one_answer_is_noise(store: Store) -> None:
 
 def test_the_first_divergence_in_words() -> None:
     one = answered("x", ("get_order", {"id": "#W1"}))
-    assert said_of_divergence(one, one) == ""
+    assert describe_divergence(one, one) == ""
     other = answered("x", ("get_order", {"id": "#W2"}))
     assert (
-        said_of_divergence(one, other)
+        describe_divergence(one, other)
         == 'step 1: it called get_order with id="#W1", now it calls get_order with id="#W2"'
     )
     longer = answered("x", ("get_order", {"id": "#W1"}), ("refund", {}))
-    assert said_of_divergence(one, longer) == "step 2: it answered at once, now it calls refund"
+    assert describe_divergence(one, longer) == "step 2: it answered at once, now it calls refund"

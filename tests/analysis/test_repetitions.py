@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.repetitions import (
+    describe_divergence,
     divergence_of,
     repetitions,
     run_to_compare,
     runs_to_choose,
-    said_of_divergence,
 )
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -88,12 +88,12 @@ def test_where_they_part(store: Store) -> None:
     assert found.fork is not None
     assert not found.everywhere
     assert found.said == "step 1: 2 of 4 call describe (2/2 pass), 2 call query (0/2 pass)"
-    assert said_of_divergence(store, second) == (
+    assert describe_divergence(store, second) == (
         "passing runs call describe at step 1 (2 of 2 pass); this run called query (0 of 2 pass)"
     )
     assert divergence_of(store, other).said == "this test has no other run that ended, with this row and variation"
-    assert said_of_divergence(store, other) == ""
-    assert said_of_divergence(store, replace(first, status="running")) == ""
+    assert describe_divergence(store, other) == ""
+    assert describe_divergence(store, replace(first, status="running")) == ""
 
 
 def test_where_arguments_tell_nothing_the_tools_alone_may(

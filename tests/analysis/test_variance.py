@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from trend_made import DAY, DESK, NOON, SHOP, filled
 
-from agenteval_tui.analysis.judge_variance import split
+from agenteval_tui.analysis.judge_variance import split_verdicts
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
@@ -31,7 +31,7 @@ ALL = TrendQuery(None, NOW)
 
 
 def test_all_variance_is_the_agents_where_the_judge_is_steady() -> None:
-    found = split([[True, True], [False, False], [True, True], [False, False]])
+    found = split_verdicts([[True, True], [False, False], [True, True], [False, False]])
     assert found is not None
     assert (found.judge, found.judge_share) == (0.0, 0.0)
     # Of verdicts that are the outputs' own, the agent's part is the variance between outputs: 4/12.
@@ -39,7 +39,7 @@ def test_all_variance_is_the_agents_where_the_judge_is_steady() -> None:
 
 
 def test_all_variance_is_the_judges_where_outputs_are_alike() -> None:
-    found = split([[True, False], [False, True], [True, False]])
+    found = split_verdicts([[True, False], [False, True], [True, False]])
     assert found is not None
     assert (found.agent, found.judge_share) == (0.0, 1.0)
     assert found.judge == pytest.approx(0.5)
@@ -47,7 +47,7 @@ def test_all_variance_is_the_judges_where_outputs_are_alike() -> None:
 
 def test_the_parts_are_those_of_the_textbook() -> None:
     # Searle et al., section 3.6, by hand: groups 1,1,0 / 0,0 / 1 -> SSW = 2/3 with 3 degrees, SSB = 5/6 with 2.
-    found = split([[True, True, False], [False, False], [True]])
+    found = split_verdicts([[True, True, False], [False, False], [True]])
     assert found is not None
     assert found.judge == pytest.approx(2 / 9)
     m0 = (6 - (9 + 4 + 1) / 6) / 2
@@ -56,10 +56,10 @@ def test_the_parts_are_those_of_the_textbook() -> None:
 
 
 def test_it_is_unknown_where_the_judge_spoke_once_or_of_one_output() -> None:
-    assert split([[True], [False], [True]]) is None
-    assert split([[True, False, True]]) is None
-    assert split([]) is None
-    nothing = split([[True, True], [True]])
+    assert split_verdicts([[True], [False], [True]]) is None
+    assert split_verdicts([[True, False, True]]) is None
+    assert split_verdicts([]) is None
+    nothing = split_verdicts([[True, True], [True]])
     assert nothing is not None
     assert nothing.judge_share is None, "nothing varies: there is nothing to share"
 

@@ -14,7 +14,7 @@ from agenteval_tui.analysis.overview import overview, with_known_problems, with_
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import foreign_result
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.yaml.save import save_config
@@ -217,7 +217,7 @@ def test_a_run_whose_agent_failed_is_not_judged_and_not_counted(
     bench = Workbench.open(store, run_of(store, 0))
     result = bench.judge(0)
     assert result.outcome == "skipped"
-    assert "agent failed" in of_criterion(result)
+    assert "agent failed" in criterion_sentence(result)
 
 
 def test_overview_counts_and_keeps_problems_with_their_file(made: Made, tmp_path: Path) -> None:

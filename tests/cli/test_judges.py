@@ -12,7 +12,7 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 
 SUITE = """\
 name: Orders
@@ -237,5 +237,5 @@ def test_the_workbench_grades_with_what_was_said(cli: Any, suite: Path, server: 
         assert (impact.now, impact.then) == ({"passed": 3}, {"failed": 3})
         other = bench.judge(0, text.replace("helpful", "polite"))
         assert other.outcome == "error"
-        assert "needs asking again" in of_criterion(other)
+        assert "needs asking again" in criterion_sentence(other)
     assert len(server.requests) == asked

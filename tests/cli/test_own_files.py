@@ -14,7 +14,7 @@ from agenteval_tui.cli.commands.doctor import command as doctor
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import LARGEST, read_small
-from agenteval_tui.runs.agent_factory import configured
+from agenteval_tui.runs.agent_factory import configured_agents
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui.draft_store import _read as read_draft
@@ -73,7 +73,7 @@ def theme(path: Path) -> str:
 def agents(path: Path) -> str:
     path.rename(path.with_name("agents.yaml")) if not path.is_symlink() else moved_link(path)
     said = []
-    for read in (load_agents, lambda folder: configured([], folder)):
+    for read in (load_agents, lambda folder: configured_agents([], folder)):
         with pytest.raises(AgentevalError) as wrong:
             read(path.parent)
         said.append(str(wrong.value))

@@ -14,7 +14,12 @@ from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.cli.main import main
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.formats.importers.derived_criteria import of_actions, of_target, of_tools, writes
+from agenteval_tui.formats.importers.derived_criteria import (
+    changes_something,
+    criteria_of_actions,
+    criteria_of_target,
+    criteria_of_tools,
+)
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
@@ -148,7 +153,7 @@ def test_targets(target: Any, choices: Any, answer: str, outcomes: list[str]) ->
     from agenteval_tui.formats.importers.derived_criteria import Deriving
 
     transcript = Transcript(final_output=answer)
-    found = Deriving().results(of_target(target, choices), transcript, {})
+    found = Deriving().results(criteria_of_target(target, choices), transcript, {})
     assert [str(one.outcome) for one in found] == outcomes
     assert all(one.derived for one in found)
 
@@ -190,22 +195,22 @@ def test_targets_of_inspect_pydantic_evals_langsmith_and_assertions_of_promptfoo
 
 
 def test_expected_tools() -> None:
-    (one,) = of_tools(["a", {"name": "b", "input_parameters": {"x": 1}}, 5, {"name": ""}])
+    (one,) = criteria_of_tools(["a", {"name": "b", "input_parameters": {"x": 1}}, 5, {"name": ""}])
     assert one["config_uxon"]["metrics"][0]["calls"] == [{"name": "a"}, {"name": "b", "arguments": {"x": 1}}]
-    assert of_tools(None) == ()
-    assert of_actions("x", Transcript(), tool="t") == ()
+    assert criteria_of_tools(None) == ()
+    assert criteria_of_actions("x", Transcript(), tool="t") == ()
 
 
 @pytest.mark.parametrize("name", ["get_user", "search_direct_flight", "listItems", "think", "transfer_to_human_agents"])
 def test_tools_that_read(name: str) -> None:
-    assert not writes(name)
-    assert writes(name, {name: "write"})
+    assert not changes_something(name)
+    assert changes_something(name, {name: "write"})
 
 
 @pytest.mark.parametrize("name", ["update_x", "cancel", "getaway", "issue_refund", "", "checkout_cart"])
 def test_tools_that_write(name: str) -> None:
-    assert writes(name)
-    assert not writes(name, {name: "read"})
+    assert changes_something(name)
+    assert not changes_something(name, {name: "read"})
 
 
 @pytest.mark.parametrize("name", list(exporters()))

@@ -22,7 +22,7 @@ from agenteval_tui.formats.importers.otel import _span, recording_of
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages
@@ -99,7 +99,7 @@ def test_own_runs_keep_messages_and_calls_through_opentelemetry(transcript: Tran
     assert isinstance(found, Recording)
     assert core(found.transcript) == core(transcript)
     assert (found.test_id, found.test_name, found.repetition) == ("t", "T", 2)
-    assert [(one.criterion, one.score, of_criterion(one)) for one in found.results] == [("mine", 0.5, "so")]
+    assert [(one.criterion, one.score, criterion_sentence(one)) for one in found.results] == [("mine", 0.5, "so")]
 
 
 def test_every_runs_ids_are_those_of_opentelemetry() -> None:

@@ -21,7 +21,7 @@ from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
 
 from .conftest import theirs
@@ -224,7 +224,7 @@ def test_promptfoo_rows_are_runs_and_repeated_rows_are_repetitions(imported, sto
     assert (transcript.usage.input_tokens, transcript.usage.cost, transcript.timing.total_ms) == (3, 0.5, 12.0)
     assert (transcript.usage.cached_tokens, first.started_ms) == (2, 1767225600500)
     (result,) = theirs(store, first.id)
-    assert (result.criterion, result.source, of_criterion(result)) == (
+    assert (result.criterion, result.source, criterion_sentence(result)) == (
         "promptfoo contains",
         "promptfoo",
         "because",
@@ -503,7 +503,7 @@ def test_tau2_simulations(imported, store: Store) -> None:
     assert runs[0][0].variables["expected_actions"] == [{"name": "f"}]
     assert runs[0][1].tool_calls[0].status == "error"
     assert runs[0][1].usage.input_tokens == 5
-    assert "nothing for DB" in of_criterion(theirs(store, runs[0][0].id)[0])
+    assert "nothing for DB" in criterion_sentence(theirs(store, runs[0][0].id)[0])
 
 
 # What any file may be

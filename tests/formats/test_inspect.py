@@ -22,7 +22,7 @@ from agenteval_tui.formats.importers.inspect_log import recordings
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
 
 from .conftest import theirs
@@ -128,7 +128,7 @@ def test_everything_that_a_sample_says_is_in_the_run(imported, store: Store) -> 
     assert (transcript.model, transcript.finish_reason, transcript.final_output) == ("gpt-x-2026", "stop", "It is 4 C.")
     (result,) = theirs(store, row.id)
     assert (result.criterion, result.outcome, result.source) == ("inspect match", Outcome.PASSED, "inspect")
-    assert "found at the end" in of_criterion(result)
+    assert "found at the end" in criterion_sentence(result)
 
 
 def test_json_and_zip_and_every_packing_say_the_same(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_scores(imported, store: Store, value: Any, outcome: str, score: float |
     _, ((row, _),) = imported(log(sample(scores={"match": {"value": value}})))
     assert (row.status, row.score) == (outcome, score)
     if isinstance(value, float) and value != value:
-        assert "unscored" in of_criterion(theirs(store, row.id)[0])
+        assert "unscored" in criterion_sentence(theirs(store, row.id)[0])
 
 
 def test_scores_with_parts_and_without_names(imported, store: Store) -> None:

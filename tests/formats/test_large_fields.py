@@ -12,7 +12,7 @@ import pytest
 
 from agenteval_tui.formats.stream.json_reader import JsonReader
 from agenteval_tui.formats.stream.json_stream import UnreadableFile, read_values
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 
 from .conftest import theirs
 
@@ -61,8 +61,8 @@ def test_a_score_keeps_its_value_beside_large_metadata(imported, store, big: str
     report, ((row, _),) = imported(eval_log(one) if packed else as_json(one), "a.eval" if packed else "a.json")
     judge, other = theirs(store, row.id)
     assert (judge.outcome, judge.score, other.outcome) == ("passed", 1.0, "failed")
-    assert "'42'" in of_criterion(judge)
-    assert "as it should be" in of_criterion(judge)
+    assert "'42'" in criterion_sentence(judge)
+    assert "as it should be" in criterion_sentence(judge)
     assert any("samples[].scores.judge.metadata" in note for note in report.notes)
 
 
@@ -70,7 +70,7 @@ def test_fifty_megabytes_beside_a_verdict(imported, store) -> None:
     one = sample(scores={"judge": {"metadata": {"raw": "x" * (50 * MB)}, "value": "I", "explanation": "no"}})
     report, ((row, _),) = imported(eval_log(one), "a.eval")
     (judge,) = theirs(store, row.id)
-    assert (judge.outcome, of_criterion(judge)) == ("failed", "Inspect gave 'I': no")
+    assert (judge.outcome, criterion_sentence(judge)) == ("failed", "Inspect gave 'I': no")
     place = "`samples[].scores.judge.metadata.raw` was shortened to 2,000,000 of 50,000,000 characters"
     assert any(place in note for note in report.notes), report.notes
 
@@ -86,7 +86,7 @@ def test_an_error_with_a_large_traceback_stays_an_error(imported, packed: bool) 
 def test_a_large_explanation_is_shortened_and_said(imported, store) -> None:
     one = sample(scores={"judge": {"value": "C", "explanation": "because " * 400_000}})
     report, ((row, _),) = imported(eval_log(one), "a.eval")
-    assert of_criterion(theirs(store, row.id)[0]).startswith("Inspect gave 'C': because because")
+    assert criterion_sentence(theirs(store, row.id)[0]).startswith("Inspect gave 'C': because because")
     assert any(note.startswith("shortened: `samples[].scores.judge.explanation`") for note in report.notes)
 
 

@@ -15,7 +15,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import import_file
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
 
 from .conftest import theirs
@@ -218,7 +218,7 @@ def test_a_reward_that_is_no_number_is_an_error(imported, store: Store, reward: 
     _, ((row, _),) = imported(given)
     (result,) = theirs(store, row.id)
     assert (row.status, row.score, result.outcome, result.score) == ("error", None, "error", None)
-    assert "the reward can't be read" in of_criterion(result)
+    assert "the reward can't be read" in criterion_sentence(result)
 
 
 def test_a_tools_error_in_tau_bench_is_an_error_of_the_call(imported) -> None:
@@ -270,7 +270,7 @@ def test_a_report_of_pydantic_evals_is_runs(imported, store: Store) -> None:
     first, transcript = runs[1]
     assert (transcript.final_output, transcript.timing.total_ms) == ("4", 500.0)
     assert first.variables["expected_value"] == "4"
-    said = {one.criterion: (one.outcome, one.severity, of_criterion(one)) for one in theirs(store, first.id)}
+    said = {one.criterion: (one.outcome, one.severity, criterion_sentence(one)) for one in theirs(store, first.id)}
     assert said["pydantic-evals Equals"] == ("passed", "error", "same")
     assert said["pydantic-evals Close"] == ("failed", "info", "gave 0.4: far off")
     assert said["pydantic-evals Kind"][1:] == ("info", "gave sum")

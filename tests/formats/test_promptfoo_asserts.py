@@ -13,7 +13,7 @@ import pytest
 
 from agenteval_tui.formats.importers.promptfoo_asserts import as_bare, comma_separated, criteria_of
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.grading.sentences import of_verdict
+from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -225,7 +225,7 @@ def verdict_of(assertions: list[Any], transcript: Transcript, threshold: float |
     verdict = grade(transcript, specs_of(made), {}, threshold)
     if str(verdict.outcome) == "needs_review":
         return None
-    assert str(verdict.outcome) in ("passed", "failed"), of_verdict(verdict)
+    assert str(verdict.outcome) in ("passed", "failed"), verdict_sentence(verdict)
     return str(verdict.outcome) == "passed"
 
 

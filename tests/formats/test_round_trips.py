@@ -16,7 +16,7 @@ from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.grade import foreign_result, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_verdict
+from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -129,7 +129,7 @@ def sent(store: Store) -> list[RunRow]:
         planned = PlannedRun(uid, record.id, position, "key", test_name=f"Test {name} ü", **given)
         verdict = verdict_of(results)
         made: dict[str, Any] = {
-            "status": str(verdict.outcome), "score": verdict.score, "why": of_verdict(verdict),
+            "status": str(verdict.outcome), "score": verdict.score, "why": verdict_sentence(verdict),
             "warnings": verdict.warnings,
             **ends,
         }  # fmt: skip

@@ -15,7 +15,7 @@ from agenteval_tui.formats.exporters.export import POWER_UI, SheetLoss
 from agenteval_tui.formats.exporters.power_ui import sheets_of
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.model import Criterion, Suite, Test
@@ -116,7 +116,7 @@ def test_every_criterion_of_promptfoos_configuration_can_be_compiled(suite: Read
     asks = {"Judge", "Similarity", "Human", "Latency"}  # these need somebody's answer, or a time
     for criterion, result in zip(made.tests[0].criteria, verdict.results, strict=True):
         if not asks & {one["type"] for one in metrics(criterion)}:
-            assert result.outcome in ("passed", "failed"), (criterion.name, of_criterion(result))
+            assert result.outcome in ("passed", "failed"), (criterion.name, criterion_sentence(result))
 
 
 def test_prompts_in_files_are_read_from_the_folder_alone(suite: Read, tmp_path: Path) -> None:

@@ -218,11 +218,11 @@ def test_the_agents_words_are_in_no_cause(name: str, text: str) -> None:
     assert cause_of(unpack_results(pack_results([result]))[0]) == cause
     printed = result_from_json(json.loads(json.dumps(result_to_json(result))))
     assert cause_of(printed) == cause
-    assert (sentences.of_criterion(printed), [sentences.of_evidence(one) for one in lines]) == (
-        sentences.of_criterion(result),
-        [sentences.of_evidence(one) for metric in printed.metrics for one in metric.evidence],
+    assert (sentences.criterion_sentence(printed), [sentences.evidence_sentence(one) for one in lines]) == (
+        sentences.criterion_sentence(result),
+        [sentences.evidence_sentence(one) for metric in printed.metrics for one in metric.evidence],
     )
-    assert all(sentences.of_evidence(one) and one.code in set(Code) for one in lines)
+    assert all(sentences.evidence_sentence(one) and one.code in set(Code) for one in lines)
 
 
 @settings(max_examples=30, deadline=None)
@@ -263,11 +263,14 @@ def test_tools_with_our_words_as_names(tool: str, arguments: dict[str, Any]) -> 
 @pytest.mark.parametrize("fields", [{}, {"path": 7}, {"tool": [], "near": 3, "arguments": "x", "message": "m"}])
 def test_fields_that_are_not_ours_make_a_sentence_too(code: str, fields: dict[str, Any]) -> None:
     line = Evidence("contains", False, code=code, fields=fields)
-    assert isinstance(sentences.of_evidence(line), str)
+    assert isinstance(sentences.evidence_sentence(line), str)
     metric = MetricResult("m", "TextMatch", Outcome.ERROR, code=code, fields=fields, evidence=(line,))
     result = CriterionResult("c", Outcome.ERROR, None, metrics=(metric,), code=code, fields=fields)
     assert isinstance(
-        sentences.of_metric(metric) + sentences.of_criterion(result) + sentences.own_of_criterion(result), str
+        sentences.metric_sentence(metric)
+        + sentences.criterion_sentence(result)
+        + sentences.own_criterion_sentence(result),
+        str,
     )
     for kind in ("ToolCheck", "Trajectory", "Json", "extraction", "Python"):
         failed = MetricResult("m", kind, Outcome.FAILED, 0.0, evidence=(line,))
@@ -280,8 +283,8 @@ def test_a_text_of_a_plug_in_is_shown_and_not_read() -> None:
     line = Evidence("polite", False, "get_order was never called: the agent called no tool")
     metric = MetricResult("p", "Polite", Outcome.FAILED, 0.0, evidence=(line,))
     result = CriterionResult("c", Outcome.FAILED, 0.0, prototype_class="TextResponse", metrics=(metric,))
-    assert (line.code, sentences.of_evidence(line)) == (Code.MESSAGE, line.message)
-    assert sentences.of_criterion(result) == line.message
+    assert (line.code, sentences.evidence_sentence(line)) == (Code.MESSAGE, line.message)
+    assert sentences.criterion_sentence(result) == line.message
     cause = cause_of(result)
     assert cause is not None
     assert cause.signature == '["failed","c","TextResponse","Polite","polite"]'
@@ -298,7 +301,8 @@ def test_no_sentence_is_made_while_grading(explain: bool, monkeypatch: pytest.Mo
     def refused(*_: Any) -> str:
         raise AssertionError("a sentence was made")
 
-    for name in ("of_evidence", "of_metric", "of_criterion", "of_verdict", "of_error", "of_near", "of_syntax"):
+    of = ("evidence", "metric", "criterion", "verdict", "error")
+    for name in (*(f"{one}_sentence" for one in of), "near_phrase", "syntax_phrase"):
         monkeypatch.setattr(sentences, name, refused)
     metrics = [{"type": "TextMatch", "contains": "WANTED"}, {"type": "Json"}, {"type": "Length", "min_words": 9}]
     checker = compile_criterion(CriterionSpec("quick", "TextResponse", {"metrics": metrics}, pass_threshold=0.9))

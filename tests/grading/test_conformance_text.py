@@ -17,7 +17,7 @@ import pytest
 
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
 
@@ -143,10 +143,10 @@ def transcript_of(output: Any) -> Transcript:
 def passes(prototype: str, config: dict[str, Any], transcript: Transcript, negate: bool = False) -> bool:
     checker = Checker(CriterionSpec("it", prototype, config, negate=negate))
     result = checker.check(transcript)
-    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), of_criterion(result)
+    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), criterion_sentence(result)
     quick = checker.check(transcript, explain=False)
     assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    assert result.outcome is Outcome.PASSED or of_criterion(result)
+    assert result.outcome is Outcome.PASSED or criterion_sentence(result)
     return result.outcome is Outcome.PASSED
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -53,7 +53,7 @@ def run(transcript: Transcript, metric: dict[str, Any], negate: bool = False) ->
     result = checker.check(transcript)
     quick = checker.check(transcript, explain=False)
     assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), of_criterion(result)
+    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), criterion_sentence(result)
     if result.outcome is Outcome.FAILED:
         assert negate or any(line.passed is False for one in result.metrics for line in one.evidence)
     return result
@@ -282,11 +282,11 @@ def test_accepted_answers_of_bfcl_pass_our_matchers_and_others_do_not() -> None:
             last = {key: [value for value in values if value != ""][-1] for key, values in named.items()}
             for given in (first, last):
                 result = run(transcript_of([(tool, given)]), config)
-                assert (result.outcome, result.score) == (Outcome.PASSED, 1.0), (name, of_criterion(result))
+                assert (result.outcome, result.score) == (Outcome.PASSED, 1.0), (name, criterion_sentence(result))
             for key in named:
                 wrong = run(transcript_of([(tool, {**first, key: "nobody accepts this"})]), config)
                 assert wrong.outcome is Outcome.FAILED, (name, key)
-                assert key in of_criterion(wrong)
+                assert key in criterion_sentence(wrong)
                 left_out = {other: value for other, value in first.items() if other != key}
                 assert run(transcript_of([(tool, left_out)]), config).outcome is Outcome.FAILED
             checked += 1

@@ -10,7 +10,7 @@ import pytest
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_verdict
+from agenteval_tui.grading.sentences import criterion_sentence, verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -80,7 +80,9 @@ def test_a_hole_is_an_error_that_names_it(prototype: str, metric: dict[str, Any]
             assert result.outcome is not Outcome.PASSED or negate or "$one_of" in json.dumps(metric)
             continue
         assert result.outcome is Outcome.ERROR
-        assert 'no value in "hole"' in of_criterion(result) or 'no value in "deep.hole"' in of_criterion(result)
+        assert 'no value in "hole"' in criterion_sentence(result) or 'no value in "deep.hole"' in criterion_sentence(
+            result
+        )
 
 
 def any_json_inside(metric: dict[str, Any]) -> bool:
@@ -112,7 +114,7 @@ def test_what_is_written_beside_a_hole_is_looked_for(metric: dict[str, Any], var
 
 def test_a_function_may_take_an_empty_text() -> None:
     metric = {"type": "Python", "function": "nothing:nobody", "note": HOLE}
-    assert "no value" not in of_criterion(checked("TextResponse", metric, {"hole": ""}))
+    assert "no value" not in criterion_sentence(checked("TextResponse", metric, {"hole": ""}))
 
 
 @pytest.mark.parametrize("kind", ["Lexical", "Similarity", "Classification"])
@@ -133,7 +135,9 @@ def test_the_error_names_the_row() -> None:
     talk = Transcript((Message("assistant", "x"),), final_output="x")
     verdict = grade(talk, [spec], {"hole": ""}, row=7)
     assert verdict.outcome is Outcome.ERROR
-    assert of_verdict(verdict) == 'c: row 7 of the dataset has no value in "hole": `{{hole}}` would look for nothing'
+    assert (
+        verdict_sentence(verdict) == 'c: row 7 of the dataset has no value in "hole": `{{hole}}` would look for nothing'
+    )
 
 
 SUITE = """\

@@ -12,7 +12,7 @@ from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 
@@ -91,7 +91,7 @@ def test_a_broken_check_is_an_error(
     spec = CriterionSpec("it", prototype, {"metrics": [config]}, negate=negate, pass_threshold=0.0)
     result = Checker(spec).check(transcript, {"p": "a("}, explain=explain)
     assert result.outcome is Outcome.ERROR
-    assert said in of_criterion(result)
+    assert said in criterion_sentence(result)
     assert result.score is None
     assert result.rating is None
     verdict = grade(transcript, [spec], {"p": "a("}, explain=explain)
@@ -117,9 +117,9 @@ def test_a_broken_extraction_is_an_error(
     metrics = [{"type": "TextMatch", "contains": "x"}]
     result = Checker(CriterionSpec("it", prototype, {**config, "metrics": metrics}, negate=negate)).check(transcript)
     assert result.outcome is Outcome.ERROR
-    assert said in of_criterion(result)
-    assert "known are )" not in of_criterion(result)
-    assert "broke" not in of_criterion(result)
+    assert said in criterion_sentence(result)
+    assert "known are )" not in criterion_sentence(result)
+    assert "broke" not in criterion_sentence(result)
 
 
 def test_every_metric_that_asks_nobody_is_among_them() -> None:
@@ -147,5 +147,5 @@ def test_a_metric_that_raises_is_an_error(name: str, negate: bool, monkeypatch: 
     }.get(name, {})
     spec = CriterionSpec("broken", "TextResponse", {"metrics": [{"type": name, **needed}]}, negate=negate)
     result = Checker(spec).check(ANSWER)
-    assert result.outcome is Outcome.ERROR, of_criterion(result)
-    assert "out of order" in of_criterion(result)
+    assert result.outcome is Outcome.ERROR, criterion_sentence(result)
+    assert "out of order" in criterion_sentence(result)

@@ -8,7 +8,7 @@ import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -94,7 +94,7 @@ def test_nothing_extracted(text: str, extraction: dict[str, Any], words: list[st
     assert result.rating == 1
     assert result.value is None
     for word in words:
-        assert word in of_criterion(result)
+        assert word in criterion_sentence(result)
     (line,) = result.metrics[0].evidence
     assert line.passed is False
     assert all(span.kind == "message" for span in (*line.spans, *line.near))
@@ -135,7 +135,7 @@ def test_broken_properties(extraction: dict[str, Any], words: list[str]) -> None
     result = extract("text", **extraction)
     assert result.outcome is Outcome.ERROR
     for word in words:
-        assert word in of_criterion(result)
+        assert word in criterion_sentence(result)
 
 
 def test_a_slow_pattern_is_an_error_also_when_negated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_slow_pattern_is_an_error_also_when_negated(monkeypatch: pytest.Monkey
     result = compile_criterion(spec).check(answer("a" * 60))
     assert result.outcome is Outcome.ERROR
     assert result.score is None
-    assert "longer than" in of_criterion(result)
+    assert "longer than" in criterion_sentence(result)
 
 
 def test_tool_text_maps_back_to_the_calls() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import foreign_result, grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, rating
-from agenteval_tui.grading.sentences import of_criterion, of_verdict
+from agenteval_tui.grading.sentences import criterion_sentence, verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
@@ -96,14 +96,14 @@ def test_broken_configs_are_errors_with_the_reason(config: str, words: str) -> N
         result = checker.check(ANSWER)
         assert result.outcome is Outcome.ERROR
         assert result.score is None
-        assert words in of_criterion(result)
-        assert checker.problem == of_criterion(result)
+        assert words in criterion_sentence(result)
+        assert checker.problem == criterion_sentence(result)
 
 
 def test_unknown_prototype_class() -> None:
     result = compile_criterion(CriterionSpec("it", "TextRespons", {"metrics": [YES]})).check(ANSWER)
     assert result.outcome is Outcome.ERROR
-    assert "did you mean TextResponse?" in of_criterion(result)
+    assert "did you mean TextResponse?" in criterion_sentence(result)
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_verdict() -> None:
     assert verdict_of([yes, bad]).score == 1.0
     assert verdict_of([bad]).score is None
     assert verdict_of([no, bad]).outcome is Outcome.FAILED
-    assert of_verdict(verdict_of([no, bad])).startswith('it: "Paris" is not in the text')
+    assert verdict_sentence(verdict_of([no, bad])).startswith('it: "Paris" is not in the text')
     weighted = [replace(yes, weight=3.0), replace(no, weight=1.0, severity="info")]
     assert verdict_of(weighted).score == 0.75
     assert verdict_of(weighted).outcome is Outcome.PASSED
     assert verdict_of(weighted, 0.75).outcome is Outcome.PASSED
     assert verdict_of(weighted, 0.8).outcome is Outcome.FAILED
-    assert "0.8" in of_verdict(verdict_of(weighted, 0.8))
+    assert "0.8" in verdict_sentence(verdict_of(weighted, 0.8))
     assert verdict_of([replace(yes, weight=0.0)]).score == 0.0
 
 
@@ -178,7 +178,7 @@ def test_an_agent_that_did_not_finish_is_not_graded() -> None:
     verdict = grade(broken, [spec(YES), spec(NO, negate=True)])
     assert verdict.outcome is Outcome.ERROR
     assert [result.outcome for result in verdict.results] == [Outcome.SKIPPED, Outcome.SKIPPED]
-    assert "no answer for 60 s" in of_verdict(verdict)
+    assert "no answer for 60 s" in verdict_sentence(verdict)
 
 
 def test_foreign_results() -> None:
@@ -240,4 +240,4 @@ def test_a_metric_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("agenteval_tui.grading.metrics.text_match._Compiled.__call__", explode)
     result = checker.check(ANSWER)
     assert result.outcome is Outcome.ERROR
-    assert "ZeroDivisionError" in of_criterion(result)
+    assert "ZeroDivisionError" in criterion_sentence(result)

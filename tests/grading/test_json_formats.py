@@ -18,7 +18,7 @@ from agenteval_tui.grading.json_formats import FORMATS
 from agenteval_tui.grading.metrics import json_schema
 from agenteval_tui.grading.metrics.json_schema import BadSchemaError, Schema
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
 
@@ -212,7 +212,7 @@ def test_what_is_not_checked_is_an_error_and_validate_says_so(schema: dict[str, 
 def test_a_format_in_a_part_that_only_a_reference_reaches_is_an_error_too() -> None:
     schema = {"somewhere": {"format": "phone"}, "$ref": "#/somewhere"}
     result = compile_criterion(criterion(schema)).check(says('"x"'))
-    assert (result.outcome, "phone" in of_criterion(result)) == (Outcome.ERROR, True)
+    assert (result.outcome, "phone" in criterion_sentence(result)) == (Outcome.ERROR, True)
     known = {"properties": {"format": {"const": "phone"}}, "enum": [{"format": "phone"}]}
     assert Schema(known).fits({"format": "phone"})
 
@@ -292,7 +292,7 @@ def test_a_slow_schema_is_an_error_in_time(case: str, monkeypatch: pytest.Monkey
         if case == "many alternatives" and result.outcome is not Outcome.ERROR:
             continue  # decided before the limit
         assert result.outcome is Outcome.ERROR
-        assert "took longer than" in of_criterion(result)
+        assert "took longer than" in criterion_sentence(result)
 
 
 def test_each_thread_has_its_own_clock() -> None:

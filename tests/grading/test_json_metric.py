@@ -18,7 +18,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.json import differences
 from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.uxon.serialize import to_text
@@ -37,7 +37,7 @@ def run(text: str, prototype: str = "TextResponse", variables: Any = None, **met
 
 def missed(text: str, result: CriterionResult, near: bool = False) -> list[tuple[str, list[str]]]:
     return [
-        (of_evidence(line), [text[one.start : one.end] for one in (line.near if near else line.spans)])
+        (evidence_sentence(line), [text[one.start : one.end] for one in (line.near if near else line.spans)])
         for line in result.metrics[0].evidence
         if line.passed is False
     ]
@@ -104,7 +104,7 @@ def test_references_are_never_fetched(tmp_path: Path) -> None:
         for reference in (address, local.as_uri()):
             result = run("{}", schema={"$ref": reference})
             assert result.outcome is Outcome.ERROR
-            assert "nothing is fetched" in of_criterion(result)
+            assert "nothing is fetched" in criterion_sentence(result)
         with pytest.raises(BlockingIOError):
             server.accept()
 
@@ -144,12 +144,12 @@ def test_what_is_no_json() -> None:
     text = 'Here: {"a": 1}'
     result = run(text)
     assert result.outcome is Outcome.FAILED
-    assert "expecting value (line 1, column 1)" in of_criterion(result)
+    assert "expecting value (line 1, column 1)" in criterion_sentence(result)
     assert missed(text, result, near=True)[0][1] == ['{"a": 1}']
     fenced = '```json\n{"a": 1}\n```'
-    assert "the prototype class JsonResponse takes it out" in of_criterion(run(fenced))
+    assert "the prototype class JsonResponse takes it out" in criterion_sentence(run(fenced))
     assert run(fenced, "JsonResponse").outcome is Outcome.PASSED
-    assert "the text is empty" in of_criterion(run(""))
+    assert "the text is empty" in criterion_sentence(run(""))
 
 
 def test_findings() -> None:
@@ -214,4 +214,4 @@ def test_json_anywhere_in_a_text(text: str, outcome: str) -> None:
 
 
 def test_nothing_anywhere_is_said() -> None:
-    assert of_criterion(run("no", anywhere=True)) == "the value is no JSON: there is no JSON object in the text"
+    assert criterion_sentence(run("no", anywhere=True)) == "the value is no JSON: there is no JSON object in the text"

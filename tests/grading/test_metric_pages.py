@@ -12,7 +12,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config.schema import object_type
 from agenteval_tui.grading.registry import metric, metric_names, prototype, prototype_names
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_metric
+from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics"
 
@@ -44,11 +44,11 @@ def test_examples_pass_and_fail_as_they_say(name: str) -> None:
     assert not diagnose(example["config"], example.get("prototype_class", "TextResponse"))
     passed, failed = make.run(name, "passes"), make.run(name, "fails")
     assert (passed.outcome, failed.outcome) == (Outcome.PASSED, Outcome.FAILED), (
-        of_criterion(passed),
-        of_criterion(failed),
+        criterion_sentence(passed),
+        criterion_sentence(failed),
     )
     assert name in {one.type for one in failed.metrics if one.outcome is Outcome.FAILED}
-    assert all(one.evidence and of_metric(one) for one in failed.metrics if one.outcome is Outcome.FAILED)
+    assert all(one.evidence and metric_sentence(one) for one in failed.metrics if one.outcome is Outcome.FAILED)
 
 
 @pytest.mark.parametrize("model", [metric(name) for name in BUILT_IN] + [prototype(name) for name in prototype_names()])

@@ -18,7 +18,7 @@ from agenteval_tui.grading.explain import explain, headline
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
@@ -166,13 +166,13 @@ def sound(result: CriterionResult, transcript: Transcript) -> None:
     if result.outcome is Outcome.ERROR:
         assert result.score is None
         assert result.rating is None
-        assert of_criterion(result)
+        assert criterion_sentence(result)
     if any(metric.outcome is Outcome.ERROR for metric in result.metrics):
         assert result.outcome is Outcome.ERROR
     spans = [*result.value_spans]
     for metric in result.metrics:
         for one in metric.evidence:
-            assert of_evidence(one)
+            assert evidence_sentence(one)
             spans += [*one.spans, *one.near]
     for span in spans:
         if span.kind in ("message", "value"):
@@ -227,7 +227,7 @@ def test_no_metric_raises(
         result = checker.check(transcript, {"x": x})
         sound(result, transcript)
         # Whatever broke says it in its own words.
-        assert " broke: " not in of_criterion(result), of_criterion(result)
+        assert " broke: " not in criterion_sentence(result), criterion_sentence(result)
         quick = checker.check(transcript, {"x": x}, explain=False)
         assert (quick.outcome, quick.score) == (result.outcome, result.score)
         plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})

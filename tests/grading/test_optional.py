@@ -10,7 +10,7 @@ import pytest
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 
@@ -59,7 +59,7 @@ def tool_check(arguments: Any, **more: Any) -> dict[str, Any]:
 def test_optional_arguments(arguments: Any, given: dict[str, Any], right: bool) -> None:
     result = checked(tool_check(arguments), given)
     assert (result.outcome is Outcome.PASSED) is right
-    assert of_criterion(result) == "" or not right
+    assert criterion_sentence(result) == "" or not right
     plain = compile_criterion(CriterionSpec("c", "ToolResponse", {"metrics": [tool_check(arguments)]}))
     made = Transcript((), (ToolCall("c", "find", given),))
     assert plain.check(made, explain=False).outcome is result.outcome
@@ -67,8 +67,8 @@ def test_optional_arguments(arguments: Any, given: dict[str, Any], right: bool) 
 
 def test_what_is_wrong_is_said_and_nothing_is_said_to_be_missing() -> None:
     result = checked(tool_check(EXPECTED), {"id": "W1", "note": "no"})
-    assert "if given" in of_criterion(result)
-    assert "missing" not in of_criterion(checked(tool_check(EXPECTED), {"id": "W2"}))
+    assert "if given" in criterion_sentence(result)
+    assert "missing" not in criterion_sentence(checked(tool_check(EXPECTED), {"id": "W2"}))
 
 
 @pytest.mark.parametrize("mode", ["strict", "unordered", "subset", "superset", "exact", "any", "all"])

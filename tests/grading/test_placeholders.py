@@ -9,7 +9,7 @@ import pytest
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, names_in
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -45,9 +45,9 @@ def test_unknown_variables_are_errors_that_name_them() -> None:
     for metric, name in ((match(contains="{{cuntry}}"), "cuntry"), (match(contains="{{city.nam}}"), "city.nam")):
         result = check("text", metric, _ROW)
         assert result.outcome is Outcome.ERROR
-        assert name in of_criterion(result)
-        assert "revenue" in of_criterion(result)
-    assert "expected_value" in of_criterion(check("x", match(equals="{{expected_value}}")))
+        assert name in criterion_sentence(result)
+        assert "revenue" in criterion_sentence(result)
+    assert "expected_value" in criterion_sentence(check("x", match(equals="{{expected_value}}")))
 
 
 def test_evidence_shows_what_was_put_in() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -40,14 +40,14 @@ def test_equal_to_power_ui(case: dict[str, Any], explain: bool) -> None:
     config = {**case.get("extraction", {}), "metrics": [case["metric"]] if "metric" in case else []}
     spec = CriterionSpec("it", case.get("prototype_class", "TextResponse"), config)
     result = compile_criterion(spec).check(transcript_of(case), explain=explain)
-    assert result.outcome is not Outcome.ERROR, of_criterion(result)
+    assert result.outcome is not Outcome.ERROR, criterion_sentence(result)
     expect = case["expect"]
     if "rating" in expect:
         assert result.rating == expect["rating"]
         assert result.metrics[0].rating == expect["rating"]
     elif expect.get("no_match"):
         assert result.outcome is Outcome.FAILED
-        assert of_criterion(result).startswith("nothing extracted")
+        assert criterion_sentence(result).startswith("nothing extracted")
     elif explain and case["id"].startswith("tf-"):
         assert without_blank_lines(result.value or "") == without_blank_lines(expect["value"])
     elif explain:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -83,8 +83,8 @@ def test_no_json_value(text: str, path: str | None, reason: str, near: list[str]
     transcript = answer(text)
     result = look(transcript, "JsonResponse", {} if path is None else {"extract_path": path}, type="Json")
     assert result.outcome is Outcome.FAILED
-    assert of_criterion(result).startswith("nothing extracted: ")
-    assert reason in of_criterion(result)
+    assert criterion_sentence(result).startswith("nothing extracted: ")
+    assert reason in criterion_sentence(result)
     if near is not None:
         found = marked(transcript, result.metrics[0].evidence[0].near)
         assert found == near or (found and found[0] in near)
@@ -101,7 +101,7 @@ def test_no_json_value(text: str, path: str | None, reason: str, near: list[str]
 def test_any_json_comes_out_as_it_went_in(data: Any, indent: int | None) -> None:
     transcript = answer(json.dumps(data, indent=indent))
     result = look(transcript, "JsonResponse", None, type="Json", equals=data)
-    assert result.outcome is Outcome.PASSED, of_criterion(result)
+    assert result.outcome is Outcome.PASSED, criterion_sentence(result)
 
 
 def test_a_wrong_path_is_diagnosed_where_it_goes_wrong() -> None:
@@ -197,4 +197,4 @@ def test_found_documents_are_marked_in_the_tools_answer() -> None:
 def test_no_documents(transcript: Transcript, config: dict[str, Any], reason: str) -> None:
     result = look(transcript, "Retrieval", config, type="Retrieval", relevant=["a"])
     assert result.outcome is Outcome.FAILED
-    assert reason in of_criterion(result)
+    assert reason in criterion_sentence(result)

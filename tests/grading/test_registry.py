@@ -20,7 +20,7 @@ from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config import schema
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion
+from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -96,10 +96,10 @@ def test_plugins_register_by_entry_points() -> None:
     assert result.metrics[0].type == "Shouts"
     assert result.metrics[0].evidence[0].found == 2
     assert result.value == "HEy"
-    assert of_criterion(Checker(spec).check(Transcript())).startswith("nothing extracted")
+    assert criterion_sentence(Checker(spec).check(Transcript())).startswith("nothing extracted")
     broken = Checker(spec).check(answer("boom"))
     assert broken.outcome is Outcome.ERROR
-    assert "the plug-in broke" in of_criterion(broken)
+    assert "the plug-in broke" in criterion_sentence(broken)
     # The editor knows its properties; a built-in name keeps its built-in metric.
     (one,) = diagnose('{"metrics": [{"type": "Shouts", "at_lest": 4}]}', "FirstMessage")
     assert "at_least" in one.message
@@ -112,7 +112,7 @@ def test_plugins_that_cannot_be_loaded_are_errors_of_who_uses_them() -> None:
         spec = CriterionSpec("it", "TextResponse", {"metrics": [{"type": name}]})
         result = Checker(spec).check(answer("x"))
         assert result.outcome is Outcome.ERROR
-        assert words in of_criterion(result)
+        assert words in criterion_sentence(result)
     fine = CriterionSpec("it", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "x"}]})
     assert Checker(fine).check(answer("x")).outcome is Outcome.PASSED
     assert diagnose('{"metrics": [{"type": "TextMatch", "contains": "x"}]}', "TextResponse") == ()

@@ -14,7 +14,7 @@ from agenteval_tui.grading.metrics.judge import UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -185,14 +185,14 @@ def test_dimensions_minimums_and_their_mean() -> None:
     assert (fine.outcome, fine.score) == (Outcome.PASSED, pytest.approx(0.75))  # mean 4 of 1..5
     low = answered(metric, '{"scores": {"true": 3, "kind": 5}, "score": 5}')
     assert low.outcome is Outcome.FAILED
-    assert "below the minimum 4" in of_criterion(low)
+    assert "below the minimum 4" in criterion_sentence(low)
     by_name = {one.condition: one for one in low.metrics[0].evidence}
     assert by_name["dimensions.true"].passed is False
     assert by_name["dimensions.kind"].passed is None
     assert by_name["score"].passed is True
     missing = answered(metric, '{"dimensions": {"true": 5}}', '{"dimensions": {"true": 5}}')
     assert missing.outcome is Outcome.ERROR
-    assert "'kind'" in of_criterion(missing)
+    assert "'kind'" in criterion_sentence(missing)
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_votes_give_the_median_and_show_the_spread() -> None:
     assert (result.outcome, result.score) == (Outcome.PASSED, pytest.approx(0.8))
     by_name = {one.condition: one for one in result.metrics[0].evidence}
     assert by_name["votes"].found == [0.2, 0.9, 0.8]
-    assert "median 0.8, spread 0.7" in of_evidence(by_name["votes"])
-    assert "solid" in of_evidence(by_name["score"])
+    assert "median 0.8, spread 0.7" in evidence_sentence(by_name["votes"])
+    assert "solid" in evidence_sentence(by_name["score"])
 
 
 def test_reasons_strengths_and_weaknesses_are_evidence() -> None:
@@ -226,10 +226,10 @@ def test_reasons_strengths_and_weaknesses_are_evidence() -> None:
     result = answered(judge(), Reply(json.dumps(said), model="judge-1"))
     by_name = {one.condition: one for one in result.metrics[0].evidence}
     assert by_name["reasoning"].found == "Wrong\ncount."
-    assert "judge-1" in of_evidence(by_name["reasoning"])
+    assert "judge-1" in evidence_sentence(by_name["reasoning"])
     assert by_name["strengths"].found == ["short"]
     assert by_name["weaknesses"].found == ["false", "rude"]
-    assert "Wrong count." in of_criterion(result)
+    assert "Wrong count." in criterion_sentence(result)
 
 
 # Errors are never verdicts
@@ -247,7 +247,7 @@ def test_one_repair_turn_shows_the_judge_its_reply() -> None:
     assert checker.requests(TALK, {}, replies) == ()
     result = checker.check(TALK, {}, replies=replies)
     assert result.outcome is Outcome.PASSED
-    assert any("second try" in of_evidence(one) for one in result.metrics[0].evidence)
+    assert any("second try" in evidence_sentence(one) for one in result.metrics[0].evidence)
 
 
 BROKEN_JUDGES: dict[str, tuple[str | Reply, ...]] = {
@@ -272,14 +272,14 @@ BROKEN_JUDGES: dict[str, tuple[str | Reply, ...]] = {
 def test_a_broken_judge_is_an_error_also_when_negated(case: str, negate: bool) -> None:
     result = answered(judge(), *BROKEN_JUDGES[case], negate=negate)
     assert (result.outcome, result.score) == (Outcome.ERROR, None)
-    assert of_criterion(result)
+    assert criterion_sentence(result)
 
 
 @pytest.mark.parametrize("negate", [False, True])
 def test_one_vote_that_cannot_be_read_is_an_error(negate: bool) -> None:
     result = answered(judge(votes=2), '{"score": 1}', "hm", "hm", negate=negate)
     assert result.outcome is Outcome.ERROR
-    assert "vote 2 of 2" in of_criterion(result)
+    assert "vote 2 of 2" in criterion_sentence(result)
     assert [one.found for one in result.metrics[0].evidence] == ['{"score": 1}', "hm", "hm"]
 
 
@@ -290,8 +290,8 @@ def test_an_edit_that_changes_the_question_needs_asking_again() -> None:
     assert stricter.outcome is Outcome.FAILED  # scored again without asking
     other = compile_criterion(spec(judge(criteria="Is it short?"))).check(TALK, {}, replies=replies)
     assert other.outcome is Outcome.ERROR
-    assert "needs asking again" in of_criterion(other)
-    assert "not asked yet" in of_criterion(compile_criterion(spec(judge())).check(TALK))
+    assert "needs asking again" in criterion_sentence(other)
+    assert "not asked yet" in criterion_sentence(compile_criterion(spec(judge())).check(TALK))
 
 
 def test_without_explanations_the_outcome_is_the_same() -> None:
@@ -345,7 +345,7 @@ def test_a_broken_embedder_is_an_error_also_when_negated(replies: tuple[Any, ...
 
 
 def test_similarity_without_a_text_to_compare_with_is_an_error() -> None:
-    assert "nothing to compare with" in of_criterion(answered({"type": "Similarity"}))
+    assert "nothing to compare with" in criterion_sentence(answered({"type": "Similarity"}))
 
 
 def test_an_empty_answer_is_not_similar_to_anything() -> None:
@@ -362,11 +362,11 @@ def test_human_waits_and_then_believes_the_person() -> None:
     metric = {"type": "Human", "question": "Would you send this?"}
     waiting = answered(metric)
     assert (waiting.outcome, waiting.score) == (Outcome.NEEDS_REVIEW, None)
-    assert "Would you send this?" in of_criterion(waiting)
+    assert "Would you send this?" in criterion_sentence(waiting)
     label = {"rating": 4, "comment": "fine", "who": "kim"}
     fine = answered(metric, json.dumps(label))
     assert (fine.outcome, fine.score, fine.rating) == (Outcome.PASSED, 0.75, 4)
-    assert "kim" in of_evidence(fine.metrics[0].evidence[0])
+    assert "kim" in evidence_sentence(fine.metrics[0].evidence[0])
     assert answered(metric, '{"rating": 3}').outcome is Outcome.FAILED
 
 
@@ -376,7 +376,7 @@ def test_what_a_person_says_counts_before_their_rating() -> None:
     assert (alone.outcome, alone.score) == (Outcome.PASSED, 1.0)
     both = answered(metric, '{"rating": 5, "passed": false, "comment": "rude"}')
     assert (both.outcome, both.score) == (Outcome.FAILED, 1.0)
-    assert "said that it failed and rated it 5 of 5: rude" in of_criterion(both)
+    assert "said that it failed and rated it 5 of 5: rude" in criterion_sentence(both)
     for label in ('{"rating": null}', '{"rating": null, "passed": null}', '{"rating": 4, "passed": "yes"}'):
         assert answered(metric, label).outcome is Outcome.ERROR
 

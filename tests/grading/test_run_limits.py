@@ -15,7 +15,7 @@ from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.retrieval import measure
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.serialize import to_text
@@ -55,7 +55,7 @@ def said(prototype: str = "TextResponse", **config: Any) -> dict[str, str]:
 def test_what_a_run_took(config: dict[str, Any], passed: bool, reason: str) -> None:
     result = run(RUN, **config)
     assert (result.outcome is Outcome.PASSED, result.score) == (passed, float(passed))
-    assert of_evidence(result.metrics[0].evidence[0]) == reason
+    assert evidence_sentence(result.metrics[0].evidence[0]) == reason
 
 
 def test_several_bounds_and_none() -> None:
@@ -108,12 +108,12 @@ def test_retrieval() -> None:
     assert (right.outcome, right.score) == (Outcome.PASSED, 0.5)
     lines = {line.condition: line for line in right.metrics[0].evidence}
     assert lines["relevant[0]"].spans == (Span("message", 1, 2, 4),)
-    assert of_evidence(lines["relevant[1]"]) == '"d2" was found, but only as the 3rd (k is 2)'
+    assert evidence_sentence(lines["relevant[1]"]) == '"d2" was found, but only as the 3rd (k is 2)'
     assert lines["relevant[1]"].near
-    assert of_evidence(lines["not relevant"]) == 'found, but not relevant: "d3"'
+    assert evidence_sentence(lines["not relevant"]) == 'found, but not relevant: "d3"'
     wrong = run(found("d1", "d3", "d2"), "Retrieval", **config, min_recall=0.8)
     assert wrong.outcome is Outcome.FAILED
-    assert of_criterion(wrong) == "recall@2 is 0.500, at least 0.8 is wanted"
+    assert criterion_sentence(wrong) == "recall@2 is 0.500, at least 0.8 is wanted"
     assert run(found(), "Retrieval", **config, min_f1=0.1).outcome is Outcome.FAILED
     answer = Transcript((), final_output='["d1", "d2"]')
     assert run(answer, "JsonResponse", **config, min_f1=1).outcome is Outcome.PASSED
@@ -133,11 +133,11 @@ def test_classification_of_one_run() -> None:
     assert run(labelled(" billing\n"), expected="billing", type="Classification").outcome is Outcome.PASSED
     assert run(labelled("Billing"), type="Classification", label="billing", ignore_case=True).score == 1.0
     wrong = run(labelled("Billing"), type="Classification", label="billing")
-    assert of_criterion(wrong) == 'the label is "Billing", the right one is "billing" (would match ignoring case)'
+    assert criterion_sentence(wrong) == 'the label is "Billing", the right one is "billing" (would match ignoring case)'
     assert wrong.metrics[0].evidence[0].spans == (Span("message", 0, 0, 7),)
     none = run(labelled("I think billing"), type="Classification", label="billing", labels=["billing", "other"])
-    assert 'it is none of "billing" and "other"' in of_criterion(none)
-    assert "there is no label" in of_criterion(run(labelled(" "), type="Classification", label="billing"))
+    assert 'it is none of "billing" and "other"' in criterion_sentence(none)
+    assert "there is no label" in criterion_sentence(run(labelled(" "), type="Classification", label="billing"))
     assert "contradictory" in said(type="Classification", label="bill", labels=["billing"])
     assert "duplicate" in said(type="Classification", labels=["a", "a"])
 

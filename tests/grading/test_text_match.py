@@ -8,7 +8,7 @@ import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion, of_evidence, of_metric
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence, metric_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Transcript
 
@@ -70,7 +70,9 @@ def test_scores(metric: dict[str, Any], score: float) -> None:
     result = check("a b c d", **metric)
     assert result.score == pytest.approx(score)
     assert result.outcome is (Outcome.PASSED if score == 1.0 else Outcome.FAILED)
-    assert all(of_evidence(one) and "\n" not in of_evidence(one) for m in result.metrics for one in m.evidence)
+    assert all(
+        evidence_sentence(one) and "\n" not in evidence_sentence(one) for m in result.metrics for one in m.evidence
+    )
 
 
 def test_empty_equals_is_a_condition() -> None:
@@ -108,7 +110,7 @@ def test_spans_of_hits() -> None:
     assert marked(text, evidence(check(text, contains_any=["x", "three"]), "contains_any").spans) == ["three"]
     forbidden = evidence(check(text, not_contains_any=["two"]), "not_contains_any[0]")
     assert [(span.start, span.end) for span in forbidden.spans] == [(4, 7), (14, 17)]
-    assert of_evidence(forbidden) == '"two" must not be in the text, but it is (lines 1 and 2)'
+    assert evidence_sentence(forbidden) == '"two" must not be in the text, but it is (lines 1 and 2)'
     assert evidence(check(text, contains_all=["one", "two"]), "contains_all[1]").passed
 
 
@@ -172,7 +174,7 @@ def test_near_misses(text: str, metric: dict[str, Any], near: str | None, words:
     one = result.metrics[0].evidence[0]
     assert not one.passed
     for word in words:
-        assert word in of_evidence(one)
+        assert word in evidence_sentence(one)
     if near is not None:
         assert marked(text, one.near) == [near]
 
@@ -180,16 +182,18 @@ def test_near_misses(text: str, metric: dict[str, Any], near: str | None, words:
 def test_language_tag_before_the_code() -> None:
     text = "Here:\n```sql\nSELECT 1\n```"
     one = check(text, {"extract_code_block": 1}, starts_with="SELECT").metrics[0].evidence[0]
-    assert 'language tag "sql"' in of_evidence(one)
-    assert "code_language" in of_evidence(one)
+    assert 'language tag "sql"' in evidence_sentence(one)
+    assert "code_language" in evidence_sentence(one)
     assert marked(text, one.near) == ["SELECT"]
 
 
 def test_nothing_near() -> None:
     one = check("completely different", contains="0123456789").metrics[0].evidence[0]
     assert one.near == ()
-    assert of_evidence(one) == '"0123456789" is not in the text'
-    assert of_evidence(check("", contains="x").metrics[0].evidence[0]) == '"x" is not in the text: the text is empty'
+    assert evidence_sentence(one) == '"0123456789" is not in the text'
+    assert (
+        evidence_sentence(check("", contains="x").metrics[0].evidence[0]) == '"x" is not in the text: the text is empty'
+    )
 
 
 def test_near_misses_in_long_texts_are_bounded_and_right() -> None:
@@ -211,8 +215,8 @@ def test_long_lists_of_needles_get_a_bounded_number_of_near_misses() -> None:
 
 def test_reason_of_the_metric_counts_the_other_misses() -> None:
     result = check("abc", contains_all=["x1", "y2"], starts_with="q")
-    assert of_metric(result.metrics[0]).startswith('"x1" is not in the text')
-    assert of_metric(result.metrics[0]).endswith("(and 2 more)")
+    assert metric_sentence(result.metrics[0]).startswith('"x1" is not in the text')
+    assert metric_sentence(result.metrics[0]).endswith("(and 2 more)")
 
 
 @pytest.mark.parametrize(
@@ -235,4 +239,4 @@ def test_wrong_types_are_an_error_with_the_reason(metric: dict[str, Any], words:
     assert result.outcome is Outcome.ERROR
     assert result.score is None
     for word in words:
-        assert word in of_criterion(result)
+        assert word in criterion_sentence(result)

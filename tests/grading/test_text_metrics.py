@@ -13,7 +13,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.lexical import likeness, rouge_l
 from agenteval_tui.grading.metrics.readability import grade, syllables
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_metric
+from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.tokenization import count_sentences, count_words, spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -65,7 +65,7 @@ def test_regex(text: str, config: dict[str, Any], passed: bool, spans: list[str]
 def test_regex_says_how_far_it_got() -> None:
     text = "Your refund: 12,50 EUR"
     result = of(text, type="Regex", pattern=r"refund: \d+\.\d+")
-    assert of_metric(result).startswith(r"refund: \d+\.\d+ is not in the text; its beginning refund: \d+ matches")
+    assert metric_sentence(result).startswith(r"refund: \d+\.\d+ is not in the text; its beginning refund: \d+ matches")
     assert marked(text, result, near=True) == ["refund: 12"]
 
 
@@ -85,7 +85,7 @@ def test_keywords() -> None:
     assert marked(text, result, 1) == ["ORDER"]
     strict = of(text, type="Keywords", keywords=["order", "way"], ignore_case=False)
     assert (strict.outcome, strict.score) == (Outcome.FAILED, 0.5)
-    assert "would match ignoring case" in of_metric(strict) or "ignoring case" in of_metric(strict)
+    assert "would match ignoring case" in metric_sentence(strict) or "ignoring case" in metric_sentence(strict)
     assert marked(text, strict, near=True) == ["ORDER"]
     all_of_them = of(text, type="Keywords", keywords=["order", "refund"])
     assert all_of_them.outcome is Outcome.FAILED
@@ -104,7 +104,7 @@ def test_lexical() -> None:
     default = run("Order #12 was sent", expected="Order #13 was sent", type="Lexical", min=0.9)
     assert default.outcome is Outcome.PASSED
     missed = run("Order #12 was sent", expected="Order 13 is lost", type="Lexical", min=0.9)
-    assert "likeness" in of_criterion(missed)
+    assert "likeness" in criterion_sentence(missed)
     assert missed.metrics[0].evidence[0].near
     assert of("", type="Lexical", to="").score == 1.0
     assert "cannot-fail" in said({"type": "Lexical", "min": 0})
@@ -176,12 +176,12 @@ def test_length() -> None:
     assert of(text, type="Length", min_words=4, max_words=4, max_chars=18).outcome is Outcome.PASSED
     long = of(text, type="Length", max_words=2, min_chars=3)
     assert (long.outcome, long.score) == (Outcome.FAILED, 0.5)
-    assert of_metric(long) == "4 words, 2 more than the 2 that may be there"
+    assert metric_sentence(long) == "4 words, 2 more than the 2 that may be there"
     assert marked(text, long) == ["three four"]
     chars = of(text, type="Length", max_chars=5)
     assert marked(text, chars) == ["wo three four"]
     short = of(text, type="Length", min_words=6)
-    assert of_metric(short) == "4 words, 2 fewer than the 6 that must be there"
+    assert metric_sentence(short) == "4 words, 2 fewer than the 6 that must be there"
     assert run(text, type="Length").neutral
     assert "never pass" in said({"type": "Length", "min_words": 5, "max_words": 4})["contradictory"]
     assert "never pass" in said({"type": "Length", "min_words": 5, "max_chars": 8})["contradictory"]
@@ -215,7 +215,7 @@ def test_repetition() -> None:
     assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(0.4))
     assert result.evidence[0].found == pytest.approx(0.6)
     assert marked(text, result) == ["again", "and", "Again"]
-    assert '"again" (3 times)' in of_metric(result)
+    assert '"again" (3 times)' in metric_sentence(result)
     assert of("", type="Repetition", max_ratio=0).outcome is Outcome.PASSED
     assert run(text, type="Repetition").neutral
     assert "cannot-fail" in said({"type": "Repetition", "max_ratio": 1})

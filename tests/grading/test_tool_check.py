@@ -9,7 +9,7 @@ import pytest
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.metrics.matchers import MatcherError, compile_matcher, same_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -151,8 +151,8 @@ def test_broken_matchers(expected: Any, words: str, path: tuple[str | int, ...])
     assert caught.value.path == path
     result = check(calls(("f", {"x": 1})), tools=[{"name": "f", "arguments": {"x": expected}}])
     assert result.outcome is Outcome.ERROR
-    assert words in of_criterion(result)
-    assert "metrics[0].tools[0].arguments.x" in of_criterion(result)
+    assert words in criterion_sentence(result)
+    assert "metrics[0].tools[0].arguments.x" in criterion_sentence(result)
 
 
 def test_json_equality_is_symmetric_about_booleans() -> None:
@@ -168,18 +168,18 @@ def test_arguments_as_a_list_of_objects() -> None:
     assert check(calls(("f", {"a": 1, "b": "y"})), **metric).outcome is Outcome.PASSED
     result = check(calls(("f", {"a": 1, "b": "z"})), **metric)
     assert result.outcome is Outcome.FAILED
-    assert 'expected "x" or "y", got "z"' in of_evidence(evidence(result, "tools[0].arguments"))
+    assert 'expected "x" or "y", got "z"' in evidence_sentence(evidence(result, "tools[0].arguments"))
 
 
 def test_the_difference_of_one_argument_is_named() -> None:
     transcript = calls(("get_order", {"order_id": "#W1"}), ("query", {}), ("get_order", {"order_id": "W1"}))
     result = check(transcript, tools=[{"name": "get_order", "arguments": {"order_id": "#W1"}}])
     one = evidence(result, "tools[0].arguments[2]")
-    assert of_evidence(one) == 'the 2nd call of get_order differs only in order_id: expected "#W1", got "W1"'
+    assert evidence_sentence(one) == 'the 2nd call of get_order differs only in order_id: expected "#W1", got "W1"'
     assert one.spans == (Span("arguments", 2, path="order_id"),)
     assert one.found == {"order_id": "W1"}
     assert evidence(result, "tools[0].arguments[1]").passed
-    assert of_criterion(result) == of_evidence(one)
+    assert criterion_sentence(result) == evidence_sentence(one)
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,13 @@ def test_the_difference_of_one_argument_is_named() -> None:
 def test_differences_in_words(arguments: Any, given: Any, words: list[str]) -> None:
     one = evidence(check(calls(("f", given)), tools=[{"name": "f", "arguments": arguments}]), "tools[0].arguments")
     for word in words:
-        assert word in of_evidence(one)
+        assert word in evidence_sentence(one)
 
 
 def test_arguments_that_are_no_object() -> None:
     broken = Transcript((), (ToolCall("c", "f", '{"a": ', malformed=True),))
     result = check(broken, tools=[{"name": "f", "arguments": {"a": 1}}])
-    assert "not valid JSON" in of_evidence(evidence(result, "tools[0].arguments"))
+    assert "not valid JSON" in evidence_sentence(evidence(result, "tools[0].arguments"))
     assert check(calls(("f", [1])), tools=[{"name": "f", "arguments": {}}]).outcome is Outcome.FAILED
     assert check(calls(("f", None)), tools=[{"name": "f", "arguments": {}}]).outcome is Outcome.PASSED
     assert check(calls(("f", "")), tools=[{"name": "f", "arguments": {}}]).outcome is Outcome.PASSED
@@ -218,24 +218,24 @@ def test_arguments_that_are_no_object() -> None:
 def test_a_missing_tool_names_the_nearest() -> None:
     result = check(calls(("get_orders", {}), ("query", {})), tools=[{"name": "get_order", "arguments": {}}])
     one = evidence(result, "tools[0].usage")
-    assert of_evidence(one) == "get_order was never called; nearest get_orders (1 call)"
+    assert evidence_sentence(one) == "get_order was never called; nearest get_orders (1 call)"
     assert one.near == (Span("tool", 0),)
-    assert "never called" in of_evidence(evidence(result, "tools[0].arguments"))
+    assert "never called" in evidence_sentence(evidence(result, "tools[0].arguments"))
     none = evidence(check(calls(), tools=[{"name": "f"}]), "tools[0].usage")
-    assert of_evidence(none) == "f was never called: the agent called no tool"
+    assert evidence_sentence(none) == "f was never called: the agent called no tool"
     other = evidence(check(calls(("query", {})), tools=[{"name": "zzz"}]), "tools[0].usage")
-    assert of_evidence(other) == "zzz was never called; called were query"
+    assert evidence_sentence(other) == "zzz was never called; called were query"
 
 
 def test_usage_and_forbidden_in_words() -> None:
     transcript = calls(GET, GET, GET)
     one = evidence(check(transcript, tools=[{"name": "get_order", "max_calls": 2}]), "tools[0].usage")
-    assert of_evidence(one) == "get_order was called 3 times, expected 1 to 2 times"
+    assert evidence_sentence(one) == "get_order was called 3 times, expected 1 to 2 times"
     assert one.spans == tuple(Span("tool", index) for index in range(3))
     forbidden = evidence(check(transcript, forbidden_tools=["x", "get_order"]), "forbidden_tools[1]")
-    assert of_evidence(forbidden) == "get_order must not be called, but was called 3 times"
+    assert evidence_sentence(forbidden) == "get_order must not be called, but was called 3 times"
     assert evidence(check(transcript, forbidden_tools=["x"]), "forbidden_tools[0]").passed
-    assert "3 calls: get_order" in of_evidence(
+    assert "3 calls: get_order" in evidence_sentence(
         evidence(check(transcript, tool_call_forbidden=True), "tool_call_forbidden")
     )
 
@@ -250,10 +250,10 @@ def test_thousands_of_calls_are_counted() -> None:
     assert lines[-2].condition == "tools[0].arguments[5001]"
     assert lines[-2].passed is False
     assert len(lines[-2].found) <= 300
-    assert of_evidence(lines[-1]) == "4901 more calls of f, 0 of them with other arguments"
+    assert evidence_sentence(lines[-1]) == "4901 more calls of f, 0 of them with other arguments"
     assert lines[-1].passed
     wild = check(transcript, tools=[{"name": "f", "arguments": {"n": {"$type": "null"}}}])
-    assert of_evidence(wild.metrics[0].evidence[-1]) == "4901 more calls of f, 4901 of them with other arguments"
+    assert evidence_sentence(wild.metrics[0].evidence[-1]) == "4901 more calls of f, 4901 of them with other arguments"
     assert len(wild.metrics[0].evidence[1].spans) == 1
 
 
@@ -262,7 +262,7 @@ def test_a_slow_pattern_is_an_error_and_not_a_verdict(monkeypatch: pytest.Monkey
     transcript = calls(("f", {"x": "a" * 60}))
     result = check(transcript, tools=[{"name": "f", "arguments": {"x": {"$regex": "^(a|a|aa)+$b"}}}])
     assert result.outcome is Outcome.ERROR
-    assert "longer than" in of_criterion(result)
+    assert "longer than" in criterion_sentence(result)
 
 
 @pytest.mark.parametrize(
@@ -285,4 +285,4 @@ def test_wrong_types_are_an_error_with_the_reason(metric: dict[str, Any], words:
     result = check(calls(GET), **metric)
     assert result.outcome is Outcome.ERROR
     for word in words:
-        assert word in of_criterion(result)
+        assert word in criterion_sentence(result)

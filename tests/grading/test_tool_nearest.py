@@ -13,7 +13,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import headline
 from agenteval_tui.grading.metrics.tool_check import Tool, ToolCheckData, differences, nearest_calls
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
-from agenteval_tui.grading.sentences import of_argument, of_evidence
+from agenteval_tui.grading.sentences import argument_phrase, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -50,7 +50,7 @@ def test_of_several_wrong_calls_the_nearest_is_said_first() -> None:
     assert headline(result) == f"it: {said} (and 2 more)"
     near = evidence(result, "tools[0].nearest")
     assert near.passed is None
-    assert of_evidence(near) == f"nearest to the expected call: {said}"
+    assert evidence_sentence(near) == f"nearest to the expected call: {said}"
     assert near.near == (Span("tool", 1),)
 
 
@@ -62,15 +62,15 @@ def test_each_expected_call_gets_its_own() -> None:
         {"name": "get", "arguments": {"id": "#W2", "full": True}},
     ]
     result = check(transcript, tools=tools)
-    assert of_evidence(evidence(result, "tools[0].nearest")) == "the expected call is the 2nd call of get"
-    assert of_evidence(evidence(result, "tools[1].nearest")) == "the expected call is the 1st call of get"
+    assert evidence_sentence(evidence(result, "tools[0].nearest")) == "the expected call is the 2nd call of get"
+    assert evidence_sentence(evidence(result, "tools[1].nearest")) == "the expected call is the 1st call of get"
 
 
 def test_min_calls_stand_for_as_many_expected_calls() -> None:
     transcript = calls(("get", {"id": 1}), ("get", {"id": "1"}), ("get", {"id": 5}))
     result = check(transcript, tools=[{"name": "get", "min_calls": 2, "arguments": {"id": 1}}])
-    assert of_evidence(evidence(result, "tools[0].nearest[1]")) == "the 1st expected call is the 1st call of get"
-    second = of_evidence(evidence(result, "tools[0].nearest[2]"))
+    assert evidence_sentence(evidence(result, "tools[0].nearest[1]")) == "the 1st expected call is the 1st call of get"
+    second = evidence_sentence(evidence(result, "tools[0].nearest[2]"))
     assert second == (
         "nearest to the 2nd expected call: the 2nd call of get differs only in id: "
         'expected 1, got "1" (a string instead of a number)'
@@ -80,23 +80,29 @@ def test_min_calls_stand_for_as_many_expected_calls() -> None:
 def test_a_call_that_is_right_elsewhere_is_no_near_miss() -> None:
     transcript = calls(("get_orders", {}))
     both = check(transcript, tools=[{"name": "get_order"}, {"name": "get_orders"}])
-    assert of_evidence(evidence(both, "tools[0].usage")) == "get_order was never called; called were get_orders"
+    assert evidence_sentence(evidence(both, "tools[0].usage")) == "get_order was never called; called were get_orders"
     alone = check(transcript, tools=[{"name": "get_order"}])
-    assert of_evidence(evidence(alone, "tools[0].usage")) == "get_order was never called; nearest get_orders (1 call)"
+    assert (
+        evidence_sentence(evidence(alone, "tools[0].usage"))
+        == "get_order was never called; nearest get_orders (1 call)"
+    )
 
 
 def test_the_same_arguments_under_another_name() -> None:
     transcript = calls(("ping", {}), ("find_customer", {"email": "a@b.c", "limit": 10}))
     tools = [{"name": "lookup", "arguments": {"email": "a@b.c", "limit": 10}}]
     usage = evidence(check(transcript, tools=tools), "tools[0].usage")
-    assert of_evidence(usage) == "lookup was never called; nearest find_customer (1 call), with the expected arguments"
+    assert (
+        evidence_sentence(usage)
+        == "lookup was never called; nearest find_customer (1 call), with the expected arguments"
+    )
     assert usage.near == (Span("tool", 1),)
 
 
 def test_too_few_calls_name_what_may_be_the_missing_one() -> None:
     transcript = calls(("get_order", {"id": 1}), ("get_orders", {"id": 1}))
     usage = evidence(check(transcript, tools=[{"name": "get_order", "min_calls": 2}]), "tools[0].usage")
-    assert of_evidence(usage) == (
+    assert evidence_sentence(usage) == (
         "get_order was called once, expected at least twice; perhaps call 2, get_orders was meant"
     )
     assert usage.near == (Span("tool", 1),)
@@ -122,7 +128,7 @@ def test_one_argument(expected: Any, got: Any, path: str, at: int | None, said: 
     tool = Tool(ToolCheckData.model_validate({"name": "f", "arguments": {"a": expected, "same": 1}}))
     (one,) = differences(tool, ToolCall("c", "f", {"a": got, "same": 1}))
     assert (one.kind, one.path, one.at) == ("differs", path, at)
-    assert said in of_argument(one.fields())
+    assert said in argument_phrase(one.fields())
     assert 0 < one.cost <= 1
 
 

@@ -13,7 +13,7 @@ from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.metrics.trajectory import largest_matching
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.uxon.serialize import to_text
@@ -36,7 +36,7 @@ def run(transcript: Transcript, *calls: str | tuple[str, Any], **metric: Any) ->
     result = checker.check(transcript)
     quick = checker.check(transcript, explain=False)
     assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), of_criterion(result)
+    assert result.outcome in (Outcome.PASSED, Outcome.FAILED), criterion_sentence(result)
     return result
 
 
@@ -123,7 +123,7 @@ def test_a_recorded_run_as_reference() -> None:
     longer = Transcript((*same, Message("assistant", "done")), right.tool_calls)
     result = run(longer, mode="strict", reference=reference)
     assert result.outcome is Outcome.FAILED
-    assert "there are 3 messages, expected are 2" in of_criterion(result)
+    assert "there are 3 messages, expected are 2" in criterion_sentence(result)
     assert passes(longer, mode="unordered", reference=reference)
 
 
@@ -133,18 +133,18 @@ def test_evidence_names_calls_and_arguments() -> None:
     assert result.score == pytest.approx(2 / 5)
     lines = {line.condition: line for line in result.metrics[0].evidence}
     assert lines["calls[0]"].spans == (Span("tool", 0),)
-    assert "the 2nd call differs only in date: expected" in of_evidence(lines["calls[1]"])
+    assert "the 2nd call differs only in date: expected" in evidence_sentence(lines["calls[1]"])
     assert lines["calls[1]"].near == (Span("arguments", 1, path="date"),)
-    assert of_evidence(lines["calls[+2]"]) == "the 3rd call, pay({}), is not expected"
+    assert evidence_sentence(lines["calls[+2]"]) == "the 3rd call, pay({}), is not expected"
     assert lines["calls[+2]"].spans == (Span("tool", 2),)
     wrong_order = run(made("b", "a"), "a", "b", mode="strict")
-    assert of_criterion(wrong_order).startswith("a was not called as the 1st call, b was; it is the 2nd call")
+    assert criterion_sentence(wrong_order).startswith("a was not called as the 1st call, b was; it is the 2nd call")
     forbidden = run(made("a", ("refund", {"id": 1})), "refund", mode="none")
     assert "refund must not be called, but is the 2nd call" in {
-        of_evidence(one) for one in forbidden.metrics[0].evidence
+        evidence_sentence(one) for one in forbidden.metrics[0].evidence
     }
     close = run(made("get_orders"), "get_order", mode="all")
-    assert "nearest get_orders, the 1st call" in of_criterion(close)
+    assert "nearest get_orders, the 1st call" in criterion_sentence(close)
 
 
 def test_an_agent_that_ran_wild_is_compared_in_reasonable_time() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import of_verdict
+from agenteval_tui.grading.sentences import verdict_sentence
 
 PASSED, FAILED, ERROR, REVIEW = Outcome.PASSED, Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW
 SCORES = {PASSED: 1.0, FAILED: 0.0, ERROR: None, REVIEW: None}
@@ -46,14 +46,14 @@ def test_with_a_threshold_every_criterion_that_has_weight_decides(
     assert verdict.outcome is outcome
     if outcome in (ERROR, REVIEW):
         assert verdict.score is None
-        assert f"{severity} {outcome}" in of_verdict(verdict)
+        assert f"{severity} {outcome}" in verdict_sentence(verdict)
     assert verdict_of([*made, one(FAILED)], threshold).outcome is FAILED  # it failed, whatever the mean is
 
 
 def test_without_its_score_the_threshold_cannot_be_checked() -> None:
     verdict = verdict_of([one(PASSED), one(ERROR, "warning")], 0.75)
-    assert "because" in of_verdict(verdict)
-    assert "threshold 0.75 can't be checked" in of_verdict(verdict)
+    assert "because" in verdict_sentence(verdict)
+    assert "threshold 0.75 can't be checked" in verdict_sentence(verdict)
 
 
 def test_without_a_threshold_the_checks_that_were_not_made_are_counted_and_said() -> None:
@@ -61,9 +61,9 @@ def test_without_a_threshold_the_checks_that_were_not_made_are_counted_and_said(
     verdict = verdict_of(results)
     assert (verdict.outcome, verdict.score, verdict.warnings) == (PASSED, 0.5, 1)
     assert not_made(verdict.results) == 2
-    assert of_verdict(verdict) == "2 checks could not be made: warning error: because"
-    assert of_verdict(verdict_of(results[:2])).startswith("1 check could not be made")
-    assert of_verdict(verdict_of(results[:1])) == ""
+    assert verdict_sentence(verdict) == "2 checks could not be made: warning error: because"
+    assert verdict_sentence(verdict_of(results[:2])).startswith("1 check could not be made")
+    assert verdict_sentence(verdict_of(results[:1])) == ""
 
 
 def test_no_combination_with_an_unmade_check_passes_or_fails_by_the_mean() -> None:

@@ -12,7 +12,7 @@ import pytest
 from agenteval_tui.history import backup, connections, lock_wait, maintenance, store, writer
 from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.errors import LockedError
-from agenteval_tui.history.lock_wait import told
+from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.history.maintenance import check, check_health, space, vacuum
 from agenteval_tui.history.store import Store
 
@@ -33,7 +33,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_who_opens_it_is_told_once(locked: Path) -> None:
     said: list[str] = []
-    with told(said.append), pytest.raises(LockedError, match="keeps the history file locked"):
+    with listen_for_waits(said.append), pytest.raises(LockedError, match="keeps the history file locked"):
         Store.open(locked)
     assert said == [f"waiting for the history file, which another program keeps locked: {locked}"]
 
@@ -41,10 +41,10 @@ def test_who_opens_it_is_told_once(locked: Path) -> None:
 def test_only_the_innermost_listener_is_told(locked: Path) -> None:
     outer: list[str] = []
     inner: list[str] = []
-    with told(outer.append):
-        with told(inner.append), pytest.raises(LockedError):
+    with listen_for_waits(outer.append):
+        with listen_for_waits(inner.append), pytest.raises(LockedError):
             Store.open(locked)
-        lock_wait.waiting_for(locked)
+        lock_wait.tell_waiting(locked)
     assert (len(outer), len(inner)) == (0, 1)
 
 
@@ -52,7 +52,11 @@ def test_who_writes_is_told_and_then_ends(tmp_path: Path, monkeypatch: pytest.Mo
     path, said = tmp_path / "h.db", list[str]()
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(writer, "_TRIES", 2)
-    with Store.open(path) as opened, closing(sqlite3.connect(path, isolation_level=None)) as other, told(said.append):
+    with (
+        Store.open(path) as opened,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+        listen_for_waits(said.append),
+    ):
         other.execute("BEGIN IMMEDIATE")
         error = opened.delete_execution("no such").exception()
         other.execute("ROLLBACK")
@@ -104,7 +108,7 @@ def test_upkeep_says_that_it_waits_and_goes_on(plain: Path, name: str) -> None:
             said.append(sentence)
             other.execute("ROLLBACK")
 
-        with told(listen):
+        with listen_for_waits(listen):
             UPKEEP[name](plain)
     assert said == [f"waiting for the history file, which another program keeps locked: {plain}"]
 
@@ -124,7 +128,7 @@ def test_who_writes_for_upkeep_says_that_it_waits(tmp_path: Path, monkeypatch: p
             said.append(sentence)
             other.execute("ROLLBACK")
 
-        with told(listen):
+        with listen_for_waits(listen):
             vacuum(opened) if name == "vacuum" else check(path)
     assert len(said) == 1
 

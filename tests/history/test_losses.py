@@ -14,7 +14,7 @@ from test_salvage import overwrite, pages_of
 from agenteval_tui.history import baselines, quarantines, triage
 from agenteval_tui.history.blobs import pack_transcript
 from agenteval_tui.history.maintenance import check, check_health, repair
-from agenteval_tui.history.salvage import said, salvage
+from agenteval_tui.history.salvage import describe_loss, salvage
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision
 from agenteval_tui.transcripts.model import Transcript
@@ -116,7 +116,7 @@ def test_all_that_is_lost_is_said(path: Path, whole: bytes, tmp_path: Path, tabl
     assert found.lost_evidence == (gone["evidence"] if table == "evidence" else 0)
     assert check_health(new).wrong == ()
     for loss in saved.lost:
-        assert f"{loss.rows:,} " in said(loss)
+        assert f"{loss.rows:,} " in describe_loss(loss)
 
 
 def test_the_notice_of_a_rescue_says_what_is_lost(path: Path, whole: bytes, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_table_without_an_index_that_counts_says_so(path: Path, whole: bytes, 
     saved = salvage(path, tmp_path / "new.db")
     (loss,) = saved.lost
     assert (loss.table, loss.rows, loss.pages) == ("quarantines", 0, 1)
-    assert said(loss) == "an unknown number of quarantines (1 page)"
+    assert describe_loss(loss) == "an unknown number of quarantines (1 page)"
 
 
 @pytest.mark.parametrize("table", ["transcripts", "evidence"])

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.causes import cause_from, signatures
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.history.data_migrations import upgraded
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.store import Store
@@ -104,11 +104,11 @@ def test_old_evidence_is_shown_with_its_sentences(store: Store) -> None:
     (result,) = store.results("CAUSE-arguments")
     (line,) = [one for one in result.metrics[0].evidence if one.passed is False]
     assert line.code == Code.MESSAGE
-    assert of_evidence(line) == line.message
-    assert of_evidence(line).startswith("the call of get_order differs in 3 arguments: order_id: expected")
-    assert of_criterion(result).startswith(of_evidence(line))
+    assert evidence_sentence(line) == line.message
+    assert evidence_sentence(line).startswith("the call of get_order differs in 3 arguments: order_id: expected")
+    assert criterion_sentence(result).startswith(evidence_sentence(line))
     (negated,) = store.results("CAUSE-no-judge")
-    assert of_criterion(negated) == "Judge: the judge was not asked yet"
+    assert criterion_sentence(negated) == "Judge: the judge was not asked yet"
 
 
 def test_an_old_history_comes_in_with_its_decisions(old: Path, tmp_path: Path, before: dict[str, str]) -> None:

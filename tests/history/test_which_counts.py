@@ -326,7 +326,7 @@ def test_what_did_not_end_is_in_no_trend_and_an_answer_that_was_known_took_no_ti
     everything, place = SelectedRuns(0, 9_000), Place(0, 0, 9_000)
     measured = {
         name: sum(
-            len(values) for *_, values in store.read(lambda c, n=name: trends.measured(c, everything, [place], n))
+            len(values) for *_, values in store.read(lambda c, n=name: trends.measurements(c, everything, [place], n))
         )
         for name in ("latency", "tokens", "cost", "steps", "score")
     }

@@ -55,7 +55,7 @@ ALLOWED = {
 }
 """(file, code) and why it may."""
 
-WORDS = ("of_evidence", "of_metric", "of_criterion", "of_verdict", "of_error")
+WORDS = ("evidence_sentence", "metric_sentence", "criterion_sentence", "verdict_sentence", "error_sentence")
 """What makes a sentence of a code and fields (`grading.sentences`)."""
 
 
@@ -145,8 +145,8 @@ def test_each_error_of_an_agent_has_a_code() -> None:
         "metric.reason.removeprefix('waits for a person: ')",
         "re.search('missing', one.reason)",
         "_CALLED.search(line.reason)",
-        "'was never called' in sentences.of_evidence(line)",
-        "of_criterion(result).split(': ')",
+        "'was never called' in sentences.evidence_sentence(line)",
+        "criterion_sentence(result).split(': ')",
         "why.startswith('not graded')",
         "'nothing was decided' not in error.what",
         "str(error).startswith('no such')",

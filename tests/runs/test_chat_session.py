@@ -14,7 +14,7 @@ from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.permission import NOTHING
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import agent_factory, chat_session
-from agenteval_tui.runs.agent_factory import Configured, check, configured, options_of
+from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents, options_of
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.suites.editing import append_test
 from agenteval_tui.suites.load import load_suite
@@ -47,7 +47,7 @@ class Scripted:
 
 def talk_to(monkeypatch: pytest.MonkeyPatch, script: list[list[Any] | None]) -> tuple[Conversation, Scripted]:
     agent = Scripted(script)
-    monkeypatch.setattr(chat_session, "made", lambda one, permission, **_: agent)
+    monkeypatch.setattr(chat_session, "make_configured", lambda one, permission, **_: agent)
     return Conversation(Configured("a", {"kind": "demo"}, Path("x.suite.yaml"), 1, "X")), agent
 
 
@@ -138,7 +138,7 @@ def test_agents_are_found_with_their_lines_and_without_their_keys(tmp_path: Path
     )
     suite = tmp_path / "a.suite.yaml"
     suite.write_text("name: A\nagents:\n  own: {kind: command, command: [run, --api-key, sk-4, x]}\ntests: []\n")
-    found, problems = configured([load_suite(suite)], tmp_path)
+    found, problems = configured_agents([load_suite(suite)], tmp_path)
     assert not problems
     assert [(one.name, one.line, one.suite) for one in found] == [("mine", 3, ""), ("own", 3, "A")]
     assert found[0].address == "m  https://host/v1?…"
@@ -154,12 +154,12 @@ def test_agents_are_found_with_their_lines_and_without_their_keys(tmp_path: Path
 async def test_a_check_that_can_not_be_made_or_breaks_is_a_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    wrong = await check(Configured("a", {"kind": "demo", "verison": "v1"}, tmp_path / "x", 1), NOTHING)
+    wrong = await check_configured(Configured("a", {"kind": "demo", "verison": "v1"}, tmp_path / "x", 1), NOTHING)
     assert not wrong.ok
     assert "verison" in wrong.message
-    demo = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
+    demo = await check_configured(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
     assert demo.ok
-    monkeypatch.setattr(agent_factory, "made", lambda one, permission, **_: Scripted([]))
-    broken = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
+    monkeypatch.setattr(agent_factory, "make_configured", lambda one, permission, **_: Scripted([]))
+    broken = await check_configured(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
     assert not broken.ok
     assert "broken inside" in broken.message

@@ -28,7 +28,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.runs.executors.dask import ClusterAgent, Inbox
 from agenteval_tui.runs.executors.dask_worker import LONGEST, PIECE, STREAMED, Gathered
 from agenteval_tui.runs.executors.task_codec import event_data, read_event, read_task, task_data
@@ -93,7 +93,7 @@ def test_a_task_holds_the_request_but_no_expanded_configuration() -> None:
         run="R1",
         turn=2,
     )
-    text = json.dumps(task_data("topic", agent, request, permitted((), everything=True)))
+    text = json.dumps(task_data("topic", agent, request, permission_for((), everything=True)))
     assert "the-value-of-KEY" not in text
     task = read_task(json.loads(text))
     assert (task.topic, task.permission.trusted, task.agent.config) == ("topic", True, agent.config)
@@ -231,11 +231,11 @@ async def test_an_agent_of_a_cluster_is_checked_and_closed_on_this_machine() -> 
             self.done.append("closed")
 
     here = Here()
-    agent: Any = ClusterAgent(cast(Any, None), cast(Any, None), cast(Any, here), permitted(()))
+    agent: Any = ClusterAgent(cast(Any, None), cast(Any, None), cast(Any, here), permission_for(()))
     assert (await agent.check()).message == (await agent.check(True)).message == "well"
     await agent.close()
     assert here.done == [False, True, "closed"]
-    nowhere = ClusterAgent(cast(Any, None), cast(Any, None), None, permitted(()))
+    nowhere = ClusterAgent(cast(Any, None), cast(Any, None), None, permission_for(()))
     report = await nowhere.check()
     assert not report.ok
     assert "on the workers" in report.message

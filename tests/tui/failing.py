@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.grade import grade
-from agenteval_tui.grading.sentences import of_verdict
+from agenteval_tui.grading.sentences import verdict_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
@@ -74,7 +74,7 @@ def make(
             ends.append(
                 RunEnded(
                     run, str(verdict.outcome), verdict.score, begun + number, 1200.0 + number, 1, transcript,
-                    verdict.results, why=of_verdict(verdict),
+                    verdict.results, why=verdict_sentence(verdict),
                 )
             )  # fmt: skip
     store.begin_execution(ExecutionRecord(execution, execution, "run", "", (suite_key,), begun), plans)

@@ -32,7 +32,7 @@ from walked import every_screen
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.runs.live_registry import Live, shown
+from agenteval_tui.runs.live_registry import Live, registration
 
 pytestmark = pytest.mark.e2e
 
@@ -90,7 +90,7 @@ def two_run(folder: Path, texts: list[str]) -> Iterator[None]:
     with ExitStack() as both:
         for name in ("ONE", "TWO"):
             one = Live(name, 1, str(live / f"{name}.sock"), "live " + texts[0], now_ms(), ("notice " + texts[0],))
-            both.enter_context(shown(one))
+            both.enter_context(registration(one))
         yield
 
 

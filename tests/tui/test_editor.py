@@ -80,7 +80,7 @@ async def opened(pilot: Pilot[int], test: str = "one") -> EditorScreen:
     app = pilot.app
     assert isinstance(app, AgentevalApp)
     await settle(pilot)
-    file = next(iter(app.session.looked_in)) / "shop.suite.yaml"
+    file = next(iter(app.session.paths_looked_in)) / "shop.suite.yaml"
     app.edit_test(str(file.resolve()), test)
     await until(pilot, lambda: isinstance(app.screen, EditorScreen) and open_test(app.screen) == test)
     await settle(pilot)

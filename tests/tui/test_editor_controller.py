@@ -15,7 +15,7 @@ from shop import run_samples
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter, starters
-from agenteval_tui.suites.editing import Written, bytes_of, written
+from agenteval_tui.suites.editing import Written, bytes_of, change_record
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.analysis_context import Session
@@ -73,7 +73,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(session: Session, test: str = "one") -> tuple[EditorController, SuiteDocument]:
     made = EditorController()
-    made.request(OpenRequest(str(next(iter(session.looked_in)) / "shop.suite.yaml"), test))
+    made.request(OpenRequest(str(next(iter(session.paths_looked_in)) / "shop.suite.yaml"), test))
     return made, reread(made, session)
 
 
@@ -353,7 +353,7 @@ def test_changes_of_the_file_are_undone_one_after_the_other(session: Session, fi
         before = bytes_of(loaded)
         change = session.duplicate_tests if what == "copied" else session.delete_tests
         now: LoadedSuite = change(loaded, [doc.test_id])
-        remembered = written(loaded, now, before)
+        remembered = change_record(loaded, now, before)
         assert remembered is not None
         taken.append(remembered)
         assert editor.files_changed(doc, what, [now], taken) == f"one {what} in shop.suite.yaml"
@@ -369,7 +369,7 @@ def test_changes_of_the_file_are_undone_one_after_the_other(session: Session, fi
     while editor.undoes_file(in_tests=False):
         assert file.read_bytes() == states.pop()
         change_back = editor.take_file_change()
-        session.take_back(change_back.written)
+        session.undo(change_back.written)
         editor.request(change_back.test)
         assert reread(editor, session).test_id == "one"
     assert [file.read_bytes()] == states == [SUITE.encode()]
@@ -419,10 +419,10 @@ async def test_a_criterion_is_judged_on_recorded_runs_and_lent_to_inspect(sessio
     editor.add_criterion(starter("Latency"))
     lent = editor.inspect_target()["new"]
     assert lent is not None
-    assert editor.take_back(lambda: replace(lent, config="{}"))
+    assert editor.take_tried_config(lambda: replace(lent, config="{}"))
     assert doc.chosen is not None
     assert doc.chosen.values["config_uxon"] == "{}"
-    assert not editor.take_back(lambda: replace(lent, config="[]"))  # it was taken back already
+    assert not editor.take_tried_config(lambda: replace(lent, config="[]"))  # it was taken back already
     # Without a criterion only the run stays.
     doc.form.criteria.clear()
     await judge()

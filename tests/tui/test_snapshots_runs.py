@@ -195,7 +195,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> None:
             return CheckReport(False, "the key is not accepted", 161.0, mend, steps)
         return CheckReport(True, "it answers", 12.0, steps=(CheckStep("reachable", True, "", 12.0),))
 
-    monkeypatch.setattr(agents_screen, "check", check)
+    monkeypatch.setattr(agents_screen, "check_configured", check)
 
 
 async def test_agents(pictures: Pictures, recorded: tuple[Path, Path], mine: None) -> None:

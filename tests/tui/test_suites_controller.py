@@ -111,11 +111,11 @@ def test_marks_are_of_tests_and_stay_when_the_suites_are_read_again(
     assert ids(controller.marked) == ["two", "three", "four", "five"]
     controller.mark(row(controller, "b"))
     assert ids(controller.marked) == ["two", "three"]
-    assert ids(controller.meant(row(controller, "one"))) == ["two", "three"]
+    assert ids(controller.selected_tests(row(controller, "one"))) == ["two", "three"]
     controller.take_overview(Overview(read.suites[1:]))
     assert controller.marked == [], "their suite is gone"
-    assert ids(controller.meant(row(controller, "four"))) == ["four"]
-    assert controller.meant(row(controller, "b")) == controller.meant(None) == []
+    assert ids(controller.selected_tests(row(controller, "four"))) == ["four"]
+    assert controller.selected_tests(row(controller, "b")) == controller.selected_tests(None) == []
     assert not controller.unmark()
 
 
@@ -123,15 +123,15 @@ def test_the_cursor_comes_back_to_the_row_that_the_filter_hid(controller: Suites
     two, four = row(controller, "two").key, row(controller, "four").key
     controller.open_filter()
     assert controller.filter("fo", two) == four
-    controller.landed(four)
+    controller.set_filter_cursor(four)
     assert controller.filter("", four) == two
     # Whoever goes on from what was found stays there.
     controller.filter("tag:smoke", two)
-    controller.landed(four)
+    controller.set_filter_cursor(four)
     five = row(controller, "five").key
     assert controller.filter("", five) == five
     controller.filter("four", five)
-    controller.landed(four)
+    controller.set_filter_cursor(four)
     controller.choose(row(controller, "four"))
     assert controller.filter("", four) == four
     assert controller.filter("nothing like that", four) == four

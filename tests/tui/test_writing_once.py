@@ -135,8 +135,8 @@ async def test_a_test_that_is_copied_twice_in_a_moment_is_copied_once_and_that_c
     app = app_on(suites, db)
     held = Held(editing.bytes_of)
     monkeypatch.setattr(editing, "bytes_of", held)
-    taking_back = Held(app.session.take_back)
-    monkeypatch.setattr(app.session, "take_back", taking_back)
+    taking_back = Held(app.session.undo)
+    monkeypatch.setattr(app.session, "undo", taking_back)
     before = {path: path.read_bytes() for path in suites.glob("*.suite.yaml")}
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)

@@ -202,13 +202,13 @@ class HttpClient:
         if isinstance(error, ProviderError):
             return errors.from_reply(self.server, error.error)
         if isinstance(error, CutReplyError) and streamed:
-            return errors.broken_off(self.server)
+            return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
             said = f"the answer of {self.server.url} stops in the midst of its JSON: {error}"
             mend = "look at the server, and at the proxy between: it may send a wrong content-length"
             return self.server.told("protocol", said, f"{mend}; {PAGE}")
         if isinstance(error, _Packed):
-            return errors.undecodable(self.server, str(error))
+            return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
             return self.server.told(
                 "protocol",

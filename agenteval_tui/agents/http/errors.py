@@ -372,15 +372,15 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
             "mend the server, or the proxy between; its headers or its body contradict HTTP",
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
-        return broken_off(server)
+        return broken_stream(server)
     if isinstance(error, httpx.DecodingError):
-        return undecodable(server, f"it does not decompress ({said})")
+        return undecodable_answer(server, f"it does not decompress ({said})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
         return server.told("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
     return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 
-def broken_off(server: ErrorMapper) -> Failed:
+def broken_stream(server: ErrorMapper) -> Failed:
     """The failure for a stream that ended before its answer did."""
     return server.failed(
         "connection",
@@ -391,7 +391,7 @@ def broken_off(server: ErrorMapper) -> Failed:
     )
 
 
-def undecodable(server: ErrorMapper, why: str) -> Failed:
+def undecodable_answer(server: ErrorMapper, why: str) -> Failed:
     """The failure for an answer whose compression can't be undone. None was asked for."""
     return server.told(
         "protocol",

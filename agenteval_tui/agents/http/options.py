@@ -178,7 +178,7 @@ def _texts(place: str, value: Any) -> list[tuple[str, str]]:
     if isinstance(value, str):
         return [(place, value)]
     if isinstance(value, dict):
-        return [one for key, inner in value.items() for one in _texts(f"{place}.{key}", inner)]
+        return [text for key, inner in value.items() for text in _texts(f"{place}.{key}", inner)]
     if isinstance(value, list):
-        return [one for number, inner in enumerate(value) for one in _texts(f"{place}.{number}", inner)]
+        return [text for number, inner in enumerate(value) for text in _texts(f"{place}.{number}", inner)]
     return []

@@ -249,7 +249,7 @@ class MessagesDialogue:
         """What reads the answer."""
         return MessagesReply(first_key)
 
-    def go_on(self, reply: MessagesReply, results: Mapping[int, ToolCallFinished]) -> None:
+    def add_results(self, reply: MessagesReply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's blocks, thinking and signatures among them, and the results of its calls."""
         blocks: list[dict[str, Any]] = []
         answers: list[dict[str, Any]] = []

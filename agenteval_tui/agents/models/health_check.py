@@ -104,7 +104,7 @@ async def _ask(
     wire: HttpClient,
     options: Options,
     protocol: Callable[[Options], ModelProtocol],
-    found: _Findings,
+    findings: _Findings,
     names: set[str] | None,
     *,
     thorough: bool,
@@ -121,48 +121,48 @@ async def _ask(
         tried = await _try(wire, protocol(options.model_copy(update={"system": None})), _ASK)
         failed = tried.failed
         if failed is None:
-            _say_of_answer(wire, options, found, names, tried)
-            found.add("streams", False, f"the server does not stream: {said}")
+            _say_of_answer(wire, options, findings, names, tried)
+            findings.add("streams", False, f"the server does not stream: {said}")
             return
     if failed is None:
-        _say_of_answer(wire, options, found, names, tried)
+        _say_of_answer(wire, options, findings, names, tried)
         if thorough:
-            _say_of_stream(tried, found, wire)
+            _say_of_stream(tried, findings, wire)
         return
-    found.failed = failed
+    findings.failed = failed
     refused = failed.error.kind == "auth"
-    found.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
+    findings.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
     if names is not None and failed.error.kind in ("bad_request", "protocol"):
         some = ", ".join(sorted(names)[:5])
         said = f"{wire.server.url} has no model {options.model!r}"
-        found.failed = wire.server.told(failed.error.kind, said, f"models: {some}")
+        findings.failed = wire.server.told(failed.error.kind, said, f"models: {some}")
         if options.model in names:
-            found.failed = failed
-    found.add("model", None if refused else False, "not tried" if refused else found.failed.error.message)
+            findings.failed = failed
+    findings.add("model", None if refused else False, "not tried" if refused else findings.failed.error.message)
 
 
 def _say_of_answer(
-    wire: HttpClient, options: ModelOptions, found: _Findings, names: set[str] | None, tried: _Tried
+    wire: HttpClient, options: ModelOptions, findings: _Findings, names: set[str] | None, tried: _Tried
 ) -> None:
-    found.add("key", True, _key_words(wire))
+    findings.add("key", True, _key_words(wire))
     unlisted = names is not None and options.model not in names and f"{options.model}:latest" not in names
     as_named = tried.reply.model or options.model
     words = f"{as_named} answers" + (", though it is not on the server's list" if unlisted else "")
-    found.add("model", True, words, tried.total_ms)
+    findings.add("model", True, words, tried.total_ms)
 
 
-def _say_of_stream(tried: _Tried, found: _Findings, wire: HttpClient) -> None:
+def _say_of_stream(tried: _Tried, findings: _Findings, wire: HttpClient) -> None:
     if not tried.reply.streamed:
-        found.add("streams", False, "the server sends its answer whole, though a stream was asked for")
+        findings.add("streams", False, "the server sends its answer whole, though a stream was asked for")
     elif tried.first_ms is None:
-        found.add("streams", True, "a stream without any text", tried.total_ms)
+        findings.add("streams", True, "a stream without any text", tried.total_ms)
     else:
         pieces = "1 piece" if tried.pieces == 1 else f"{tried.pieces} pieces"
-        found.add("streams", True, f"{pieces}; the first after {tried.first_ms:.0f} ms", tried.first_ms)
+        findings.add("streams", True, f"{pieces}; the first after {tried.first_ms:.0f} ms", tried.first_ms)
 
 
 async def _call_a_tool(
-    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], found: _Findings
+    wire: HttpClient, options: Options, protocol: Callable[[Options], ModelProtocol], findings: _Findings
 ) -> None:
     asked: dict[str, Any] = {"system": None}
     if getattr(options, "tool_choice", None) is not None:
@@ -170,18 +170,18 @@ async def _call_a_tool(
     tried = await _try(wire, protocol(options.model_copy(update=asked)), _CALL, _PING)
     calls = tried.reply.calls
     if tried.failed is not None:
-        found.add("tools", False, f"a request with a tool failed: {tried.failed.error.message}", tried.total_ms)
+        findings.add("tools", False, f"a request with a tool failed: {tried.failed.error.message}", tried.total_ms)
     elif not calls:
-        found.add("tools", False, "the model answered in words where a tool was to be called", tried.total_ms)
+        findings.add("tools", False, "the model answered in words where a tool was to be called", tried.total_ms)
     elif calls[0].name != _PING.name:
-        found.add("tools", False, f"the model called the tool {calls[0].name[:40]!r}, not ping", tried.total_ms)
+        findings.add("tools", False, f"the model called the tool {calls[0].name[:40]!r}, not ping", tried.total_ms)
     elif arguments_object(calls[0].arguments_text) is None:
-        found.add("tools", False, "the arguments of the model's call are no JSON object", tried.total_ms)
+        findings.add("tools", False, "the arguments of the model's call are no JSON object", tried.total_ms)
     else:
-        found.add("tools", True, "the model calls a tool", tried.total_ms)
-    if options.tools and found.steps[-1].ok is False:
-        found.failed = tried.failed or wire.server.told(
-            "protocol", found.steps[-1].message, "the agent has tools: choose a model and a server that call them"
+        findings.add("tools", True, "the model calls a tool", tried.total_ms)
+    if options.tools and findings.steps[-1].ok is False:
+        findings.failed = tried.failed or wire.server.told(
+            "protocol", findings.steps[-1].message, "the agent has tools: choose a model and a server that call them"
         )
 
 

@@ -27,7 +27,7 @@ from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.models.health_check import check_model
-from agenteval_tui.agents.models.message_mapping import CallIds, said, with_system
+from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
 from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.redaction import EventRedactor
@@ -66,7 +66,7 @@ async def converse(
             async for finished in ended:
                 results[finished.key] = finished
                 yield finished
-        dialogue.go_on(reply, results)
+        dialogue.add_results(reply, results)
         key += len(reply.calls)
     yield wire.server.failed(
         "max_steps",
@@ -178,7 +178,9 @@ class ModelAgent(ABC, Generic[Options]):
             if toolbox.sources:
                 yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
             protocol = self._protocol(options)
-            dialogue = protocol.begin(said(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed)
+            dialogue = protocol.begin(
+                provider_messages(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed
+            )
             events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
             await stack.enter_async_context(aclosing(events))
             async for event in events:

@@ -54,7 +54,7 @@ class CallIds(Struct):
         return made
 
 
-def said(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -> list[ProviderMessage]:
+def provider_messages(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -> list[ProviderMessage]:
     """The conversation; every call has an id of its own and a result.
 
     A result stands with its call, wherever it stood among the messages. A result that names no call belongs to the
@@ -141,8 +141,8 @@ def _filled(text: str, concepts: Any) -> str:
     if not isinstance(concepts, Mapping) or not concepts:
         return text
 
-    def value(found: re.Match[str]) -> str:
-        name = found.group(1) or found.group(2)
-        return str(concepts[name]) if name in concepts else found.group()
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1) or match.group(2)
+        return str(concepts[name]) if name in concepts else match.group()
 
     return _PLACEHOLDER.sub(value, text)

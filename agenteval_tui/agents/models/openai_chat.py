@@ -279,7 +279,7 @@ class ChatDialogue:
     ) -> None:
         self._options = options
         self._seed = seed
-        self._ids = CallIds({call.id for one in messages for call in one.calls})
+        self._ids = CallIds({call.id for message in messages for call in message.calls})
         self._messages = [made for message in messages for made in _told(message)]
         self._tools = [_declared(spec) for spec in tools]
 
@@ -291,10 +291,10 @@ class ChatDialogue:
         """What reads the answer."""
         return ChatReply(first_key)
 
-    def go_on(self, reply: ChatReply, results: Mapping[int, ToolCallFinished]) -> None:
+    def add_results(self, reply: ChatReply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's message and the results of its calls."""
         ids = {call.key: self._ids.fresh(call.id) for call in reply.calls}
-        calls = [{**_call(ids[one.key], one.name, one.arguments_text), **one.extra} for one in reply.calls]
+        calls = [{**_call(ids[call.key], call.name, call.arguments_text), **call.extra} for call in reply.calls]
         message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.text) or None, "tool_calls": calls}
         if reply.thinking:
             message["reasoning_content"] = "".join(reply.thinking)

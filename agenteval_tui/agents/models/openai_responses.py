@@ -238,7 +238,7 @@ class ResponsesDialogue:
 
     def __init__(self, options: OpenAIOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec]) -> None:
         self._options = options
-        self._ids = CallIds({call.id for one in messages for call in one.calls})
+        self._ids = CallIds({call.id for message in messages for call in message.calls})
         self._items = [item for message in messages for item in _told(message)]
         self._tools = [_declared(spec) for spec in tools]
 
@@ -250,7 +250,7 @@ class ResponsesDialogue:
         """What reads the answer."""
         return ResponsesReply(first_key)
 
-    def go_on(self, reply: ResponsesReply, results: Mapping[int, ToolCallFinished]) -> None:
+    def add_results(self, reply: ResponsesReply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the output's items, the thinking among them, and the results of the calls.
 
         Models that think want their thinking back between a call and its result. A server that stores nothing takes

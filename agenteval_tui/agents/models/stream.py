@@ -253,7 +253,7 @@ class Dialogue(Protocol[Reply]):
         """What reads the answer to it."""
         ...
 
-    def go_on(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
+    def add_results(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
         """Add the model's message and the results of its calls, by their keys."""
         ...
 

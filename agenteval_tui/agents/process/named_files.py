@@ -69,7 +69,7 @@ def _only_written(
     if rest is None:
         return frozenset()
     others = set(_of_entry({**entry, "command": list(rest.words), "shell": True, "env": rest.env}, base_dir, env))
-    return frozenset(one for one in files if one not in others and looks_like_data(one) and not rest.can_mean(one))
+    return frozenset(file for file in files if file not in others and looks_like_data(file) and not rest.can_mean(file))
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:

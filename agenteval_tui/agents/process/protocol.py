@@ -204,4 +204,4 @@ def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict
 
 def prompt_of(request: AgentRequest) -> str:
     """The text of the last user message."""
-    return next((one.content for one in reversed(request.messages) if one.role == "user"), "")
+    return next((message.content for message in reversed(request.messages) if message.role == "user"), "")

@@ -39,26 +39,26 @@ def call(function: Any, request: Any) -> Any:
     positional, named = [], {}
     prompted = any(one.name in ("prompt", "request") for one in parameters)
     wanted = prompted or any(one.name == "messages" or one.default is one.empty for one in parameters)
-    for one in parameters:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if one.name == "request":
+        if parameter.name == "request":
             value = request
-        elif one.name in OFFERED:
-            value = request[one.name]
-        elif not wanted and one.name in PROMPTS:
+        elif parameter.name in OFFERED:
+            value = request[parameter.name]
+        elif not wanted and parameter.name in PROMPTS:
             value, wanted = request["prompt"], True
-        elif one.default is one.empty and not prompted and one.kind is not one.KEYWORD_ONLY:
+        elif parameter.default is parameter.empty and not prompted and parameter.kind is not parameter.KEYWORD_ONLY:
             value, prompted = request["prompt"], True
-        elif one.default is one.empty:
+        elif parameter.default is parameter.empty:
             known = ", ".join(OFFERED)
-            raise TypeError(f"an agent is not given {one.name!r}; what it may ask for: {known}, request")
+            raise TypeError(f"an agent is not given {parameter.name!r}; what it may ask for: {known}, request")
         else:
             continue
-        if one.kind is one.POSITIONAL_ONLY:
+        if parameter.kind is parameter.POSITIONAL_ONLY:
             positional.append(value)
         else:
-            named[one.name] = value
+            named[parameter.name] = value
     return function(*positional, **named)
 
 
@@ -258,12 +258,12 @@ class Reader:
     def _updates(self, piece: Any) -> Any:
         """What nodes of a graph changed, by their names; False where this is something else."""
         values = [one for value in piece.values() for one in (value if isinstance(value, list) else [value])]
-        changed = [one for one in values if isinstance(one, dict) and "messages" in one]
+        changed = [value for value in values if isinstance(value, dict) and "messages" in value]
         if "__interrupt__" in piece:
             self._interrupted(piece)
             self.said.empty = False
             return True
-        if not changed or not all(one is None or isinstance(one, dict) for one in values):
+        if not changed or not all(value is None or isinstance(value, dict) for value in values):
             return False
         for one in values:
             if one is None:
@@ -394,7 +394,7 @@ class Reader:
     def _openai_agents(self, piece: Any) -> Any:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
             items = [pieces.field(one, "raw_item") for one in piece.new_items]
-            self.said.whole(pieces.from_items([one for one in items if one is not None], self._note))
+            self.said.whole(pieces.from_items([item for item in items if item is not None], self._note))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
             self.said.only_total(piece, used)
@@ -519,8 +519,8 @@ class Reader:
                 changes = list(piece.values())
                 if not all(one is None or isinstance(one, dict) for one in changes):
                     changes = [piece]
-                for one in changes:
-                    self._state = dict(self._state or {}, **(one or {}))
+                for change in changes:
+                    self._state = dict(self._state or {}, **(change or {}))
                 self.said.empty = False
             else:
                 self._as_json(piece)

@@ -75,7 +75,7 @@ def _use_sources(places: Any) -> Any:
     beside them (`module.pyc`) is never imported; that of `__pycache__` is kept elsewhere (PYTHONPYCACHEPREFIX)."""
     from importlib import machinery
 
-    roots = tuple(os.path.realpath(one) for one in places)
+    roots = tuple(os.path.realpath(place) for place in places)
     finder = machinery.FileFinder.path_hook(
         (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
         (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),

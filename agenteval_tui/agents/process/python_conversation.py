@@ -71,7 +71,7 @@ class Conversation:
         """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
         self.empty = False
         self._fold()
-        found = next((one for one in self._items if _same_id(one, message)), None)
+        found = next((item for item in self._items if _same_id(item, message)), None)
         if found is None:
             self._append(message)
         else:
@@ -113,8 +113,8 @@ class Conversation:
 
     def _forget_joined(self, messages: Any) -> Any:
         """Texts of several messages that came as one, in pieces, are the texts of these messages."""
-        whole = "".join(one["text"] for one in messages if one["role"] == "assistant")
-        texts = [one["text"].strip() for one in messages if one["role"] == "assistant"]
+        whole = "".join(message["text"] for message in messages if message["role"] == "assistant")
+        texts = [message["text"].strip() for message in messages if message["role"] == "assistant"]
         for item in [one for one in self._items if one.get("live") and one["id"] is None and one["text"]]:
             if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
                 self._items = [one for one in self._items if one is not item]
@@ -129,7 +129,7 @@ class Conversation:
         """The answer, as the framework says it: a message of its own unless the last one says it already."""
         self.empty = False
         self._fold()
-        last = next((one for one in reversed(self._items) if one["role"] == "assistant"), None)
+        last = next((item for item in reversed(self._items) if item["role"] == "assistant"), None)
         if text and (last is None or not _equal(last["text"], text)):
             self._items.append(_complete({"role": "assistant", "text": text}))
 
@@ -145,7 +145,7 @@ class Conversation:
     def only_total(self, of: Any, usage: Any) -> Any:
         """The same of a whole run, which knows more than what was counted while it streamed."""
         if usage:
-            self._totals = [one for one in self._totals if one[0] is of or one[2]]
+            self._totals = [total for total in self._totals if total[0] is of or total[2]]
             self.total(of, usage, whole=True)
 
     def call(self, key: Any, call: Any) -> Any:
@@ -281,7 +281,7 @@ class Conversation:
         calls = [call for one in self._told if one["role"] == "assistant" for call in one["calls"]]
         ids = {call.get("id") for call in calls}
         events = [one["event"] for one in self._items if one["role"] == "event"]
-        ids |= {one.get("id") for one in events if one.get("type") == "tool_call"}
+        ids |= {event.get("id") for event in events if event.get("type") == "tool_call"}
         if item["call_id"] is not None and item["call_id"] not in ids:
             self.note("unmatched_result", item["name"] or item["call_id"])
             return
@@ -292,7 +292,7 @@ class Conversation:
 
     def _end(self) -> Any:
         if not self._usage_given:
-            figures = [one[1] for one in self._totals]
+            figures = [total[1] for total in self._totals]
             if not figures:
                 figures = [item["usage"] for item in self._items if item.get("usage")]
             found = {}

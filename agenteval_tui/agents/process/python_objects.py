@@ -89,18 +89,18 @@ def _pydantic_history(messages: Any) -> Any:
     known: Any = import_module("pydantic_ai.messages")
     made: Any = []
     names: Any = {}
-    for one in messages:
-        role, content = one.get("role"), one.get("content") or ""
+    for message in messages:
+        role, content = message.get("role"), message.get("content") or ""
         if role == "assistant":
             parts = [known.TextPart(content=content)] if content else []
-            for call in one.get("tool_calls") or ():
+            for call in message.get("tool_calls") or ():
                 names[call["id"]] = call["function"]["name"]
                 arguments = call["function"]["arguments"]
                 parts.append(known.ToolCallPart(names[call["id"]], arguments, tool_call_id=call["id"]))
             made.append(known.ModelResponse(parts=parts))
             continue
         if role == "tool":
-            call_id = one.get("tool_call_id") or ""
+            call_id = message.get("tool_call_id") or ""
             part = known.ToolReturnPart(tool_name=names.get(call_id, "tool"), content=content, tool_call_id=call_id)
         elif role in ("system", "developer"):
             part = known.SystemPromptPart(content=content)

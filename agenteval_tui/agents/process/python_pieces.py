@@ -344,7 +344,7 @@ def from_items(items: Any, note: Any) -> Any:
             current["reasoning"] += thought
         elif kind == "reasoning":
             parts = [*(field(item, "summary") or ()), *(field(item, "content") or ())]
-            thought = "\n\n".join(str(field(one, "text") or "") for one in parts)
+            thought = "\n\n".join(str(field(part, "text") or "") for part in parts)
             current["reasoning"] += thought
         else:
             current["calls"].append(_item_call(item, note))

@@ -19,21 +19,21 @@ def describe(function: Any) -> Any:
     summary, said = _docstring(text)
     properties, required, more = {}, [], False
     hints = _hints(function)
-    for one in inspect.signature(function).parameters.values():
-        if one.kind is one.VAR_KEYWORD:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
             more = True
-        if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
-        if one.kind is one.POSITIONAL_ONLY:
-            raise TypeError(f"its parameter {one.name!r} can't be given by name")
-        schema = schema_of(hints.get(one.name, one.annotation))
-        if one.name in said:
-            schema.setdefault("description", said[one.name])
-        if one.default is one.empty:
-            required.append(one.name)
-        elif isinstance(one.default, (str, int, float, bool)):
-            schema["default"] = one.default
-        properties[one.name] = schema
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise TypeError(f"its parameter {parameter.name!r} can't be given by name")
+        schema = schema_of(hints.get(parameter.name, parameter.annotation))
+        if parameter.name in said:
+            schema.setdefault("description", said[parameter.name])
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+        elif isinstance(parameter.default, (str, int, float, bool)):
+            schema["default"] = parameter.default
+        properties[parameter.name] = schema
     parameters: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
     if not more:
         parameters["additionalProperties"] = False
@@ -79,8 +79,8 @@ def schema_of(kind: Any) -> Any:
         return {"enum": list(inner)}
     if origin is typing.Union or type(kind).__name__ == "UnionType":
         options = [schema_of(one) for one in inner]
-        if all(set(one) == {"type"} and isinstance(one["type"], str) for one in options):
-            return {"type": [one["type"] for one in options]}
+        if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
+            return {"type": [option["type"] for option in options]}
         return {"anyOf": options}
     if origin is tuple and inner and inner[-1] is not Ellipsis:
         return {"type": "array", "minItems": len(inner), "maxItems": len(inner)}

@@ -244,7 +244,7 @@ class _Reading:
             if script is not None and text and script not in texts:
                 texts.add(script)
                 self._text(words[script].text)
-        if not interpreters and names[first] & _WRAPPERS and any(not one.fixed for one in words[first + 1 :]):
+        if not interpreters and names[first] & _WRAPPERS and any(not word.fixed for word in words[first + 1 :]):
             raise NotFollowedError
         return free, frozenset(texts)
 
@@ -271,7 +271,7 @@ def _is_written(name: str) -> bool:
 
 def _family(names: frozenset[str]) -> str | None:
     for family, pattern in (("shell", _SHELL), ("python", _PYTHON), ("", _OTHERS)):
-        if any(pattern.fullmatch(one) for one in names):
+        if any(pattern.fullmatch(name) for name in names):
             return family
     return None
 

@@ -191,14 +191,16 @@ _TYPES = {"str": "string", "int": "integer", "float": "number"}
 
 
 def _spec(function: Callable[..., Any]) -> ToolSpec:
-    parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "shop"]
+    parameters = [
+        parameter for parameter in inspect.signature(function).parameters.values() if parameter.name != "shop"
+    ]
     return ToolSpec(
         name=function.__name__,
         description=inspect.getdoc(function) or "",
         parameters={
             "type": "object",
-            "properties": {one.name: {"type": _TYPES[str(one.annotation)]} for one in parameters},
-            "required": [one.name for one in parameters],
+            "properties": {parameter.name: {"type": _TYPES[str(parameter.annotation)]} for parameter in parameters},
+            "required": [parameter.name for parameter in parameters],
             "additionalProperties": False,
         },
     )

@@ -127,7 +127,9 @@ def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
             mend="a context has mock tools only; put the tool into the agent's `tools`",
         )
     if len(kinds) > 1:
-        raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{one}`' for one in kinds)}", mend="keep one of them")
+        raise AgentevalError(
+            f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", mend="keep one of them"
+        )
     model = _KINDS[kinds[0]] if kinds else MockEntry
     problems = option_problems(model, raw)
     if problems:

@@ -13,7 +13,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
-from agenteval_tui.runs.agent_factory import check, configured
+from agenteval_tui.runs.agent_factory import check_configured, configured_agents
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_lines
 
@@ -70,7 +70,7 @@ def configured_beside(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
 
     # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
-    return configured(load_suites(paths), directories.config_dir())[0]
+    return configured_agents(load_suites(paths), directories.config_dir())[0]
 
 
 def check_all(
@@ -91,7 +91,7 @@ def check_all(
             may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
         except NotTrustedError as error:
             return CheckReport(False, error.what, mend=error.mend)
-        return await check(agent, may, thorough=thorough)
+        return await check_configured(agent, may, thorough=thorough)
 
     async def every() -> list[CheckReport]:
         return list(await asyncio.gather(*map(one, agents)))
@@ -102,11 +102,11 @@ def check_all(
 def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
     """The permission for all of them, where somebody at the terminal says yes; None: each has to have its own."""
     from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.cli.trust_prompt import allowed
+    from agenteval_tui.cli.trust_prompt import ask_permission
     from agenteval_tui.runs.trust_check import check_agents
 
     try:
-        return allowed(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
+        return ask_permission(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
     except NotTrustedError:
         return None
 

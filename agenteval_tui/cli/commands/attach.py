@@ -10,7 +10,7 @@ from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.run_detached import watch_to_end
-from agenteval_tui.cli.run_finish import measured
+from agenteval_tui.cli.run_finish import apply_gates
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.client import find
 from agenteval_tui.runs.events import Event, encode
@@ -52,7 +52,7 @@ def command(
                     ("left; it goes on: ", "dim"), f"agenteval attach {live.execution}", ("  to watch again", "dim")
                 )
             return 0
-        return measured(invocation.err if as_json else invocation.out, store, done, gate, baseline)
+        return apply_gates(invocation.err if as_json else invocation.out, store, done, gate, baseline)
 
 
 def _is_in(store: Store, execution: str) -> bool:

@@ -341,7 +341,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
     FILE stays as it is. A destroyed page costs only what was on it, and everything that is lost is listed. Totals, the
     search index, tool calls and results of criteria are made anew from what is left.
     """
-    from agenteval_tui.history.salvage import said, salvage
+    from agenteval_tui.history.salvage import describe_loss, salvage
 
     source = file or existing(invocation)
     target = to or source.with_name(f"{source.name}.salvaged.db")
@@ -351,7 +351,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
         f" {count(saved.rows['transcripts'], 'transcript')}"
     )
     for loss in saved.lost:
-        invocation.out.line(("  lost ", "warn"), said(loss))
+        invocation.out.line(("  lost ", "warn"), describe_loss(loss))
     if not saved.lost:
         invocation.out.line(("  nothing is lost", "dim"))
     invocation.out.line((f"agenteval db import {target} takes them into the history", "dim"))

@@ -24,7 +24,7 @@ from agenteval_tui.cli.standard_input import (
     read_standard_input,
     standard_input_file,
 )
-from agenteval_tui.cli.trust_prompt import allowed
+from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
@@ -32,7 +32,7 @@ from agenteval_tui.formats.given_transcript import read_given
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import Outcome
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
@@ -142,7 +142,7 @@ def _asking(
 
     respondents = respondents_for(list(specs), judge)
     cases = [(key, spec) for key, listed in specs.items() for spec in listed]
-    permission = allowed(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
+    permission = ask_permission(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
 
     async def all_of(cases: Sequence[JudgeRequestGroup]) -> list[Answers]:
         import asyncio
@@ -226,7 +226,7 @@ def _grade_one(
         out.line(
             (str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")),
             score,
-            (f"  {of_not_made(missing)}" if missing else "", "warn"),
+            (f"  {not_made_sentence(missing)}" if missing else "", "warn"),
         )
     return exit_code({str(verdict.outcome): 1})
 

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range
-from agenteval_tui.cli.trust_prompt import allowed
+from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -243,7 +243,7 @@ def _reask(
     spec = _spec(store, result)
     out = invocation.out
     respondents = respondents_for([row.suite_key], judge)
-    permission = allowed(
+    permission = ask_permission(
         invocation, lambda yes: check_asking(respondents, [(row.suite_key, spec)], trusted=trust or yes)
     )
     told = run_to_end(rejudge(store, row, spec, times, respondents, permission)).to_json()

@@ -18,7 +18,7 @@ from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
-from agenteval_tui.cli.trust_prompt import permitted_plan, permitted_text
+from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.history.records import RunFilter
@@ -118,7 +118,7 @@ def _go(
     if only_plan:
         return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
     limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
-    plan = permitted_text(plan) if STDIN in paths else permitted_plan(invocation, plan)
+    plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
     if invocation.out.is_terminal and not reports.on_stdout:
         invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
     if STDIN in paths or not runs_apart(invocation, detach=limits.detach):

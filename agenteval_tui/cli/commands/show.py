@@ -16,7 +16,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.causes import causes_in_short
@@ -117,7 +117,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
                 f" {duration(row.duration_ms)}",
                 "dim",
             ),
-            (f"  {of_not_made(row.checks_not_made)}" if row.checks_not_made else "", "warn"),
+            (f"  {not_made_sentence(row.checks_not_made)}" if row.checks_not_made else "", "warn"),
         )
         out.line()
     print_transcript(out, transcript)

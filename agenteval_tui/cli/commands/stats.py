@@ -15,7 +15,7 @@ from agenteval_tui.cli.output import Output, percent, percent_range
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
-from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.views.ab import ab_lines
 from agenteval_tui.views.cost import costs_view
 
@@ -124,7 +124,7 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line(
             f"{name}  {_figures(test)}{_curve(test['pass_hat_k'], ks)}",
             ("  flaky" * test["flaky"] + "  stopped early" * test["stopped_early"], "warn"),
-            (f"  {missing}" if (missing := of_not_made(test["checks_not_made"])) else "", "warn"),
+            (f"  {missing}" if (missing := not_made_sentence(test["checks_not_made"])) else "", "warn"),
         )
     out.line((f"{'all, by test':<{width}}  {_figures(overall)}{_curve(overall['pass_hat_k'], ks)}", "bold"))
     at_k = _curve(overall["pass_at_k"], ks)
@@ -141,7 +141,7 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line((said, "warn"))
     if overall["undecided"]:
         out.line((f"{count(overall['undecided'], 'run')} without a verdict", "dim"))
-    if said := of_not_made_in_runs(overall["checks_not_made"]):
+    if said := not_made_in_runs_sentence(overall["checks_not_made"]):
         out.line((said, "warn"))
     measured = [
         ("latency", "latency_ms", duration),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agenteval_tui.formats.agenteval_run import KEY, stated
+from agenteval_tui.formats.agenteval_run import KEY, ending_fields
 from agenteval_tui.formats.exporters.exporter import (
     LABELS,
     Exporter,
@@ -22,11 +22,11 @@ LOSSES = (LABELS,)
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     for run in runs:
-        results = [result_to_json(one) for one in run.results]
+        results = [result_to_json(result) for result in run.results]
         more: dict[str, Any] = {
             "outcome": run.row.status,
             **({"results": results} if results else {}),
-            KEY: {**stated(run.row), **not_kept(run, LOSSES)},
+            KEY: {**ending_fields(run.row), **not_kept(run, LOSSES)},
         }
         yield json_line({**to_json(run.transcript), **about(run), **more}) + "\n"
 

@@ -26,7 +26,7 @@ def causes_document(causes: Causes, decided: Mapping[str, TriageStatus]) -> dict
         "execution": scope.execution_id,
         "runs": causes.ended,
         "failed": causes.failed,
-        "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
+        "causes": [group_data(group, decided.get(group.cause.signature)) for group in causes.groups],
     }
 
 

@@ -125,7 +125,7 @@ class Losses:
     def over(self, runs: Iterable[ExportRun]) -> Iterator[ExportRun]:
         """The runs, as they are."""
         for run in runs:
-            self._found.update(one for one in self._losses if one.of(run))
+            self._found.update(loss for loss in self._losses if loss.of(run))
             yield run
 
     def lines(self) -> Iterator[str]:
@@ -152,7 +152,11 @@ class SheetLoss(Struct, frozen=True):
 POWER_UI = (
     SheetLoss("repeat", "repetitions", lambda test: (test.repeat or 1) > 1),
     SheetLoss("variations", "variations", lambda test: bool(test.variations)),
-    SheetLoss("severity", "severity of criteria", lambda test: any(one.severity != "error" for one in test.criteria)),
+    SheetLoss(
+        "severity",
+        "severity of criteria",
+        lambda test: any(criterion.severity != "error" for criterion in test.criteria),
+    ),
     SheetLoss("negate", "negated criteria", lambda test: any(one.negate for one in test.criteria)),
     SheetLoss(
         "pass_threshold",

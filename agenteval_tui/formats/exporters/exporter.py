@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from agenteval_tui.formats.agenteval_run import RUN_FIELDS, beside
+from agenteval_tui.formats.agenteval_run import RUN_FIELDS, own_fields
 from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.formats.labels import label_data
 from agenteval_tui.formats.timestamps import iso
@@ -63,7 +63,7 @@ class Exporter(Struct, frozen=True, kw_only=True):
 
 def codes_of(run: ExportRun, losses: Sequence[Loss]) -> list[str]:
     """The codes of what a format loses of a run, for its file."""
-    return [one.code for one in losses if one.of(run)]
+    return [loss.code for loss in losses if loss.of(run)]
 
 
 def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def about(run: ExportRun) -> dict[str, Any]:
     if row.started_ms is not None:
         known["started"] = iso(row.started_ms)
     if run.labels:
-        known["labels"] = [label_data(one) for one in run.labels]
+        known["labels"] = [label_data(label) for label in run.labels]
     return known
 
 
@@ -117,7 +117,7 @@ def not_kept(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
 
 def beside_of(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:
     """What is agenteval's own of a run, for formats that keep its name and agent by themselves."""
-    return {**beside(run.row, run.transcript, run.results), **not_kept(run, losses)}
+    return {**own_fields(run.row, run.transcript, run.results), **not_kept(run, losses)}
 
 
 def own(run: ExportRun, losses: Sequence[Loss]) -> dict[str, Any]:

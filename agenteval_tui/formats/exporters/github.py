@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.formats.exporters.report_figures import BAD
 from agenteval_tui.formats.exporters.report_md import report_md
-from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.views.quarantine import held_text
 
@@ -57,7 +57,7 @@ def annotation_lines(
         why = (held.whys.get(first.id) if held is not None else "") or first.why or first.error_message or first.status
         why = one_line(why, 1000)
         since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
-        missing = f"; {said}" if (said := of_not_made_in_runs(checks_not_made(alike))) else ""
+        missing = f"; {said}" if (said := not_made_in_runs_sentence(checks_not_made(alike))) else ""
         message = f"{since}{first.status}{many}: {why}{missing}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
     yield from _warnings(runs, place_of)
@@ -78,8 +78,8 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
             break
         first = alike[0]
         # The reason of a run that passed is which of its checks could not be made; an imported one may have none.
-        why = one_line(first.why or of_not_made(first.checks_not_made), 1000)
-        whole = f" ({of_not_made_in_runs(checks_not_made(alike))})" if len(alike) > 1 else ""
+        why = one_line(first.why or not_made_sentence(first.checks_not_made), 1000)
+        whole = f" ({not_made_in_runs_sentence(checks_not_made(alike))})" if len(alike) > 1 else ""
         message = f"passed, but {why}{whole}\nagenteval why {first.id}"
         yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
 

@@ -16,7 +16,7 @@ from agenteval_tui.formats.exporters.cause_json import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
-from agenteval_tui.grading.sentences import of_criterion, of_not_made
+from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentence
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
@@ -87,8 +87,12 @@ def _case(
 
 def _not_made(store: Store, row: RunRow) -> str:
     """Which checks could not be made, with the reason of each."""
-    whys = [f"{one.criterion}: {of_criterion(one)}" for one in store.results(row.id) if one.outcome == "error"]
-    return f"{of_not_made(row.checks_not_made)}: {'; '.join(whys)}"
+    whys = [
+        f"{result.criterion}: {criterion_sentence(result)}"
+        for result in store.results(row.id)
+        if result.outcome == "error"
+    ]
+    return f"{not_made_sentence(row.checks_not_made)}: {'; '.join(whys)}"
 
 
 def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agenteval_tui.formats.agenteval_run import KEY, error_beside
+from agenteval_tui.formats.agenteval_run import KEY, error_fields
 from agenteval_tui.formats.exporters.exporter import (
     LABELS,
     Exporter,
@@ -40,7 +40,7 @@ def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
                 "cost": usage.cost,
             }
         if transcript.error is not None:
-            said["error"] = error_beside(transcript.error)
+            said["error"] = error_fields(transcript.error)
         said |= {"outcome": run.row.status, KEY: beside_of(run, LOSSES)}
         yield json_line(said) + "\n"
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.formats.agenteval_run import beside
+from agenteval_tui.formats.agenteval_run import own_fields
 from agenteval_tui.formats.exporters.exporter import (
     LABELS,
     Exporter,
@@ -48,7 +48,7 @@ def otlp_of(
         "startTimeUnixNano": str(begin),
         "endTimeUnixNano": str(begin + int(total * 1e6)),
         "attributes": _pairs({**_about_run(row, transcript), "agenteval.not_kept": list(not_kept) or None}),
-        "events": [_evaluation(one, begin + int(total * 1e6)) for one in results],
+        "events": [_evaluation(result, begin + int(total * 1e6)) for result in results],
         "status": {},
     }
     if transcript.error is not None:
@@ -74,7 +74,7 @@ def otlp_of(
 
 def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
     usage = transcript.usage
-    said = [_message(transcript, one) for one in transcript.messages]
+    said = [_message(transcript, message) for message in transcript.messages]
     last = len(said) - 1 if said and said[-1]["role"] == "assistant" else len(said)
     return {
         "gen_ai.operation.name": "invoke_agent",
@@ -88,7 +88,7 @@ def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
         "operation.cost": usage.cost,
         "gen_ai.input.messages": _text(said[:last]),
         "gen_ai.output.messages": _text(said[last:]) if said[last:] else None,
-        "agenteval.run": _text(replace_non_finite(beside(row, transcript, ()))),
+        "agenteval.run": _text(replace_non_finite(own_fields(row, transcript, ()))),
         "agenteval.run.id": row.id,
         "agenteval.run.outcome": row.status,
         "agenteval.run.repetition": row.repetition,
@@ -157,19 +157,19 @@ def _step(step: Step, index: int, trace: str, root: str, run: str, begin: int, m
     }
 
 
-def _evaluation(one: CriterionResult, at: int) -> dict[str, Any]:
+def _evaluation(result: CriterionResult, at: int) -> dict[str, Any]:
     return {
         "name": "gen_ai.evaluation.result",
         "timeUnixNano": str(at),
         "attributes": _pairs({
-            "gen_ai.evaluation.name": one.criterion,
-            "gen_ai.evaluation.score.value": one.score,
-            "gen_ai.evaluation.score.label": str(one.outcome),
-            "gen_ai.evaluation.explanation": sentences.of_criterion(one) or None,
-            "agenteval.evaluation.severity": one.severity,
-            "agenteval.evaluation.weight": one.weight,
-            "agenteval.evaluation.negate": one.negate,
-            "agenteval.evaluation.result": _text(replace_non_finite(result_to_json(one))),
+            "gen_ai.evaluation.name": result.criterion,
+            "gen_ai.evaluation.score.value": result.score,
+            "gen_ai.evaluation.score.label": str(result.outcome),
+            "gen_ai.evaluation.explanation": sentences.criterion_sentence(result) or None,
+            "agenteval.evaluation.severity": result.severity,
+            "agenteval.evaluation.weight": result.weight,
+            "agenteval.evaluation.negate": result.negate,
+            "agenteval.evaluation.result": _text(replace_non_finite(result_to_json(result))),
         }),
     }  # fmt: skip
 

@@ -59,28 +59,28 @@ def _filled(text: str, variables: Mapping[str, Any]) -> str:
     return render(text, variables) if is_template(text) else text
 
 
-def _criterion(one: Criterion, test: Test, case: str, key: str, notes: list[str]) -> dict[str, Any]:
-    name = one.prototype_class.replace("\\", "/").rpartition("/")[2].removesuffix(".php")
+def _criterion(criterion: Criterion, test: Test, case: str, key: str, notes: list[str]) -> dict[str, Any]:
+    name = criterion.prototype_class.replace("\\", "/").rpartition("/")[2].removesuffix(".php")
     name = name if name.endswith("TestCriterion") else f"{name}TestCriterion"
-    config: Any = one.config_uxon
+    config: Any = criterion.config_uxon
     if is_template(config if isinstance(config, str) else json.dumps(config)):
-        notes.append(f"{test.id}: the variables in the config of {one.name!r} stay as they are written")
+        notes.append(f"{test.id}: the variables in the config of {criterion.name!r} stay as they are written")
     if isinstance(config, str):
         try:
             config = json.loads(config)
         except (ValueError, RecursionError):
             pass  # with comments it is UXON, which Power UI reads as text
     return {
-        "UID": _uid(key), "AI_TEST_CASE": case, "NAME": one.name, "DESCRIPTION": one.description,
-        "EXPECTED_VALUE": one.expected_value or "", "WEIGHT": one.weight, "PROTOTYPE": f"{_PROTOTYPES}/{name}.php",
-        "CONFIG_UXON": config,
+        "UID": _uid(key), "AI_TEST_CASE": case, "NAME": criterion.name, "DESCRIPTION": criterion.description,
+        "EXPECTED_VALUE": criterion.expected_value or "", "WEIGHT": criterion.weight,
+        "PROTOTYPE": f"{_PROTOTYPES}/{name}.php", "CONFIG_UXON": config,
     }  # fmt: skip
 
 
 def _sheet(alias: str, columns: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "object_alias": f"{NAMESPACE}.{alias}",
-        "columns": [{"name": one, "attribute_alias": one} for one in columns],
+        "columns": [{"name": column, "attribute_alias": column} for column in columns],
         "rows": rows,
     }
 

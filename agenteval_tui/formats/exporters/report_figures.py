@@ -17,7 +17,7 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.labels import labels_by_run
-from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.views.comparison import (
     counts_text,
@@ -163,7 +163,7 @@ class ReportFigures(Struct, frozen=True):
         if row.errors:
             said.append(f"{count(row.errors, 'run')} ended in an error, which no rate counts.")
         if missing := checks_not_made(self.runs):
-            said.append(f"{of_not_made_in_runs(missing)}.")
+            said.append(f"{not_made_in_runs_sentence(missing)}.")
         if self.gating.left_out:
             said.append(left_out_text(self.gating.left_out))
         if self.against is not None:

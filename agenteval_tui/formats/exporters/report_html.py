@@ -113,7 +113,7 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     labels = figures.labels
     if labels:
         yield "<h2>Labels</h2>"
-        yield from _table(LABEL_HEADS, ([_line(cell) for cell in label_cells(*one)] for one in labels))
+        yield from _table(LABEL_HEADS, ([_line(cell) for cell in label_cells(*label)] for label in labels))
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
@@ -131,7 +131,7 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
 
     found = figures.against.shown
     for state, head in (("worse", "Worse than the baseline"), ("better", "Better than the baseline")):
-        listed = [one for one in found.tests if one.state == state]
+        listed = [test for test in found.tests if test.state == state]
         if listed:
             yield f"<h2>{head}</h2>"
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}

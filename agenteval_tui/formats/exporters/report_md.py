@@ -113,7 +113,7 @@ def _labels(figures: ReportFigures) -> list[str]:
     """What people said of the runs."""
     if not figures.labels:
         return []
-    rows = (" | ".join(map(_cell, label_cells(*one))) for one in figures.labels)
+    rows = (" | ".join(map(_cell, label_cells(*label))) for label in figures.labels)
     lines = ["### Labels", "", f"| {' | '.join(LABEL_HEADS)} |", "|---" * len(LABEL_HEADS) + "|"]
     return [*lines, *(f"| {row} |" for row in rows), ""]
 

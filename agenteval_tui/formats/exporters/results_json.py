@@ -55,7 +55,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "runs": [
             run_data(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())) for row in rows
         ],
-        "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
+        "causes": [group_data(group, decided.get(group.cause.signature)) for group in causes.groups],
     }
 
 
@@ -115,7 +115,7 @@ def run_data(
         "duration_ms": row.duration_ms,
         "attempts": row.attempts,
         "criteria": [result_to_json(result) for result in results],
-        "labels": [label_data(one) for one in labels],
+        "labels": [label_data(label) for label in labels],
         "final_output": transcript.final_output,
         "tool_calls": did["tool_calls"],
         "usage": did["usage"],

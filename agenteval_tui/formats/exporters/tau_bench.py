@@ -48,7 +48,7 @@ def _tau_result(run: ExportRun) -> dict[str, Any]:
 
 def reward_of(run: ExportRun) -> float | None:
     """The benchmark's own reward where the run came from there; else 1 for a pass, 0 for a failure."""
-    foreign = next((one for one in run.results if one.source in ("tau-bench", "tau2-bench")), None)
+    foreign = next((result for result in run.results if result.source in ("tau-bench", "tau2-bench")), None)
     if foreign is not None:
         return foreign.score
     if run.row.status in ("passed", "failed"):

@@ -31,26 +31,28 @@ def results_of(given: Any, transcript: Transcript) -> tuple[CriterionResult, ...
         raise AgentevalError("its `results` are none of this program's", mend="see docs/schemas/grade.json") from None
 
 
-def _result(one: CriterionResult, transcript: Transcript) -> CriterionResult:
+def _result(result: CriterionResult, transcript: Transcript) -> CriterionResult:
     return replace(
-        one,
-        score=_score(one.score),
-        weight=_weight(one.weight),
-        severity=one.severity if one.severity in _SEVERITIES else "error",
-        value=one.value if isinstance(one.value, str) else None,
-        value_spans=_places(one.value_spans, transcript),
-        metrics=tuple(_metric(metric, transcript) for metric in one.metrics),
+        result,
+        score=_score(result.score),
+        weight=_weight(result.weight),
+        severity=result.severity if result.severity in _SEVERITIES else "error",
+        value=result.value if isinstance(result.value, str) else None,
+        value_spans=_places(result.value_spans, transcript),
+        metrics=tuple(_metric(metric, transcript) for metric in result.metrics),
     )
 
 
-def _metric(one: MetricResult, transcript: Transcript) -> MetricResult:
-    evidence = tuple(_evidence(part, transcript) for part in one.evidence)
-    return replace(one, score=_score(one.score), weight=_weight(one.weight), evidence=evidence)
+def _metric(result: MetricResult, transcript: Transcript) -> MetricResult:
+    evidence = tuple(_evidence(part, transcript) for part in result.evidence)
+    return replace(result, score=_score(result.score), weight=_weight(result.weight), evidence=evidence)
 
 
-def _evidence(one: Evidence, transcript: Transcript) -> Evidence:
-    passed = one.passed if isinstance(one.passed, bool) else None
-    return replace(one, passed=passed, spans=_places(one.spans, transcript), near=_places(one.near, transcript))
+def _evidence(evidence: Evidence, transcript: Transcript) -> Evidence:
+    passed = evidence.passed if isinstance(evidence.passed, bool) else None
+    return replace(
+        evidence, passed=passed, spans=_places(evidence.spans, transcript), near=_places(evidence.near, transcript)
+    )
 
 
 def _score(given: Any) -> float | None:
@@ -64,7 +66,7 @@ def _weight(given: Any) -> float:
 
 
 def _places(spans: tuple[Span, ...], transcript: Transcript) -> tuple[Span, ...]:
-    return tuple(one for one in spans if _is_there(one, transcript))
+    return tuple(span for span in spans if _is_there(span, transcript))
 
 
 def _is_there(one: Span, transcript: Transcript) -> bool:

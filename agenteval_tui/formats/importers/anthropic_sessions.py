@@ -47,24 +47,24 @@ class _Session(Struct):
     source: list[tuple[str, Any]] = field(default_factory=list)
 
 
-def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """A run for each session of the file."""
     session = _Session()
     name: Any = None
-    for one in found:
-        if isinstance(one, BrokenElement):
-            yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-        elif isinstance(one.value, str):
-            name = one.value
-        elif isinstance(one.value, Mapping):
+    for element in elements:
+        if isinstance(element, BrokenElement):
+            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+        elif isinstance(element.value, str):
+            name = element.value
+        elif isinstance(element.value, Mapping):
             if name == _CREATED:
                 yield from _run(session)
-                session = _created(one.value)
-                session.source.append(("create", one.value))
+                session = _created(element.value)
+                session.source.append(("create", element.value))
             else:
                 if name == _STREAMED:
-                    _take(session, one.value)
-                session.source.append((name.removeprefix(_CALLS) if isinstance(name, str) else "", one.value))
+                    _take(session, element.value)
+                session.source.append((name.removeprefix(_CALLS) if isinstance(name, str) else "", element.value))
     yield from _run(session)
 
 
@@ -134,7 +134,10 @@ def _timed(call: ToolCall, session: _Session) -> ToolCall:
 def _run(session: _Session) -> Iterator[Recording | Skipped]:
     if not session.id and not session.messages:
         return
-    if not any(one.get("role") == "assistant" or "call_id" in one for one in session.messages) and not session.error:
+    if (
+        not any(message.get("role") == "assistant" or "call_id" in message for message in session.messages)
+        and not session.error
+    ):
         yield Skipped("the agent says nothing in this session", place=session.id)
         return
     transcript = transcript_of(session.messages, system=session.system)

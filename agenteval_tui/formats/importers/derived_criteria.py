@@ -77,13 +77,13 @@ class Deriving:
         return self._specs[key]
 
 
-def writes(name: str, kinds: Mapping[str, str] | None = None) -> bool:
+def changes_something(name: str, kinds: Mapping[str, str] | None = None) -> bool:
     """Whether a tool changes something: by its kind where the file says that (`kinds`), else by its name's verb."""
     kind = (kinds or {}).get(name)
     return kind == "write" if kind in ("read", "write", "think", "generic") else _READS.match(name) is None
 
 
-def of_actions(
+def criteria_of_actions(
     actions: Any, transcript: Transcript, *, tool: str, kinds: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], ...]:
     """Of the right actions of a task of tau-bench or tau2-bench: `[{name, kwargs or arguments, compare_args}]`.
@@ -95,16 +95,16 @@ def of_actions(
         return ()
     calls: list[dict[str, Any]] = []
     overrides: dict[str, list[str]] = {}
-    for one in actions:
-        if not isinstance(one, Mapping) or not isinstance(one.get("name"), str) or not one["name"]:
+    for action in actions:
+        if not isinstance(action, Mapping) or not isinstance(action.get("name"), str) or not action["name"]:
             continue
-        if one.get("requestor") == "user" or not writes(one["name"], kinds):
+        if action.get("requestor") == "user" or not changes_something(action["name"], kinds):
             continue
-        given = one.get("kwargs", one.get("arguments"))
+        given = action.get("kwargs", action.get("arguments"))
         arguments = {"arguments": _literal(given)} if isinstance(given, Mapping) else {}
-        calls.append({"name": one["name"], **arguments})
-        if isinstance(one.get("compare_args"), list):
-            overrides[one["name"]] = [str(key) for key in one["compare_args"]]
+        calls.append({"name": action["name"], **arguments})
+        if isinstance(action.get("compare_args"), list):
+            overrides[action["name"]] = [str(key) for key in action["compare_args"]]
     about = f"{tool} compares the database, which only calls that write change; which do is told by their names"
     found = []
     if calls:
@@ -112,9 +112,11 @@ def of_actions(
         if overrides:
             metric["overrides"] = overrides
         found.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
-    most = Counter(one["name"] for one in calls)
+    most = Counter(call["name"] for call in calls)
     most.update(call.name for call in transcript.tool_calls if call.status == "error" and call.name in most)
-    made = {call.name for call in transcript.tool_calls if call.status != "error" and writes(call.name, kinds)}
+    made = {
+        call.name for call in transcript.tool_calls if call.status != "error" and changes_something(call.name, kinds)
+    }
     only: dict[str, Any] = {"type": "ToolCheck"}
     if most:
         only["tools"] = [{"name": name, "required": False, "max_calls": count} for name, count in most.items()]
@@ -137,7 +139,7 @@ def _is_matcher(value: Any) -> bool:
     return isinstance(value, list) and any(map(_is_matcher, value))
 
 
-def of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
+def criteria_of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
     """Of the names, or calls (`{name, input_parameters}`), of tools that were expected."""
     calls = []
     for one in tools if isinstance(tools, list) else ():
@@ -152,7 +154,7 @@ def of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
     return (checked("Expected tools", metric, prototype="ToolResponse"),)
 
 
-def of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
+def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
     """Of the right answer: with choices the letter behind `ANSWER:`, else a text that the answer contains in any case,
     one of several, or a JSON value that it is equal to."""
     name = "Expected answer"
@@ -163,16 +165,16 @@ def of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
             return ()
         return (checked(name, {"type": "Json", "equals": target}),)
     texts = [target] if not isinstance(target, list) else target
-    texts = [str(one).strip() for one in texts if isinstance(one, str | int | float) and not isinstance(one, bool)]
-    texts = [one for one in texts if one]
+    texts = [str(text).strip() for text in texts if isinstance(text, str | int | float) and not isinstance(text, bool)]
+    texts = [text for text in texts if text]
     if not texts or sum(map(len, texts)) > _LONGEST:
         return ()
-    if isinstance(choices, list) and choices and all(re.fullmatch(r"[A-Z]", one) for one in texts):
+    if isinstance(choices, list) and choices and all(re.fullmatch(r"[A-Z]", text) for text in texts):
         labels = [chr(ord("A") + index) for index in range(min(len(choices), 26))]
         made = checked(name, {"type": "Classification", "labels": labels, "label": texts[0]})
         made["config_uxon"]["extract_by_regex"] = r"/ANSWER\s*:\s*\(?([A-Z])\b/i"
         return (made,) if len(texts) == 1 and texts[0] in labels else ()
-    if any("{{" in one or "{%" in one for one in texts):
+    if any("{{" in text or "{%" in text for text in texts):
         return ()
     if len(texts) == 1:
         return (checked(name, {"type": "TextMatch", "contains_ignore_case": texts[0]}),)
@@ -180,10 +182,12 @@ def of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
     return (checked(name, {"type": "Regex", "pattern": pattern, "flags": "i"}),)
 
 
-def that_ask_nobody(criteria: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+def local_criteria(criteria: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Those of the criteria that can be checked without asking a person, a model or a program."""
     return tuple(
-        one
-        for one in criteria
-        if not any(issubclass(registry.metric(entry["type"]), RemoteMetric) for entry in one["config_uxon"]["metrics"])
+        criterion
+        for criterion in criteria
+        if not any(
+            issubclass(registry.metric(entry["type"]), RemoteMetric) for entry in criterion["config_uxon"]["metrics"]
+        )
     )

@@ -12,14 +12,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_reader import JsonReader, said_of
+from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import texts_of
@@ -261,7 +261,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         agent=plain_text(header.get("model")),
         variables=_variables(fields),
         results=results_of(fields.get("scores"), fields.get("score"), header),
-        expected=of_target(fields.get("target"), fields.get("choices")),
+        expected=criteria_of_target(fields.get("target"), fields.get("choices")),
         started_ms=_beginning(sample, fields) or moment_ms(header.get("created")),
         source=(("samples[]", {**fields, "messages": sample.messages, "output": sample.output}),),
     )
@@ -275,9 +275,9 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
         given = fields.get("input")
         messages = list(given) if isinstance(given, list) else [{"role": "user", "content": plain_text(given)}]
         messages += [choice["message"]] if isinstance(choice.get("message"), Mapping) else []
-    transcript = from_openai_messages([_as_openai(one) for one in messages])
+    transcript = from_openai_messages([_as_openai(message) for message in messages])
     calls = list(transcript.tool_calls)
-    parse_errors = [error for one in messages for error in _parse_errors(one)]
+    parse_errors = [error for message in messages for error in _parse_errors(message)]
     if len(parse_errors) == len(calls):
         for index, said in enumerate(parse_errors):
             if said:
@@ -471,7 +471,7 @@ def _plain(source: Source) -> Iterator[Recording | Skipped]:
         yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
     for key in ("version", "status", "eval", "error"):  # read before
         reader.passed_over.pop(key, None)
-    yield from said_of(reader)
+    yield from skipped_by(reader)
 
 
 def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
@@ -563,7 +563,7 @@ def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]
         if "eval" in found:
             ended = name == "header.json"
             said = "" if ended else "the log has no header: the evaluation did not come to its end"
-            return found, said, tuple(said_of(reader, place=name))
+            return found, said, tuple(skipped_by(reader, place=name))
     return {}, "nothing says which evaluation this was: its header can't be read", ()
 
 
@@ -589,7 +589,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
         yield Skipped(NOT_UTF8, counts=False, place=member.name)
     for remark in remarks:
         yield Skipped(remark, counts=False, place=member.name)
-    yield from said_of(reader, "samples[].", member.name)
+    yield from skipped_by(reader, "samples[].", member.name)
 
 
 def _order(header: Mapping[str, Any]) -> Any:
@@ -640,32 +640,37 @@ def tests(source: Source) -> FoundTests:
     """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
     found = FoundTests(name=source.path.stem)
     seen: set[str] = set()
-    for one in recordings(source):
-        if not isinstance(one, Recording):
-            if one.counts:
-                found.skipped.append(f"{one.place}: {one.reason}" if one.place else one.reason)
+    for recording in recordings(source):
+        if not isinstance(recording, Recording):
+            if recording.counts:
+                found.skipped.append(f"{recording.place}: {recording.reason}" if recording.place else recording.reason)
             continue
-        if one.test_id in seen or len(seen) > LARGEST:
+        if recording.test_id in seen or len(seen) > LARGEST:
             continue  # another epoch of the same sample
-        seen.add(one.test_id)
-        if not one.prompt.strip():
-            found.skipped.append(f"{one.test_name}: its input is no text")
+        seen.add(recording.test_id)
+        if not recording.prompt.strip():
+            found.skipped.append(f"{recording.test_name}: its input is no text")
             continue
-        found.tests.append(_test_of(one))
+        found.tests.append(_test_of(recording))
     found.note("solvers, tools and system messages are not translated: they belong to the agent")
     return found
 
 
-def _test_of(one: Recording) -> dict[str, Any]:
-    expected = one.variables.get("expected_value")
-    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in one.results] or ["as expected"]
+def _test_of(recording: Recording) -> dict[str, Any]:
+    expected = recording.variables.get("expected_value")
+    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in recording.results] or ["as expected"]
     criteria = []
     for scorer in scorers:
         criterion = _criterion(scorer, expected)
         if expected is not None:
             criterion["expected_value"] = plain_text(expected)
         criteria.append(criterion)
-    return {"id": one.test_id, "name": one.test_name, **literal_prompt(one.prompt), "criteria": criteria}
+    return {
+        "id": recording.test_id,
+        "name": recording.test_name,
+        **literal_prompt(recording.prompt),
+        "criteria": criteria,
+    }
 
 
 def _criterion(scorer: str, expected: Any) -> dict[str, Any]:

@@ -63,11 +63,11 @@ def _test(example: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 def _asked(inputs: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     messages = inputs.get("messages")
-    if isinstance(messages, list) and messages and all(is_message(one) for one in messages):
+    if isinstance(messages, list) and messages and all(is_message(message) for message in messages):
         said = [
-            {"role": one["role"], "content": plain_text(one.get("content"))}
-            for one in messages
-            if one.get("role") in _ROLES
+            {"role": message["role"], "content": plain_text(message.get("content"))}
+            for message in messages
+            if message.get("role") in _ROLES
         ]
         if said and said[-1]["role"] in ("user", "tool"):
             return {"messages": said}

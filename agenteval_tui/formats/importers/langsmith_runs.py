@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
@@ -107,7 +107,7 @@ def _recording(
         prompt=first_user_text(transcript),
         agent=transcript.model or name,
         results=_feedback(root.get("feedback_stats")),
-        expected=of_target(reference),
+        expected=criteria_of_target(reference),
         variables={} if reference is None else {"expected_value": reference},
         started_ms=moment_ms(root.get("start_time")),
         notes=tuple(notes),
@@ -172,8 +172,8 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
             tools.append((_call_of(run), steps[-1], bool(run.get("error"))))
     calls = []
     for call in transcript.tool_calls:
-        found = next((one for one in tools if one[0] == call.id), None)
-        found = found or next((one for one in tools if not one[0] and one[1].name == call.name), None)
+        found = next((tool for tool in tools if tool[0] == call.id), None)
+        found = found or next((tool for tool in tools if not tool[0] and tool[1].name == call.name), None)
         if found is not None:
             tools.remove(found)
             status: CallStatus = "error" if found[2] else call.status

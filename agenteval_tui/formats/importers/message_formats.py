@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.usage_import import added, usage_from
-from agenteval_tui.formats.unread_texts import says_something
+from agenteval_tui.formats.unread_texts import has_words
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import Transcript, Usage
 
@@ -279,7 +279,7 @@ class _Conversation:
             # An empty message is one whose content is empty, and that says nothing elsewhere.
             rest = {key: value for key, value in one.items() if key not in _BESIDE}
             nowhere = not one.keys() & {"content", "parts"} and dialect != "langchain"
-            if says_something(rest) or nowhere:
+            if has_words(rest) or nowhere:
                 del self.messages[before:]
                 keys = ", ".join(f"`{str(key)[:40]}`" for key in list(one)[:20])
                 self.notes.append(f"message {number + 1} has nothing that can be read (its keys: {keys})")

@@ -11,11 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import KEY, coded_error, come_back, is_ours, without
+from agenteval_tui.formats.agenteval_run import KEY, coded_error, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
-from agenteval_tui.formats.importers.openai_responses import answered
+from agenteval_tui.formats.importers.openai_responses import answer_messages
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -35,10 +35,10 @@ def fits(value: Any) -> bool:
         return False
     contents = value.get("contents")
     told = isinstance(contents, list) and bool(contents) and is_message(contents[0])
-    return told or isinstance(value.get("messages"), list) or answered(value) is not None
+    return told or isinstance(value.get("messages"), list) or answer_messages(value) is not None
 
 
-def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """The conversations of the file. One without a name of its own is called by its number.
 
     A top-level list of messages is one conversation, and so are messages that stand a line each; if one of its messages
@@ -46,19 +46,23 @@ def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recordi
     """
     number = 0
     lists = _MessageList()
-    for one in found:
-        if lists.begun and one.container != lists.container and not (isinstance(one, BrokenElement) and one.note):
+    for element in elements:
+        if (
+            lists.begun
+            and element.container != lists.container
+            and not (isinstance(element, BrokenElement) and element.note)
+        ):
             number += 1
             yield lists.conversation(number)
-        if isinstance(one, JsonElement) and is_message(one.value):
-            lists.add(one.container, one.value, one.line)
-        elif isinstance(one, BrokenElement):
-            skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-            if (one.note and not one.cut_off) or not lists.broke(one.container, skipped):
+        if isinstance(element, JsonElement) and is_message(element.value):
+            lists.add(element.container, element.value, element.line)
+        elif isinstance(element, BrokenElement):
+            skipped = Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            if (element.note and not element.cut_off) or not lists.broke(element.container, skipped):
                 yield skipped
         else:
             number += 1
-            yield _conversation(one.value, number, one.line)
+            yield _conversation(element.value, number, element.line)
     if lists.begun:
         yield lists.conversation(number + 1)
 
@@ -107,7 +111,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
     given = value
     if isinstance(value, Mapping) and "version" not in value:
-        value = answered(value) or value
+        value = answer_messages(value) or value
     if isinstance(value, Mapping) and isinstance(value.get("contents"), list) and "messages" not in value:
         value = {**value, "messages": value["contents"], "system": _instructions(value)}  # as Gemini is asked
     notes: list[str] = []
@@ -135,15 +139,17 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
         notes=tuple(notes),
-        source=(("", without(given, own, "outcome", "results") if isinstance(given, Mapping) else given),),
+        source=(("", without_own_fields(given, own, "outcome", "results") if isinstance(given, Mapping) else given),),
     )
-    return come_back(found, own, whole="version" not in about)
+    return restore_or_note(found, own, whole="version" not in about)
 
 
 def _began(value: Any, about: Mapping[str, Any]) -> float | None:
     """When a conversation began: what stands beside its messages, or in the first of them that says it."""
     messages = value if isinstance(value, list) else about.get("messages")
-    first = next((one for one in messages or () if isinstance(one, (dict, Mapping)) and "timestamp" in one), {})
+    first = next(
+        (message for message in messages or () if isinstance(message, (dict, Mapping)) and "timestamp" in message), {}
+    )
     given = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
     return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
 

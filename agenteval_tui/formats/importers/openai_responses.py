@@ -8,7 +8,7 @@ from typing import Any
 from agenteval_tui.formats.importers.message_formats import is_message
 
 
-def answered(value: Mapping[str, Any]) -> dict[str, Any] | None:
+def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """A logged answer as an object with `messages`; None when `value` is no answer.
 
     A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), or a request

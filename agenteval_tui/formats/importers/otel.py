@@ -16,13 +16,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import come_back, is_ours
+from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number
-from agenteval_tui.formats.stream.json_reader import said_of
+from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
@@ -50,7 +50,7 @@ _NAMES = {
 _KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 
 
-def in_conventions(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
     kind = attributes.get("openinference.span.kind")
     if not isinstance(kind, str):
@@ -125,9 +125,9 @@ _MOST = 10_000  # messages of the older, indexed form
 def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
     """The run that a trace holds; `Skipped` when nothing was recorded of what was said."""
     spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
-    tools = [one for one in spans if _operation(one) == _TOOL]
-    agents = [one for one in spans if _operation(one) in _AGENTS]
-    models = [one for one in spans if one not in tools and one not in agents]
+    tools = [span for span in spans if _operation(span) == _TOOL]
+    agents = [span for span in spans if _operation(span) in _AGENTS]
+    models = [span for span in spans if span not in tools and span not in agents]
     top = agents[0] if agents else spans[0]
     try:
         transcript = _conversation(_of_agent(models, agents, top), [top, *models], tools)
@@ -158,9 +158,9 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         variation=plain_text(about.get("agenteval.run.variation")),
         results=tuple(_evaluation(one, measured) for span in spans for one in span["evaluations"]),
         started_ms=spans[0]["start"],
-        source=tuple(("", _told(one, is_ours(own))) for one in spans),
+        source=tuple(("", _told(span, is_ours(own))) for span in spans),
     )
-    return come_back(found, own or None, events=True)
+    return restore_or_note(found, own or None, events=True)
 
 
 def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
@@ -194,8 +194,8 @@ def _of_agent(
     models: list[Mapping[str, Any]], agents: list[Mapping[str, Any]], top: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
     """The model's turns of the outermost agent: those of agents that it called are other conversations."""
-    inner = {one["id"] for one in agents if one is not top}
-    return [one for one in models if one["parent"] not in inner] or models
+    inner = {agent["id"] for agent in agents if agent is not top}
+    return [model for model in models if model["parent"] not in inner] or models
 
 
 def _conversation(
@@ -227,15 +227,15 @@ def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     instructions = _message_list(attributes.get("gen_ai.system_instructions"))
     if instructions:
         texts = [one.get("content") if isinstance(one, Mapping) else one for one in instructions]
-        messages.append({"role": "system", "content": "\n".join(plain_text(one) for one in texts)})
+        messages.append({"role": "system", "content": "\n".join(plain_text(text) for text in texts)})
     whole = _message_list(attributes.get("pydantic_ai.all_messages"))
     turns = [
         *(_message_list(attributes.get("gen_ai.input.messages")) or whole),
         *_message_list(attributes.get("gen_ai.output.messages")),
     ]
-    for one in turns:
-        if isinstance(one, Mapping):
-            messages += messages_of(one)
+    for turn in turns:
+        if isinstance(turn, Mapping):
+            messages += messages_of(turn)
     return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
 
 
@@ -281,8 +281,8 @@ def _measured(
     top: Mapping[str, Any],
 ) -> Transcript:
     """With times, usage, model, and how the trace ended."""
-    base = min((one["start"] for one in spans if one["start"] is not None), default=None)
-    ended = max((one["end"] for one in spans if one["end"] is not None), default=None)
+    base = min((span["start"] for span in spans if span["start"] is not None), default=None)
+    ended = max((span["end"] for span in spans if span["end"] is not None), default=None)
     calls = [_timed(call, span, base) for call, span in _of_calls(transcript.tool_calls, tools)]
     steps = tuple(
         Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
@@ -292,8 +292,8 @@ def _measured(
     last = models[-1]["attributes"]
     reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
     usage = Usage()
-    for one in models:
-        usage = added(usage, _usage(one["attributes"]))
+    for model in models:
+        usage = added(usage, _usage(model["attributes"]))
     if usage == Usage():
         usage = _usage(top["attributes"])
     first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
@@ -434,16 +434,16 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     with Spool() as spool:
         others = 0
         passed_over: Counter[str] = Counter()
-        for one in _spans(source):
-            if isinstance(one, Skipped):
-                yield one
+        for span in _spans(source):
+            if isinstance(span, Skipped):
+                yield span
                 continue
-            passed_over.update(one.pop("passed_over"))
-            if one["attributes"]:
-                spool.put(one["trace"], one)
+            passed_over.update(span.pop("passed_over"))
+            if span["attributes"]:
+                spool.put(span["trace"], span)
             else:
                 others += 1
-                passed_over.update(path for path, _ in texts_of(one["others"], "attributes"))
+                passed_over.update(path for path, _ in texts_of(span["others"], "attributes"))
         if others:
             about = "span is" if others == 1 else "spans are"
             yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
@@ -472,7 +472,7 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
                 yield from _export(reader)
     except UnreadableFile as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from said_of(reader)
+    yield from skipped_by(reader)
 
 
 def _export(reader: Any) -> Iterator[dict[str, Any]]:
@@ -500,7 +500,7 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}
     code = status.get("code", status.get("status_code"))
     whole = _attributes(given.get("attributes"), all_of_them=True)
-    attributes = in_conventions({key: value for key, value in whole.items() if key.startswith(_KEPT)})
+    attributes = genai_attributes({key: value for key, value in whole.items() if key.startswith(_KEPT)})
     rest = {key: value for key, value in given.items() if key not in _READ}
     passed_over = Counter(path for path, _ in texts_of(rest))
     openinference = isinstance(whole.get("openinference.span.kind"), str)
@@ -575,7 +575,7 @@ def _value(given: Any, depth: int = 0) -> Any:
         if key == "kvlistValue":
             inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
             pairs = [one for one in inner if isinstance(one, Mapping)]
-            return {str(one.get("key")): _value(one.get("value"), depth + 1) for one in pairs}
+            return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
         if key == "bytesValue":
             return _bytes(value)
         return value

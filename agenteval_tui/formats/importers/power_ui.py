@@ -98,27 +98,27 @@ def _beside(path: Path, wanted: str) -> Iterator[list[Mapping[str, Any]]]:
             yield rows
 
 
-def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], found: FoundTests, number_: int) -> None:
+def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], imported: FoundTests, number_: int) -> None:
     name = plain_text(_cell(case, "NAME")).strip() or f"test case {number_}"
     prompt = _text(_cell(case, "PROMPT"))
     if not prompt.strip():
-        found.skipped.append(f"{name}: it has no prompt")
+        imported.skipped.append(f"{name}: it has no prompt")
         return
     test: dict[str, Any] = {"name": name}
     if description := _text(_cell(case, "DESCRIPTION")).strip():
         test["description"] = description
     test |= literal_prompt(prompt)
-    context = _context(_cell(case, "CONTEXT"), name, found)
+    context = _context(_cell(case, "CONTEXT"), name, imported)
     if context:
         test["context"] = context
     if not criteria:
-        found.note(f"{name}: it has no criteria; a person decides until there are some")
+        imported.note(f"{name}: it has no criteria; a person decides until there are some")
     test["criteria"] = [_criterion(row, index) for index, row in enumerate(criteria, 1)] or [
         needs_manual_work("Good", "Power UI has no criteria for this test case")
     ]
-    found.tests.append(test)
+    imported.tests.append(test)
     if _cell(case, "AI_AGENT"):
-        found.note("agents are known to Power UI by ids: name yours as `agent:` or with --agent")
+        imported.note("agents are known to Power UI by ids: name yours as `agent:` or with --agent")
 
 
 def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
@@ -138,19 +138,19 @@ def _criterion(row: Mapping[str, Any], index: int) -> dict[str, Any]:
     return made
 
 
-def _context(given: Any, name: str, found: FoundTests) -> dict[str, Any]:
+def _context(given: Any, name: str, imported: FoundTests) -> dict[str, Any]:
     if isinstance(given, str):
         try:
             given = json.loads(given) if given.strip() else {}
         except (ValueError, RecursionError):
-            found.note(f"{name}: its context is no JSON and was left out")
+            imported.note(f"{name}: its context is no JSON and was left out")
             return {}
     if not isinstance(given, Mapping):
         return {}
     known = {key: _joined(value) for key, value in given.items() if key in Context.model_fields and value is not None}
     unknown = sorted(key for key in given if key not in Context.model_fields)
     if unknown:
-        found.note(f"{name}: of its context {', '.join(unknown)[:200]} is not known here and was left out")
+        imported.note(f"{name}: of its context {', '.join(unknown)[:200]} is not known here and was left out")
     return known
 
 
@@ -175,7 +175,7 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _maps(rows: Any) -> list[Mapping[str, Any]]:
-    return [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, Iterable) and not isinstance(
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, Iterable) and not isinstance(
         rows, str | Mapping
     ) else []  # fmt: skip
 

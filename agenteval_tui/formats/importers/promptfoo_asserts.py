@@ -182,10 +182,10 @@ def _text(kind: str, name: str, value: Any) -> dict[str, Any] | None:
 
 def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
     texts = comma_separated(value) if isinstance(value, str) and value else value
-    if not isinstance(texts, list) or any(isinstance(one, Mapping | list) or one is None for one in texts):
+    if not isinstance(texts, list) or any(isinstance(text, Mapping | list) or text is None for text in texts):
         return None
-    texts = [js_text(one) for one in texts]
-    if any(one.startswith("file://") for one in texts):
+    texts = [js_text(text) for text in texts]
+    if any(text.startswith("file://") for text in texts):
         return None
     if kind.endswith("any"):
         if not texts or "" in texts:
@@ -195,7 +195,7 @@ def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
         if any(map(is_template, texts)):
             return None  # what is filled in would be read as a pattern
         return checked(name, {"type": "Regex", "pattern": f"(?:{'|'.join(map(re.escape, texts))})", "flags": "i"})
-    texts = [one for one in texts if one]
+    texts = [text for text in texts if text]
     if not texts:
         return checked(name, _ALWAYS)
     if kind == "contains-all":

@@ -60,9 +60,9 @@ _CONFIG = re.compile(r"__config:__expected(\d*):threshold")
 class Files:
     """Reads the files that a configuration in `folder` names; what can't be read is said in `found`."""
 
-    def __init__(self, folder: Path, found: FoundTests) -> None:
+    def __init__(self, folder: Path, imported: FoundTests) -> None:
         self._folder = folder.resolve()
-        self._found = found
+        self._found = imported
 
     def paths(self, name: str) -> list[Path]:
         """The files that a name, or a pattern of names, stands for; [] and a note where there are none."""
@@ -80,7 +80,7 @@ class Files:
             hits = sorted(self._folder.glob(name))[:_MOST_FILES]
         except (ValueError, NotImplementedError):
             hits = []
-        inside = [one for one in hits if one.is_file() and one.resolve().is_relative_to(self._folder)]
+        inside = [hit for hit in hits if hit.is_file() and hit.resolve().is_relative_to(self._folder)]
         if not inside:
             self._found.note(f"{name} can't be read: there is no such file")
         return inside
@@ -160,9 +160,9 @@ class Files:
         try:
             for cells in rows:
                 if head is None:
-                    head = [one.strip() for one in cells]
+                    head = [cell.strip() for cell in cells]
                 elif any(cells):
-                    yield of_row(dict(zip(head, (one.strip() for one in cells), strict=False)), self._found)
+                    yield test_of_row(dict(zip(head, (cell.strip() for cell in cells), strict=False)), self._found)
         except csv.Error as error:
             self._found.skipped.append(f"{path.name}, line {rows.line_num}: {error}")
 
@@ -176,7 +176,7 @@ def has_tests(path: Path) -> bool:
         return False
 
 
-def of_row(row: Mapping[str, str], found: FoundTests) -> dict[str, Any]:
+def test_of_row(row: Mapping[str, str], imported: FoundTests) -> dict[str, Any]:
     """A row of a CSV file as a test."""
     test: dict[str, Any] = {"vars": {}, "assert": [], "options": {}}
     thresholds: dict[int, float] = {}
@@ -197,7 +197,7 @@ def of_row(row: Mapping[str, str], found: FoundTests) -> dict[str, Any]:
             if (limit := number(value)) is not None:
                 thresholds[int(told.group(1) or 1) - 1] = limit
         elif key.startswith("__"):
-            found.note(f"the column {key} is not translated")
+            imported.note(f"the column {key} is not translated")
         else:
             test["vars"][key] = value
     metric = test.pop("metric", None)
@@ -292,37 +292,37 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _prompts(given: Any, folder: Path, found: FoundTests) -> Iterator[str]:
+def _prompts(given: Any, folder: Path, imported: FoundTests) -> Iterator[str]:
     for one in given if isinstance(given, list) else [given]:
         text = plain_text(one.get("raw") or one.get("id") or one.get("label")) if isinstance(one, Mapping) else one
         if not isinstance(text, str) or not text.strip():
             continue
         if text.startswith("file://") or (text.endswith((".txt", ".md", ".json")) and "\n" not in text):
-            text = _read(folder, text.removeprefix("file://"), found)
+            text = _read(folder, text.removeprefix("file://"), imported)
         if text:
             yield text
 
 
-def _read(folder: Path, name: str, found: FoundTests) -> str:
+def _read(folder: Path, name: str, imported: FoundTests) -> str:
     """The text of a prompt's file beside the configuration; "" and a note where it can't be had."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
-        found.note(f"the prompt in {name} is outside of the folder and was not read")
+        imported.note(f"the prompt in {name} is outside of the folder and was not read")
         return ""
     try:
         with path.open("rb") as file:
             return file.read(_LARGEST_PROMPT).decode("utf-8", "replace")
     except OSError:
-        found.note(f"the prompt in {name} can't be read")
+        imported.note(f"the prompt in {name} can't be read")
         return ""
 
 
-def _variables(given: Mapping[str, Any], found: FoundTests) -> Iterator[dict[str, Any]]:
+def _variables(given: Mapping[str, Any], imported: FoundTests) -> Iterator[dict[str, Any]]:
     """The variables; a list stands for a test for each of its values, as promptfoo has it."""
     listed = {key: value for key, value in given.items() if isinstance(value, list)}
     for key, value in given.items():
         if isinstance(value, str) and value.startswith("file://"):
-            found.note(f"the variable {key} stands in another file ({value}) and was not read")
+            imported.note(f"the variable {key} stands in another file ({value}) and was not read")
     rest = {key: value for key, value in given.items() if key not in listed}
     for values in islice(product(*listed.values()), _COMBINATIONS):
         yield {**rest, **dict(zip(listed, values, strict=True))}
@@ -358,8 +358,8 @@ class _Adding:
         if len(paths) == 1 and not has_tests(paths[0]):
             self.case({}, dataset=plain)  # its columns are variables, and nothing else
             return
-        for one in self._files.tests(plain):
-            self.case(one)
+        for test in self._files.tests(plain):
+            self.case(test)
 
     def scenario(self, given: Any) -> None:
         """Each test of a scenario with each of its configurations."""

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.formats.importers import promptfoo_config
-from agenteval_tui.formats.importers.derived_criteria import that_ask_nobody
+from agenteval_tui.formats.importers.derived_criteria import local_criteria
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_reader import JsonReader, said_of
+from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
@@ -100,7 +100,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
     if told := _of_prompts(prompts, names.seen):
         yield Skipped("", counts=False, fields=told)
-    yield from said_of(reader)
+    yield from skipped_by(reader)
 
 
 def _learn_rows(source: Source, names: _Names) -> None:
@@ -197,7 +197,7 @@ class _Names:
             return ()
         key = json.dumps(given, sort_keys=True, default=str)
         if key not in self._expected:
-            self._expected[key] = that_ask_nobody(criteria_of(given))
+            self._expected[key] = local_criteria(criteria_of(given))
         return self._expected[key]
 
     def variation(self, row: Mapping[str, Any]) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.derived_criteria import of_target
+from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
-from agenteval_tui.formats.stream.json_reader import said_of
+from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
@@ -70,7 +70,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                     yield Skipped(error.what, line)
     except UnreadableFile as error:
         yield Skipped(f"from here on the report can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from said_of(reader)
+    yield from skipped_by(reader)
 
 
 def _recording(case: Mapping[str, Any], field: str) -> Recording:
@@ -104,7 +104,7 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
         prompt=plain_text(asked),
         variables={key: value for key, value in {**more, **about}.items() if value not in (None, {}, [])},
         results=() if transcript.error is not None else tuple(_results(case)),
-        expected=of_target(case.get("expected_output")),
+        expected=criteria_of_target(case.get("expected_output")),
         source=((f"{field}[]", case),),
     )
 
@@ -213,8 +213,8 @@ def _test(case: Mapping[str, Any], evaluators: list[Any], index: int) -> dict[st
     if not criteria:
         criteria = [needs_manual_work("As expected", "Does the answer say what the expected value says?")]
     if expected is not None:
-        for one in criteria:
-            one["expected_value"] = plain_text(expected)
+        for criterion in criteria:
+            criterion["expected_value"] = plain_text(expected)
     test: dict[str, Any] = {"name": name, **_asked(case["inputs"])}
     if isinstance(case.get("metadata"), Mapping) and case["metadata"]:
         test.setdefault("variables", {})["metadata"] = dict(case["metadata"])

@@ -61,26 +61,29 @@ def checked(name: str, metric: Mapping[str, Any], *, prototype: str = "TextRespo
     return {"name": name, "prototype_class": prototype, "config_uxon": {"metrics": [dict(metric)]}, **more}
 
 
-def suite_text(found: FoundTests, *, source: str) -> str:
+def suite_text(imported: FoundTests, *, source: str) -> str:
     """The tests as the text of a suite's file. Raises `AgentevalError` when there are none, or it would not be read."""
-    if not found.tests:
-        why = f": {found.skipped[0]}" if found.skipped else ""
+    if not imported.tests:
+        why = f": {imported.skipped[0]}" if imported.skipped else ""
         raise AgentevalError(f"there are no tests in this file{why}", where=source)
-    if len(found.tests) > LARGEST:
+    if len(imported.tests) > LARGEST:
         raise AgentevalError(
-            f"there are {len(found.tests):,} tests in this file, more than a suite should have ({LARGEST:,})",
+            f"there are {len(imported.tests):,} tests in this file, more than a suite should have ({LARGEST:,})",
             where=source,
             mend="make it a dataset: `dataset: {file: ...}` in a test",
         )
-    lines = [f"name: {_scalar(found.name or Path(source).stem)}", f"description: {_scalar(f'Imported from {source}.')}"]
+    lines = [
+        f"name: {_scalar(imported.name or Path(source).stem)}",
+        f"description: {_scalar(f'Imported from {source}.')}",
+    ]
     taken: set[str] = set()
     items = []
-    for test in found.tests:
+    for test in imported.tests:
         whole = {"id": _free_id(test, taken), **{key: value for key, value in test.items() if key != "id"}}
         items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
     text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n"
     loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
-    wrong = next((one for one in loaded.problems if one.severity == "error"), None)
+    wrong = next((problem for problem in loaded.problems if problem.severity == "error"), None)
     if loaded.suite is None or wrong is not None:
         said = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
         raise AgentevalError(f"the tests of this file make no valid suite: {said}", where=source)

@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
-from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
+from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_reader import said_of
+from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
@@ -123,7 +123,7 @@ def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
                         yield Skipped(error.what, line)
     except UnreadableFile as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from said_of(reader)
+    yield from skipped_by(reader)
 
 
 def _folder(source: Source) -> Iterator[Recording | Skipped]:
@@ -169,7 +169,7 @@ def _file(path: Path, known: _Known) -> Iterator[Recording | Skipped]:
         with Source(path) as source:
             reader = source.reader()
             yield _recording(reader.bounded(), known)
-            yield from said_of(reader, "simulations[].", place)
+            yield from skipped_by(reader, "simulations[].", place)
             if reader.replaced:
                 yield Skipped(NOT_UTF8, counts=False, place=place)
     except UnreadableFile as error:
@@ -200,9 +200,9 @@ def _recording(value: Any, known: _Known) -> Recording:
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
     usage = Usage()
-    for one in messages:
-        if isinstance(one, Mapping) and one.get("role") == "assistant":
-            usage = added(usage, usage_from(one.get("usage")))
+    for message in messages:
+        if isinstance(message, Mapping) and message.get("role") == "assistant":
+            usage = added(usage, usage_from(message.get("usage")))
     cost, duration = number(value.get("agent_cost")), number(value.get("duration"))
     reason = plain_text(value.get("termination_reason"))
     transcript = replace(
@@ -219,6 +219,7 @@ def _recording(value: Any, known: _Known) -> Recording:
         raise AgentevalError("`messages` is empty")
     task = known.tasks.get(task_id, {})
     known.used.add(task_id)
+    info = without_own_fields(about_it, own)
     found = Recording(
         test_id=as_id(task_id),
         test_name=f"Task {task_id}",
@@ -233,11 +234,11 @@ def _recording(value: Any, known: _Known) -> Recording:
         notes=tuple(notes),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
         source=(
-            ("simulations[]", without({**value, "info": without(about_it, own)}, own, "termination_reason")),
+            ("simulations[]", without_own_fields({**value, "info": info}, own, "termination_reason")),
             ("tasks[]", task),
         ),
     )
-    return come_back(found, own)
+    return restore_or_note(found, own)
 
 
 def _said(message: Any) -> list[Any]:
@@ -252,9 +253,9 @@ def _said(message: Any) -> list[Any]:
         return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]
     if role == "user" and isinstance(calls, list) and calls:
         used = [
-            f"[tool] {plain_text(one.get('name'))} {plain_text(one.get('arguments'))}"
-            for one in calls
-            if isinstance(one, Mapping)
+            f"[tool] {plain_text(call.get('name'))} {plain_text(call.get('arguments'))}"
+            for call in calls
+            if isinstance(call, Mapping)
         ]
         said = [plain_text(message.get("content")), *used]
         return [{"role": "user", "content": "\n".join(text for text in said if text)}]
@@ -278,7 +279,7 @@ def _expected(task: Mapping[str, Any], simulation: Mapping[str, Any], transcript
         action = one.get("action") if isinstance(one, Mapping) else None
         if isinstance(action, Mapping):
             kinds[plain_text(action.get("name"))] = plain_text(one.get("tool_type"))
-    return of_actions(
+    return criteria_of_actions(
         wanted.get("actions") if isinstance(wanted, Mapping) else None, transcript, tool=NAME, kinds=kinds
     )
 

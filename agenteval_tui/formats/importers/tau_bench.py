@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.agenteval_run import KEY, come_back, is_ours, without
-from agenteval_tui.formats.importers.derived_criteria import of_actions
+from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
+from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, first_user_text
@@ -29,16 +29,16 @@ def fits(value: Any) -> bool:
     return isinstance(value, Mapping) and "task_id" in value and "traj" in value
 
 
-def recordings(found: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
+def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
     """The runs of a results file: one test a task, its trials as repetitions, the reward as a criterion result."""
-    for one in found:
-        if isinstance(one, BrokenElement):
-            yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+    for element in elements:
+        if isinstance(element, BrokenElement):
+            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
             continue
         try:
-            yield _recording(one.value)
+            yield _recording(element.value)
         except AgentevalError as error:
-            yield Skipped(error.what, one.line)
+            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Any) -> Recording:
@@ -64,12 +64,12 @@ def _recording(value: Any) -> Recording:
         repetition=trial + 1 if isinstance(trial, int) and not isinstance(trial, bool) and trial >= 0 else None,
         prompt=first_user_text(transcript) or str(task.get("instruction") or ""),
         variables=_variables(task),
-        expected=of_actions(task.get("actions"), transcript, tool=NAME),
+        expected=criteria_of_actions(task.get("actions"), transcript, tool=NAME),
         results=() if transcript.error is not None else (_verdict(reward, info),),
         variation=plain_text(info.get("variation")),
-        source=(("", {**value, "info": without(info, info.get(KEY))}),),
+        source=(("", {**value, "info": without_own_fields(info, info.get(KEY))}),),
     )
-    return come_back(found, info.get(KEY))
+    return restore_or_note(found, info.get(KEY))
 
 
 def _marked(message: Any) -> Any:

@@ -50,14 +50,14 @@ def usage_from(given: Any, *, input_excludes_cache: bool = False) -> Usage:
     )
 
 
-def added(one: Usage, other: Usage) -> Usage:
+def added(usage: Usage, other: Usage) -> Usage:
     """Both together; None where neither was measured."""
     return Usage(
-        input_tokens=_sum(one.input_tokens, other.input_tokens),
-        output_tokens=_sum(one.output_tokens, other.output_tokens),
-        cached_tokens=_sum(one.cached_tokens, other.cached_tokens),
-        reasoning_tokens=_sum(one.reasoning_tokens, other.reasoning_tokens),
-        cost=other.cost if one.cost is None else one.cost if other.cost is None else one.cost + other.cost,
+        input_tokens=_sum(usage.input_tokens, other.input_tokens),
+        output_tokens=_sum(usage.output_tokens, other.output_tokens),
+        cached_tokens=_sum(usage.cached_tokens, other.cached_tokens),
+        reasoning_tokens=_sum(usage.reasoning_tokens, other.reasoning_tokens),
+        cost=other.cost if usage.cost is None else usage.cost if other.cost is None else usage.cost + other.cost,
     )
 
 

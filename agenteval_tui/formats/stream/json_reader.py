@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from agenteval_tui.formats.importers.recording import Skipped
 from agenteval_tui.formats.stream.json_stream import LARGEST, RawText, UnreadableFile
-from agenteval_tui.formats.unread_texts import says_something
+from agenteval_tui.formats.unread_texts import has_words
 
 WINDOW = 1 << 20
 """Characters that are looked at together. Smaller values are skipped by decoding them, which is fastest."""
@@ -274,7 +274,7 @@ class JsonReader:
     def _pass_over(self) -> None:
         """Skip what nobody took, and count its field where it says something."""
         fits, value = self.small()
-        if not fits or says_something({str(self._path[-1]): value}):
+        if not fits or has_words({str(self._path[-1]): value}):
             self.passed_over[_dotted([0 if isinstance(one, int) else one for one in self._path], items=False)] += 1
 
     def _next(self) -> str:
@@ -302,7 +302,7 @@ def _dotted(path: list[str | int], *, items: bool = True) -> str:
     return found
 
 
-def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
+def skipped_by(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
     """What a reader passed over, and what it shortened; `prefix`: the field in the file at which it began to read."""
     if reader.passed_over:
         yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})

@@ -152,21 +152,21 @@ def _at(
 def _placeholders(document: Document, variables: Collection[str] | None) -> Iterator[Diagnostic]:
     known = None if variables is None else dict.fromkeys(variables)
     for node in _strings(document.root):
-        for one in placeholders_in(node.value):
-            start = document.string_offset(node, one.start)
-            end = document.string_offset(node, one.end)
-            if one.is_literal:
+        for placeholder in placeholders_in(node.value):
+            start = document.string_offset(node, placeholder.start)
+            end = document.string_offset(node, placeholder.end)
+            if placeholder.is_literal:
                 continue
-            if not one.is_path:
+            if not placeholder.is_path:
                 text = "Only a name or a dotted path stands in {{ }}, or a text in quotes for the text itself."
                 yield Diagnostic("error", "bad-placeholder", text, start, end)
-            elif known is not None and not _is_there(one.name, known):
-                close = get_close_matches(one.name, [str(name) for name in known], n=1)
+            elif known is not None and not _is_there(placeholder.name, known):
+                close = get_close_matches(placeholder.name, [str(name) for name in known], n=1)
                 fix = replace_fix(f"write {close[0]}", start, end, f"{{{{{close[0]}}}}}") if close else None
                 there = ", ".join(sorted(str(name) for name in known)[:8]) or "none"
                 hint = f"did you mean {close[0]}?" if close else f"there are: {there}."
                 yield Diagnostic(
-                    "error", "unknown-variable", f"There is no variable {one.name}: {hint}", start, end, fix
+                    "error", "unknown-variable", f"There is no variable {placeholder.name}: {hint}", start, end, fix
                 )
 
 

@@ -158,10 +158,12 @@ def _type(annotation: Any, metadata: tuple[Any, ...] = ()) -> Type:
         return object_type(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return ScalarType("string" if all(isinstance(one, str) for one in arguments) else "any", tuple(arguments))
+        return ScalarType(
+            "string" if all(isinstance(argument, str) for argument in arguments) else "any", tuple(arguments)
+        )
     if origin in (Union, types.UnionType):
         # "Not given" is the absence of the property, not null.
-        options = tuple(_type(one, metadata) for one in arguments if one is not types.NoneType)
+        options = tuple(_type(argument, metadata) for argument in arguments if argument is not types.NoneType)
         return options[0] if len(options) == 1 else UnionType(options)
     if origin in (list, tuple, set, frozenset):
         return ArrayType(_type(arguments[0]) if arguments else ScalarType("any"))

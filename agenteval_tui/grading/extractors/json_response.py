@@ -19,9 +19,9 @@ from agenteval_tui.grading.json_reading import (
     NotJsonError,
     UnreadableJsonError,
     compact,
+    content_fields,
     embedded_json,
     read_json,
-    there_in,
 )
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Transcript
@@ -105,7 +105,7 @@ class JsonResponse(Prototype):
         if depth == len(path.steps):
             fields["null"] = True
             return NothingExtracted("", searched, place, code=Code.NOTHING_AT_PATH, fields=fields)
-        fields["there"] = there_in(last)
+        fields["there"] = content_fields(last)
         step = path.steps[depth]
         close = get_close_matches(str(step), [str(key) for key in last], n=1) if isinstance(last, dict) else []
         if close:

@@ -16,7 +16,7 @@ from agenteval_tui.grading.config.model import TOOL_NAMES
 from agenteval_tui.grading.extracted_value import ExtractionError, ListValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.grading.json_paths import PathFailedError, compile_path
-from agenteval_tui.grading.json_reading import NotJsonError, UnreadableJsonError, read_json, there_in
+from agenteval_tui.grading.json_reading import NotJsonError, UnreadableJsonError, content_fields, read_json
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 
@@ -103,7 +103,7 @@ class Retrieval(Prototype):
             raise ExtractionError(code=problem.code, tool=call.name, **problem.fields) from None
         if not isinstance(data, list):
             if self.path is None:
-                raise _NoListError(problem="not_a_list", there=there_in(data))
+                raise _NoListError(problem="not_a_list", there=content_fields(data))
             raise _NoListError(problem="at_path", pattern=self.path)
         return [text for item in data if (text := _id(item)) is not None]
 

@@ -48,7 +48,7 @@ class Classification(Metric):
     def _known(self, given: str) -> str:
         """The label as `labels` writes it."""
         if self.ignore_case:
-            return next((one for one in self.labels or () if one.lower() == given.lower()), given)
+            return next((label for label in self.labels or () if label.lower() == given.lower()), given)
         return given
 
     def _evidence(self, wanted: str, given: str, passed: bool, value: Value) -> Evidence:
@@ -64,7 +64,7 @@ class Classification(Metric):
             code = Code.DIFFERS
             if given.lower() == wanted.lower():
                 fields["case"], near = True, spans
-            elif self.labels is not None and self._fold(given) not in {self._fold(one) for one in self.labels}:
+            elif self.labels is not None and self._fold(given) not in {self._fold(label) for label in self.labels}:
                 fields["known"] = self.labels
         return Evidence(CONDITION, passed, "", wanted, as_evidence(given), spans, near, "label", code, fields)
 
@@ -72,7 +72,7 @@ class Classification(Metric):
         if self.labels is None:
             return
         if self.label is not None and "{{" not in self.label and self.label.strip() not in self.labels:
-            folded = {one.lower() for one in self.labels}
+            folded = {label.lower() for label in self.labels}
             if not (self.ignore_case and self.label.strip().lower() in folded):
                 text = f"the right label {quoted(self.label)} is not in `labels`"
                 yield ConfigWarning("warning", "contradictory", text, ("label",))

@@ -17,11 +17,11 @@ from agenteval_tui.grading.json_reading import (
     NotJsonError,
     UnreadableJsonError,
     compact,
+    content_fields,
     embedded_json,
     keys_of,
     objects_in,
     read_json,
-    there_in,
 )
 from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError, only_annotations
 from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
@@ -29,7 +29,7 @@ from agenteval_tui.grading.metrics.matchers import same_json, type_of
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span
-from agenteval_tui.grading.sentences import dotted, of_evidence
+from agenteval_tui.grading.sentences import dotted_path, evidence_sentence
 
 Path = tuple[str | int, ...]
 
@@ -139,7 +139,7 @@ class Json(Metric):
             return
         if errors:
             _, code, fields = errors[0]
-            why = of_evidence(Evidence("schema", False, code=code, fields=fields))
+            why = evidence_sentence(Evidence("schema", False, code=code, fields=fields))
             text = f"what `equals` wants does not fit the schema ({why}): this can never pass"
             yield ConfigWarning("error", "contradictory", text, ("equals",))
 
@@ -233,7 +233,7 @@ class _CompiledJson:
                 yield Evidence("schema", True, spans=place(()), group="schema", code=Code.FITS)
             for number, (path, code, fields) in enumerate(errors):
                 name = "schema" if len(errors) == 1 else f"schema[{number}]"
-                yield Evidence(name, False, "", None, dotted(path), place(path), (), "schema", code, fields)
+                yield Evidence(name, False, "", None, dotted_path(path), place(path), (), "schema", code, fields)
         group = "required_keys"
         for number, key in self._keys:
             name = f"required_keys[{number}]"
@@ -241,7 +241,7 @@ class _CompiledJson:
             if there:
                 yield Evidence(name, True, "", key, key, place(path), (), group, Code.PRESENT, {"key": key})
                 continue
-            fields = {"key": key, "path": list(path), "there": there_in(_at(data, path))}
+            fields = {"key": key, "path": list(path), "there": content_fields(_at(data, path))}
             yield Evidence(name, False, "", key, None, (), place(path), group, Code.MISSING, fields)
         if self._metric.compares:
             expected = self._metric.equals
@@ -251,7 +251,7 @@ class _CompiledJson:
             for number, (path, code, fields) in enumerate(found):
                 name = "equals" if len(found) == 1 else f"equals[{number}]"
                 wanted = _kept(expected)
-                yield Evidence(name, False, "", wanted, dotted(path), place(path), (), "equals", code, fields)
+                yield Evidence(name, False, "", wanted, dotted_path(path), place(path), (), "equals", code, fields)
 
 
 class _Piece:

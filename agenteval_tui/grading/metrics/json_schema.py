@@ -40,13 +40,13 @@ def start_clock() -> None:
     _CLOCK.until = time.monotonic() + TIME_LIMIT
 
 
-def look_at_clock() -> None:
+def check_clock() -> None:
     """Raises `SlowSchemaError` when the time is over."""
     if time.monotonic() > _CLOCK.until:
         raise SlowSchemaError
 
 
-def limited(draft: Any) -> Any:
+def limited_validator(draft: Any) -> Any:
     """A validator of `jsonschema` with our keywords, each of which looks at the clock first."""
     from jsonschema.validators import extend
 
@@ -65,14 +65,14 @@ def limited(draft: Any) -> Any:
 
 def _timed(real: Callable[..., Any]) -> Callable[..., Any]:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        look_at_clock()
+        check_clock()
         return real(validator, value, instance, schema)
 
     return check
 
 
 def _found(pattern: str, text: str) -> bool:
-    look_at_clock()
+    check_clock()
     try:
         return compile_ecma(pattern).search(text, timeout=regex_search.TIME_LIMIT) is not None
     except TimeoutError:
@@ -132,7 +132,7 @@ def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> set[
     """
     if not isinstance(schema, Mapping):
         return set()
-    look_at_clock()
+    check_clock()
     found = set(instance) & set(schema.get("properties") or ())
     for resolved in _references(validator, schema):
         inner = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
@@ -173,7 +173,7 @@ def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> It
     seen: dict[Any, int] = {}
     for number, item in enumerate(instance):
         if not number % _EACH:
-            look_at_clock()
+            check_clock()
         key = _key(item)
         if key in seen:
             yield _error(f"items {seen[key]} and {number} are equal, and must be unique")
@@ -256,7 +256,7 @@ class Schema:
             ) from None
         except RecursionError:
             raise BadSchemaError("this schema is nested too deeply") from None
-        for path, problem in unchecked(schema):
+        for path, problem in unchecked_rules(schema):
             raise BadSchemaError(problem, path)
         # With this registry only the drafts' own schemas are known: nothing is ever fetched.
         self._validator: Any = _limited(draft)(schema, registry=REGISTRY, format_checker=checker)
@@ -269,7 +269,7 @@ class Schema:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         found: list[Broken] = []
         for error in _first(self._errors(data), MOST):
-            one = broken(error)
+            one = broken_rule(error)
             # One line says all keys that are missing; the validator has an error for each of them.
             if one not in found:
                 found.append(one)
@@ -288,7 +288,7 @@ class Schema:
             raise UnresolvedError(code=Code.TOO_DEEP, what="schema") from None
 
 
-def broken(error: Any) -> Broken:
+def broken_rule(error: Any) -> Broken:
     """One of the validator's errors as code and fields."""
     path = tuple(error.absolute_path)
     rule, wanted, found = error.validator, error.validator_value, error.instance
@@ -319,10 +319,10 @@ def _first(errors: Iterator[Any], most: int) -> list[Any]:
 
 @lru_cache(maxsize=8)
 def _limited(draft: Any) -> Any:
-    return limited(draft)
+    return limited_validator(draft)
 
 
-def unchecked(schema: Any) -> Iterator[tuple[Path, str]]:
+def unchecked_rules(schema: Any) -> Iterator[tuple[Path, str]]:
     """What a schema asks for that is not checked: a format, a dialect or a vocabulary that is not known."""
     for path, name, value in _keywords(schema, ()):
         if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:

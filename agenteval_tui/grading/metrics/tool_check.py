@@ -26,7 +26,7 @@ from agenteval_tui.grading.metrics.matchers import (
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value
 from agenteval_tui.grading.near_miss import text_difference, would_match
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
-from agenteval_tui.grading.sentences import of_wanted
+from agenteval_tui.grading.sentences import wanted_phrase
 from agenteval_tui.transcripts.model import ToolCall
 
 
@@ -502,13 +502,15 @@ def _below(pairs: list[tuple[str | int, Any, Any]], path: Path) -> Iterator[Leaf
                 return
 
 
-def _missing(one: Expected, given: Mapping[str, Any], additional: list[str]) -> ArgumentDifference:
+def _missing(expected: Expected, given: Mapping[str, Any], additional: list[str]) -> ArgumentDifference:
     # A name that is written differently: the value is there under another name.
-    squeezed = one.name.replace("_", "").replace("-", "").lower()
+    squeezed = expected.name.replace("_", "").replace("-", "").lower()
     for name in additional:
-        if name.replace("_", "").replace("-", "").lower() == squeezed or one.holds(given[name]):
-            return ArgumentDifference("missing", one.name, one.name, one.said, given[name], cost=0.6, elsewhere=name)
-    return ArgumentDifference("missing", one.name, one.name, one.said)
+        if name.replace("_", "").replace("-", "").lower() == squeezed or expected.holds(given[name]):
+            return ArgumentDifference(
+                "missing", expected.name, expected.name, expected.said, given[name], cost=0.6, elsewhere=name
+            )
+    return ArgumentDifference("missing", expected.name, expected.name, expected.said)
 
 
 MOST_SLOTS = 40
@@ -646,7 +648,7 @@ def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
 def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> Evidence:
     name = f"tools[{number}].usage"
     spans = tuple(Span("tool", index) for index, _ in own[:_SPANS])
-    wanted = of_wanted(tool.least, tool.most)
+    wanted = wanted_phrase(tool.least, tool.most)
     times = len(own)
     fields: dict[str, Any] = {"tool": tool.name, "calls": times, "least": tool.least, "most": tool.most}
     near: tuple[Span, ...] = ()
@@ -669,20 +671,20 @@ def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], 
     return Evidence(name, False, "", wanted, times, spans, near, "usage", code, fields)
 
 
-def _nearest(tool: Tool, calls: tuple[ToolCall, ...], one: Nearest) -> dict[str, Any]:
+def _nearest(tool: Tool, calls: tuple[ToolCall, ...], nearest: Nearest) -> dict[str, Any]:
     """The call of another tool that was meant, perhaps."""
-    name = calls[one.call or 0].name
-    made: dict[str, Any] = {"tool": name, "call": one.call, "calls": sum(call.name == name for call in calls)}
+    name = calls[nearest.call or 0].name
+    made: dict[str, Any] = {"tool": name, "call": nearest.call, "calls": sum(call.name == name for call in calls)}
     if name.lower() == tool.name.lower():
         made["case"] = True
     if tool.expected:
-        made["arguments"] = [argument.fields() for argument in one.differences]
+        made["arguments"] = [argument.fields() for argument in nearest.differences]
     return made
 
 
-def _named(one: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
-    made: dict[str, Any] = {"call": one.call or 0, "tool": calls[one.call or 0].name}
-    if tool.expected and not one.differences:
+def _named(nearest: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {"call": nearest.call or 0, "tool": calls[nearest.call or 0].name}
+    if tool.expected and not nearest.differences:
         made["equal"] = True
     return made
 
@@ -724,16 +726,16 @@ def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -
         )
 
 
-def _paired(number: int, tool: Tool, one: Nearest, position: int) -> Evidence:
+def _paired(number: int, tool: Tool, nearest: Nearest, position: int) -> Evidence:
     """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
     expected = {argument.name: argument.said for argument in tool.expected or ()}
-    place = (Span("tool", one.call or 0),)
-    name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{one.slot + 1}]"
-    slot = None if tool.least <= 1 else one.slot
-    fields: dict[str, Any] = {"tool": tool.name, "call": one.call, "position": position, "slot": slot}
-    if not one.differences:
+    place = (Span("tool", nearest.call or 0),)
+    name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{nearest.slot + 1}]"
+    slot = None if tool.least <= 1 else nearest.slot
+    fields: dict[str, Any] = {"tool": tool.name, "call": nearest.call, "position": position, "slot": slot}
+    if not nearest.differences:
         return Evidence(name, None, "", expected, None, place, code=Code.EQUAL, fields=fields)
-    fields["arguments"] = [argument.fields() for argument in one.differences]
+    fields["arguments"] = [argument.fields() for argument in nearest.differences]
     return Evidence(name, None, "", expected, None, near=place, code=Code.DIFFERS, fields=fields)
 
 

@@ -46,14 +46,14 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
 
 def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
     """A limit moved to what was measured, an entry of a list left out, a property left out."""
-    for one in result.evidence:
-        matched = _CONDITION.fullmatch(one.condition)
-        if one.passed is not False or matched is None or matched[1] not in raw:
+    for line in result.evidence:
+        matched = _CONDITION.fullmatch(line.condition)
+        if line.passed is not False or matched is None or matched[1] not in raw:
             continue
         name, index = matched[1], matched[2]
-        key, path, given = f"{at}{one.condition}", (*at, name), raw[name]
-        if _number(given) and _number(one.found):
-            limit = _rounded(one.found, given, up=one.found > given)
+        key, path, given = f"{at}{line.condition}", (*at, name), raw[name]
+        if _number(given) and _number(line.found):
+            limit = _rounded(line.found, given, up=line.found > given)
             yield key, Change(f"`{name}` {shown(limit)}", (Op("set", path, limit),), 1.3)
         if index is not None and isinstance(given, list) and int(index) < len(given):
             gone = Op("remove", path if len(given) == 1 else (*path, int(index)))
@@ -90,17 +90,17 @@ def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...])
         if number >= len(results) or results[number].outcome is not Outcome.PASSED or not isinstance(raw, Mapping):
             continue
         at: Path = ("metrics", number)
-        for one in results[number].evidence:
-            listed = raw.get(one.condition)
+        for line in results[number].evidence:
+            listed = raw.get(line.condition)
             if (
-                one.passed
+                line.passed
                 and isinstance(listed, list)
-                and isinstance(one.found, list)
-                and isinstance(one.expected, list)
+                and isinstance(line.found, list)
+                and isinstance(line.expected, list)
             ):
-                hits = [place for place, needle in enumerate(listed) if needle in one.found]
+                hits = [place for place, needle in enumerate(listed) if needle in line.found]
                 if 0 < len(hits) < len([needle for needle in listed if needle]):
-                    ops = tuple(Op("remove", (*at, one.condition, place)) for place in hits)
+                    ops = tuple(Op("remove", (*at, line.condition, place)) for place in hits)
                     said = " and ".join(quoted(listed[place], 40) for place in hits)
                     yield Change(f"no longer look for {said}", ops, 1.0 + len(hits))
         for name in ("contains_ignore_case", "equals_ignore_case"):

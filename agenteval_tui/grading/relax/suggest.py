@@ -107,7 +107,7 @@ class _Search:
 
     def run(self, result: CriterionResult) -> tuple[Relaxation, ...]:
         """The proposals; `result` is what the criterion says as it is."""
-        self.neutral = sum(one.neutral for one in result.metrics)
+        self.neutral = sum(metric.neutral for metric in result.metrics)
         if self.spec.negate:
             self._alone(negated_changes(self.value, result.metrics))
         elif result.value is None:
@@ -260,7 +260,7 @@ class _Search:
         """Something is looked at, and no metric is left that looks at nothing any more."""
         if result.neutral or sum(one.neutral for one in result.metrics) > self.neutral:
             return False
-        return not self.checks_metrics or any(not one.neutral for one in result.metrics)
+        return not self.checks_metrics or any(not metric.neutral for metric in result.metrics)
 
     def _graded(self, value: Any, *, explain: bool = False) -> CriterionResult:
         spec = replace(self.spec, config={})

@@ -20,40 +20,42 @@ _ALIKE = 70.0
 
 def text_changes(at: Path, raw: Mapping[str, Any], result: MetricResult, text: str) -> Iterator[tuple[str, Change]]:
     """For each failing condition (a key) the changes that could mend it. `raw` is the metric as it is written."""
-    for one in result.evidence:
-        matched = _CONDITION.fullmatch(one.condition)
-        if one.passed is not False or matched is None or matched[1] not in raw:
+    for line in result.evidence:
+        matched = _CONDITION.fullmatch(line.condition)
+        if line.passed is not False or matched is None or matched[1] not in raw:
             continue
-        key = f"{at}{one.condition}"
-        for change in _of(at, raw, matched[1], int(matched[2]) if matched[2] else None, one, text):
+        key = f"{at}{line.condition}"
+        for change in _of(at, raw, matched[1], int(matched[2]) if matched[2] else None, line, text):
             yield key, change
 
 
-def _of(at: Path, raw: Mapping[str, Any], name: str, index: int | None, one: Evidence, text: str) -> Iterator[Change]:
+def _of(
+    at: Path, raw: Mapping[str, Any], name: str, index: int | None, evidence: Evidence, text: str
+) -> Iterator[Change]:
     path = (*at, name)
     if name == "not_contains_any" and index is not None:
-        yield _without(raw, at, name, index, one, 11.0, "allow")
+        yield _without(raw, at, name, index, evidence, 11.0, "allow")
         return
     if name == "contains_all" and index is not None:
-        yield from _of_all(at, raw, index, one, text)
+        yield from _of_all(at, raw, index, evidence, text)
         return
     if name in ("contains_any", "starts_with_any", "ends_with_any"):
-        yield from _variants(path, raw[name], one, name, text)
+        yield from _variants(path, raw[name], evidence, name, text)
     elif name in ("equals", "equals_ignore_case"):
-        yield from _of_equals(at, raw, name, one, text)
+        yield from _of_equals(at, raw, name, evidence, text)
     else:
-        yield from _of_one(at, raw, name, one, text)
+        yield from _of_one(at, raw, name, evidence, text)
     yield Change(f"drop `{name}`", (Op("remove", path),), 3.0)
 
 
-def _of_one(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text: str) -> Iterator[Change]:
+def _of_one(at: Path, raw: Mapping[str, Any], name: str, evidence: Evidence, text: str) -> Iterator[Change]:
     """`contains`, `contains_ignore_case`, `starts_with`, `ends_with`."""
     path, written = (*at, name), raw[name]
-    needle = str(one.expected)
+    needle = str(evidence.expected)
     if name == "contains" and "contains_ignore_case" not in raw:
         yield Change("ignore case: `contains_ignore_case`", (Op("rename", path, "contains_ignore_case"),), 1.1)
     many = _ANY.get(name.removesuffix("_ignore_case"), "")
-    for variant in _found(one):
+    for variant in _found(evidence):
         if many not in raw:
             ops = (Op("set", path, [written, variant]), Op("rename", path, many))
             yield Change(f"also accept {quoted(variant, 40)}: `{many}`", ops, 1.4)
@@ -69,11 +71,11 @@ def _of_one(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text: st
         yield Change(f"look for less: {quoted(piece, 40)}", (Op("set", path, piece),), 2.2 - len(piece) / len(needle))
 
 
-def _of_equals(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text: str) -> Iterator[Change]:
+def _of_equals(at: Path, raw: Mapping[str, Any], name: str, evidence: Evidence, text: str) -> Iterator[Change]:
     path = (*at, name)
     if name == "equals" and "equals_ignore_case" not in raw:
         yield Change("ignore case: `equals_ignore_case`", (Op("rename", path, "equals_ignore_case"),), 1.1)
-    if one.expected:
+    if evidence.expected:
         if name == "equals" and "contains" not in raw:
             yield Change("anywhere in the text: `contains`", (Op("rename", path, "contains"),), 1.8)
         if "contains_ignore_case" not in raw:
@@ -83,11 +85,11 @@ def _of_equals(at: Path, raw: Mapping[str, Any], name: str, one: Evidence, text:
         yield Change(f"expect what was said: {quoted(text, 40)}", (Op("set", path, text),), 2.4)
 
 
-def _of_all(at: Path, raw: Mapping[str, Any], index: int, one: Evidence, text: str) -> Iterator[Change]:
+def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, text: str) -> Iterator[Change]:
     listed = raw["contains_all"]
     path = (*at, "contains_all")
-    needle = str(one.expected)
-    for variant in _found(one):
+    needle = str(evidence.expected)
+    for variant in _found(evidence):
         title = f"write {quoted(variant, 40)} for {quoted(needle, 40)}"
         # Another expectation, not a wider one: what passed until now may fail with it.
         yield Change(title, (Op("set", (*path, index), variant),), 2.4)
@@ -103,23 +105,23 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, one: Evidence, text: s
     if piece := _common(needle, text, "contains"):
         title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
         yield Change(title, (Op("set", (*path, index), piece),), 2.3 - len(piece) / len(needle))
-    yield _without(raw, at, "contains_all", index, one, 2.0, "no longer ask for")
+    yield _without(raw, at, "contains_all", index, evidence, 2.0, "no longer ask for")
     yield Change("drop `contains_all`", (Op("remove", path),), 3.5)
     if len([entry for entry in listed if entry]) > 1 and "contains_any" not in raw:
         # One op for all the needles that are missing: the same change mends each of them.
         title = "one of them is enough: `contains_any`"
         yield Change(title, (Op("rename", path, "contains_any"),), 2.6)
-        for variant in _found(one):
+        for variant in _found(evidence):
             ops = (Op("append", path, variant), Op("rename", path, "contains_any"))
             yield Change(f"one of them is enough, or {quoted(variant, 40)}: `contains_any`", ops, 2.9)
 
 
-def _variants(path: Path, listed: Any, one: Evidence, name: str, text: str) -> Iterator[Change]:
-    for variant in _found(one):
+def _variants(path: Path, listed: Any, evidence: Evidence, name: str, text: str) -> Iterator[Change]:
+    for variant in _found(evidence):
         yield Change(f"also accept {quoted(variant, 40)}", (Op("append", path, variant),), 1.4)
-    if name == "contains_any" and isinstance(one.expected, list):
+    if name == "contains_any" and isinstance(evidence.expected, list):
         lowered = text.lower()
-        for needle in one.expected[:20]:
+        for needle in evidence.expected[:20]:
             place = lowered.find(needle.lower())
             if place >= 0 and len(lowered) == len(text):
                 variant = text[place : place + len(needle)]
@@ -129,14 +131,14 @@ def _variants(path: Path, listed: Any, one: Evidence, name: str, text: str) -> I
                 return
 
 
-def _found(one: Evidence) -> Iterator[str]:
+def _found(evidence: Evidence) -> Iterator[str]:
     """The piece of the text that came nearest, as another text to accept; nothing that is quite another text."""
-    found = one.found
+    found = evidence.found
     if not isinstance(found, str) or not found.strip() or found.endswith("…") or "{{" in found:
         return
     from rapidfuzz import fuzz
 
-    wanted = one.expected if isinstance(one.expected, list) else [one.expected]
+    wanted = evidence.expected if isinstance(evidence.expected, list) else [evidence.expected]
     if max(fuzz.ratio(found.lower(), str(needle).lower()) for needle in wanted[:20]) >= _ALIKE:
         yield found
 
@@ -147,8 +149,10 @@ def _gone(raw: Mapping[str, Any], at: Path, name: str, index: int) -> Op:
     return Op("remove", (*at, name) if alone else (*at, name, index))
 
 
-def _without(raw: Mapping[str, Any], at: Path, name: str, index: int, one: Evidence, cost: float, verb: str) -> Change:
-    return Change(f"{verb} {quoted(str(one.expected), 40)}", (_gone(raw, at, name, index),), cost)
+def _without(
+    raw: Mapping[str, Any], at: Path, name: str, index: int, evidence: Evidence, cost: float, verb: str
+) -> Change:
+    return Change(f"{verb} {quoted(str(evidence.expected), 40)}", (_gone(raw, at, name, index),), cost)
 
 
 def _common(needle: str, text: str, name: str) -> str:

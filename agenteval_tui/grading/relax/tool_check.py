@@ -89,7 +89,7 @@ def _arguments(
     wrong = [call for call in own if not tool.right(call)]
     if not wrong:
         return
-    found = [one for call in wrong for one in differences(tool, call)]
+    found = [difference for call in wrong for difference in differences(tool, call)]
     conditions = frozenset(f"{key}.{one.kind}.{one.name}" for one in found)
     for condition in sorted(conditions):
         # Without `arguments` nothing is asked of them: one edit for whatever is wrong.

@@ -104,7 +104,7 @@ class Inbox:
             self._broken = True
             return
         try:
-            events = [read_event(one) for one in json.loads(message["events"])]
+            events = [read_event(load) for load in json.loads(message["events"])]
         except (KeyError, TypeError, ValueError):
             self._broken = True
             return
@@ -256,7 +256,7 @@ class DaskExecutor:
                 found = await asyncio.wait_for(_result(future), CONNECT_S * 6)
                 if not found:
                     return [_worker_lost(inbox.worker)]
-                return [read_event(one) for one in json.loads(found)[inbox.count :]]
+                return [read_event(load) for load in json.loads(found)[inbox.count :]]
             except Exception as one:
                 # The worker that had it is gone, or does not speak as we do.
                 error = one

@@ -130,7 +130,7 @@ MERGE_S = 0.05
 LOOK_S = 0.1
 """How often a worker looks whether the answer is still wanted."""
 CLOSE_S = 5.0
-BREATH = 100
+YIELD_EVERY = 100
 LOST = ""
 """The result of a task that somebody had begun before, or that nobody wants any more."""
 _PROGRAMS = ("command", "python")
@@ -232,7 +232,7 @@ class _Attempt:
                     last = now
                     self._gathered.flush()
                 count += 1
-                if count % BREATH == 0:
+                if count % YIELD_EVERY == 0:
                     await asyncio.sleep(0)
 
     async def _flush(self) -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from agenteval_tui import __version__
 from agenteval_tui.agents import base as agents
 from agenteval_tui.agents.base import AgentEvent, AgentRequest
-from agenteval_tui.agents.permission import Permission, received
+from agenteval_tui.agents.permission import Permission, permission_from_json
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts import codec
@@ -57,8 +57,8 @@ def task_data(topic: str, agent: AgentPlan, request: AgentRequest, permission: P
         "agent": {"name": agent.name, "config": json_like(agent.config), "base_dir": str(agent.base_dir)},
         "permission": permission.to_json(),
         "request": {
-            "messages": [asdict(one) for one in request.messages],
-            "tool_calls": [{**asdict(one), "arguments": json_like(one.arguments)} for one in request.tool_calls],
+            "messages": [asdict(message) for message in request.messages],
+            "tool_calls": [{**asdict(call), "arguments": json_like(call.arguments)} for call in request.tool_calls],
             "context": json_like(request.context),
             "test_id": request.test_id,
             "repetition": request.repetition,
@@ -81,7 +81,7 @@ def read_task(data: Mapping[str, Any]) -> Task:
         }
     )
     agent = AgentPlan(one["name"], one["config"], Path(one["base_dir"]), "")
-    return Task(str(data["version"]), str(data["topic"]), agent, received(data["permission"]), request)
+    return Task(str(data["version"]), str(data["topic"]), agent, permission_from_json(data["permission"]), request)
 
 
 def event_data(event: AgentEvent) -> list[Any]:
@@ -91,7 +91,7 @@ def event_data(event: AgentEvent) -> list[Any]:
         return [name, asdict(event)]
     match event:
         case agents.PromptSent(messages):
-            return [name, [asdict(one) for one in messages]]
+            return [name, [asdict(message) for message in messages]]
         case agents.UsageReported(usage):
             return [name, asdict(usage)]
         case agents.Noted(note):

@@ -21,7 +21,7 @@ from agenteval_tui.runs.plan.model import (
     check_executor,
     cluster_of,
 )
-from agenteval_tui.runs.plan.runs import TestRuns, drawn
+from agenteval_tui.runs.plan.runs import TestRuns, draw_sample
 from agenteval_tui.runs.plan.test_selection import Chosen, choose, failed_before, names
 from agenteval_tui.runs.trust_check import check_trust
 
@@ -65,9 +65,9 @@ def make_untrusted_plan(
     specs = Specs()
     with _no_collecting():
         if options.sample is None:
-            runs = tuple([run for one in tests for run in one.runs(one.cases(), specs)])
+            runs = tuple([run for test in tests for run in test.runs(test.cases(), specs)])
         else:
-            picked = drawn(tests, options.sample, options.seed)
+            picked = draw_sample(tests, options.sample, options.seed)
             runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
     if not runs:
         raise _nothing(chosen, options)
@@ -133,7 +133,7 @@ def _check(options: PlanOptions) -> None:
 
 def _nothing(chosen: Sequence[Chosen], options: PlanOptions) -> AgentevalError:
     """Why no run is left of the chosen tests."""
-    variations = names("variations", (one.name for each in chosen for one in each.test.variations))
+    variations = names("variations", (variation.name for each in chosen for variation in each.test.variations))
     if options.failed_from is not None:
         return AgentevalError(
             f"what failed in execution {options.failed_from} is not there any more, or was not asked for",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.permission import Need, distrusted
+from agenteval_tui.agents.permission import Need, untrusted_needs
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, estimate
 from agenteval_tui.runs.plan.model import Limits, PlanOptions
@@ -95,8 +95,8 @@ class Preview(Struct, frozen=True):
             "cache": self.cache,
             "trusted": self.trusted,
             "needs": [
-                {"folder": str(one.folder), "what": list(one.what), "trusted": one.trusted, "reason": one.reason}
-                for one in self.needs
+                {"folder": str(need.folder), "what": list(need.what), "trusted": need.trusted, "reason": need.reason}
+                for need in self.needs
             ],
         }
 
@@ -158,7 +158,7 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
 
 def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:
     needs: tuple[Need, ...] = needs_of(plan)
-    reasons = {} if plan.trust else {need.folder: reason for need, reason in distrusted(needs)}
+    reasons = {} if plan.trust else {need.folder: reason for need, reason in untrusted_needs(needs)}
     return tuple(NeedsTrust(need.folder, need.what, reasons.get(need.folder, "")) for need in needs)
 
 

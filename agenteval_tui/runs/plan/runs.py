@@ -305,7 +305,7 @@ def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
     return int(hashlib.sha256(data).hexdigest()[:8], 16)
 
 
-def drawn(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[RunSpec]]]:
+def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[RunSpec]]]:
     """`number` of all the tests' cases, drawn by `seed`, in their order; all of them where there are no more.
 
     Each case has a rank of its own, made of `seed`, suite, test and the row's key: the same are drawn on every machine

@@ -164,23 +164,23 @@ class ValueEdits:
         tail = 0
         while tail < min(len(old), len(value)) - head and same(old[-1 - tail], value[-1 - tail]):
             tail += 1
-        changed = min(len(old), len(value)) - head - tail
-        for index in range(head, head + changed):
+        replaced = min(len(old), len(value)) - head - tail
+        for index in range(head, head + replaced):
             self._change(node.items[index], value[index], in_flow or node.flow)
         spans = [(item.start, content_end(item, self.text)) for item in node.items]
         if not node.flow:
             spans = [(self._dash(start), end) for start, end in spans]
-        kept = [index < head + changed or index >= len(old) - tail for index in range(len(old))]
+        kept = [index < head + replaced or index >= len(old) - tail for index in range(len(old))]
         self._remove(spans, kept, node.flow)
-        fresh = value[head + changed : len(value) - tail]
+        fresh = value[head + replaced : len(value) - tail]
         if fresh:
             bare = any(
                 isinstance(one := resolve(item), MappingNode) and one.pairs and one.pairs[0][0].plain
                 for item in node.items
             )
             written = [("" if node.flow else "- ") + write.flow(one, bare_keys=bare) for one in fresh]
-            if head + changed:
-                self._append(written, spans[head + changed - 1][1], spans[0][0], node.flow)
+            if head + replaced:
+                self._append(written, spans[head + replaced - 1][1], spans[0][0], node.flow)
             else:
                 self._prepend(written, spans[0][0], node.flow)
 
@@ -273,7 +273,7 @@ def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
     return [(key, value) for key, value in owner.pairs if owner.start <= key.start <= owner.end]
 
 
-def changed(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
+def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
     """The text with another value (no plain text: those are `splice`'s) behind a key that is there."""
     colon = text.find(":", key.end) + 1
     end = max(content_end(node, text), colon)

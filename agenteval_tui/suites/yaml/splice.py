@@ -95,13 +95,13 @@ def _print_of(node: Node, hole: Node) -> Any:
     return ("object", [(key.plain, key.text, _print_of(value, hole)) for key, value in real.pairs])
 
 
-def _matches(meant: list[Any], root: Node, found: list[Node]) -> bool:
-    return _fits(meant[0], root, found)
+def _matches(meant: list[Any], root: Node, nodes: list[Node]) -> bool:
+    return _fits(meant[0], root, nodes)
 
 
-def _fits(meant: Any, node: Node, found: list[Node]) -> bool:
+def _fits(meant: Any, node: Node, nodes: list[Node]) -> bool:
     if meant is _HOLE:
-        found.append(node)
+        nodes.append(node)
         return True
     real = resolve(node)
     if isinstance(real, ScalarNode):
@@ -111,13 +111,13 @@ def _fits(meant: Any, node: Node, found: list[Node]) -> bool:
         return (
             kind == "list"
             and len(parts) == len(real.items)
-            and all(_fits(part, item, found) for part, item in zip(parts, real.items, strict=True))
+            and all(_fits(part, item, nodes) for part, item in zip(parts, real.items, strict=True))
         )
     return (
         kind == "object"
         and len(parts) == len(real.pairs)
         and all(
-            plain == key.plain and name == key.text and _fits(part, value, found)
+            plain == key.plain and name == key.text and _fits(part, value, nodes)
             for (plain, name, part), (key, value) in zip(parts, real.pairs, strict=True)
         )
     )

@@ -130,5 +130,5 @@ def _text(value: str, parent: int, eol: str) -> str:
 
 def _fits(value: Any) -> bool:
     parts = value.values() if isinstance(value, Mapping) else value
-    simple = not any(isinstance(one, dict | list) or (isinstance(one, str) and "\n" in one) for one in parts)
+    simple = not any(isinstance(part, dict | list) or (isinstance(part, str) and "\n" in part) for part in parts)
     return simple and len(flow(value, bare_keys=True)) <= SHORT

@@ -166,7 +166,7 @@ def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
             group = one.group
             made.add([((f"  {one_line(group)}", "dim"),)])
         made.add(_condition(one, width), one)
-    if (metric.neutral or not metric.evidence) and (said := sentences.of_metric(metric)):
+    if (metric.neutral or not metric.evidence) and (said := sentences.metric_sentence(metric)):
         made.add(paragraph(said, width, "error" if metric.outcome == "error" else "dim" if metric.neutral else "", 2))
 
 
@@ -176,8 +176,8 @@ def _condition(one: Evidence, width: int) -> list[Line]:
         (("  ", ""), mark(outcome), (" ", ""), (one_line(one.condition, 80), "dim"), (_expected(one), "")),
     ]
     # A passed condition needs no story; a failed one is why the person is here.
-    if sentences.of_evidence(one) and (not one.passed or width >= 60):
-        lines += paragraph(sentences.of_evidence(one), width, "dim" if one.passed else "", 6)
+    if sentences.evidence_sentence(one) and (not one.passed or width >= 60):
+        lines += paragraph(sentences.evidence_sentence(one), width, "dim" if one.passed else "", 6)
     return lines
 
 
@@ -245,5 +245,5 @@ def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], w
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
         # What another tool said of an imported run is no criterion that could be chosen here.
         made.add([spread(start, tail, width)], None if one.source else number)
-        if one.source and sentences.of_criterion(one):
-            made.add(paragraph(sentences.of_criterion(one), width, "dim", 4))
+        if one.source and sentences.criterion_sentence(one):
+            made.add(paragraph(sentences.criterion_sentence(one), width, "dim", 4))

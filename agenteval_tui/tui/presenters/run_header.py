@@ -9,7 +9,7 @@ from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.number_format import duration, tokens
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, word, word_of_run
@@ -50,7 +50,7 @@ def run_heading(
     known = run_facts or RunFacts()
     differs = agreement(bench.run.status, results, known.pass_threshold) if in_a_file else ""
     note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
-    if missing := of_not_made(not_made(results)) if bench.run.status in ("passed", "failed") else "":
+    if missing := not_made_sentence(not_made(results)) if bench.run.status in ("passed", "failed") else "":
         note = (*note, ("   ", ""), (missing, "error"))
     note = (*note, *_label_note(bench.run.status, known))
     return spread(((" ", ""), *run_cells(bench, known.repetitions), *note), (*facts(bench), (" ", "")), width)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.tui.presenters.number_format import clock, cost, duration, tokens
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
@@ -105,7 +105,7 @@ def facts(
     that it still waits), how it ended. `lost`: its process died without saying so."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
-    if said := of_not_made_in_runs(view.not_made):
+    if said := not_made_in_runs_sentence(view.not_made):
         lines.append(fit(((" ", ""), mark("error"), (f" {said}", "error")), width))
     if view.awaits and not lost:
         lines.append(fit(((" ", ""), mark("error"), (f" {one_line(view.awaits, 300)}", "error")), width))
@@ -222,7 +222,7 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
         if run.score is not None:
             cells.append((f" {run.score:.2f}", "dim"))
         if run.not_made:
-            cells.append((f"  {of_not_made(run.not_made)}", "error"))
+            cells.append((f"  {not_made_sentence(run.not_made)}", "error"))
         cells.append((f"  {duration(run.duration_ms)}", "dim"))
     elif run.retry_in_s is not None:
         cells.append(("  waiting to try again", "error"))

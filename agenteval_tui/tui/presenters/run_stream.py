@@ -10,7 +10,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.events import StreamPart
 from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.finish_reason import ending_of, said_of_ending
+from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
@@ -82,7 +82,7 @@ def _ending(run: RunState, width: int) -> list[Line]:
     if run.retry_in_s is not None:
         lines.append(fit(((f"trying again in {run.retry_in_s:.1f} s", "dim"),), width))
     if run.ending:
-        lines += [(), *_ended_by(said_of_ending(run.ending, run.finish_reason), width)]
+        lines += [(), *_ended_by(describe_ending(run.ending, run.finish_reason), width)]
     if run.error:
         lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
         if run.mend:

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import age, count
-from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.tui.presenters.number_format import cost, duration, percent
 from agenteval_tui.tui.presenters.number_format import interval as interval_range
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
@@ -162,7 +162,7 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
 def _why(runs: Sequence[RunRow], width: int) -> list[Line]:
     failing = [run for run in runs if run.status in ("failed", "error")]
     if not failing:
-        missing = of_not_made(sum(run.checks_not_made for run in runs))
+        missing = not_made_sentence(sum(run.checks_not_made for run in runs))
         note: list[Line] = [((left("", LABEL), "dim"), (missing, "error"))] if missing else []
         return [((left("Why", LABEL), "dim"), ("nothing failed in the last runs", "passed")), *note]
     causes = Counter(run.why or run.error_message or run.status for run in failing)

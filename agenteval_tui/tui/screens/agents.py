@@ -20,7 +20,7 @@ from textual.widgets import Input
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.runs.agent_factory import check
+from agenteval_tui.runs.agent_factory import check_configured
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
@@ -125,13 +125,17 @@ class AgentsScreen(FrameScreen):
         """In a thread: the agents, and by key what needs to be trusted and which keys are there."""
         agents, problems = self.agenteval.session.agents()
         environments: dict[Path, Mapping[str, str]] = {}
-        for folder in dict.fromkeys(one.base_dir for one in agents):
+        for folder in dict.fromkeys(agent.base_dir for agent in agents):
             try:
                 environments[folder] = environment_for(folder)
             except AgentevalError as error:
                 environments[folder] = os.environ
                 problems.append(unreadable(folder / ".env", error))
-        return agents, problems, {one.key: (one.executes(), one.keys(environments[one.base_dir])) for one in agents}
+        return (
+            agents,
+            problems,
+            {agent.key: (agent.executes(), agent.keys(environments[agent.base_dir])) for agent in agents},
+        )
 
     def _show_failure(self, error: AgentevalError) -> None:
         lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
@@ -257,7 +261,7 @@ class AgentsScreen(FrameScreen):
         """Another agent."""
         if self._one is not None and self._chats.get(self._one.key) is not self._shown:
             self._show_chat()
-        self.soon(self._show_one)
+        self.show_soon(self._show_one)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter or a click on the chosen agent."""
@@ -275,23 +279,23 @@ class AgentsScreen(FrameScreen):
             self._check(self._rows.agents)
 
     def _check(self, agents: Iterable[Configured]) -> None:
-        wanted = [one for one in agents if self._reports.get(one.key, True) is not None]
+        wanted = [agent for agent in agents if self._reports.get(agent.key, True) is not None]
         self._permitted(wanted, "Checking", lambda permission: self._begin_checks(wanted, permission))
 
     def _begin_checks(self, agents: Sequence[Configured], permission: Permission) -> None:
         room = asyncio.Semaphore(AT_ONCE)
-        for one in agents:
-            self._reports[one.key] = None
-            start_worker(self, partial(self._check_one, one, room, permission), group=f"check-{one.key}")
+        for agent in agents:
+            self._reports[agent.key] = None
+            start_worker(self, partial(self._check_one, agent, room, permission), group=f"check-{agent.key}")
         self._refresh_agents()
 
-    async def _check_one(self, one: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
+    async def _check_one(self, agent: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
         try:
             async with room:
-                self._reports[one.key] = await check(one, permission, thorough=True)
+                self._reports[agent.key] = await check_configured(agent, permission, thorough=True)
         finally:
-            if self._reports.get(one.key, True) is None:
-                del self._reports[one.key]
+            if self._reports.get(agent.key, True) is None:
+                del self._reports[agent.key]
             if self.is_attached:
                 self._refresh_agents()
 
@@ -306,7 +310,7 @@ class AgentsScreen(FrameScreen):
         def look() -> Permission | list[TrustQuestion]:
 
             try:
-                return check_agents(agents, trusted=all(one.key in self._allowed for one in agents))
+                return check_agents(agents, trusted=all(agent.key in self._allowed for agent in agents))
             except NotTrustedError as error:
                 session = self.agenteval.session
                 return [
@@ -315,16 +319,16 @@ class AgentsScreen(FrameScreen):
 
         def allowed(once: bool) -> None:
             if once:
-                self._allowed.update(one.key for one in agents)
+                self._allowed.update(agent.key for agent in agents)
             self.ask(look, answer, group="trust")
 
-        def answer(found: Permission | list[TrustQuestion]) -> None:
-            if isinstance(found, list):
-                self.agenteval.ask_trust(found, doing, allowed)
+        def answer(permission: Permission | list[TrustQuestion]) -> None:
+            if isinstance(permission, list):
+                self.agenteval.ask_trust(permission, doing, allowed)
             else:
-                then(found)
+                then(permission)
 
-        if not any(one.suite and self._about.get(one.key, (("unknown",), []))[0] for one in agents):
+        if not any(agent.suite and self._about.get(agent.key, (("unknown",), []))[0] for agent in agents):
             answer(look())  # nothing is read for it
         else:
             self.ask(look, answer, group="trust")
@@ -347,27 +351,27 @@ class AgentsScreen(FrameScreen):
             return
         self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
 
-    def _ask(self, one: Configured, text: str, permission: Permission) -> None:
-        chat = self._chats.get(one.key)
+    def _ask(self, agent: Configured, text: str, permission: Permission) -> None:
+        chat = self._chats.get(agent.key)
         if chat is None:
             session = self.agenteval.session
-            chat = self._chats[one.key] = Conversation(one, permission, store=lambda: session.store)
+            chat = self._chats[agent.key] = Conversation(agent, permission, store=lambda: session.store)
         box = self.query_one("#prompt", Input)
         if box.value == text:
             box.value = ""
-        self._asked_at[one.key] = time.monotonic()
+        self._asked_at[agent.key] = time.monotonic()
         self._show_chat()
-        start_worker(self, partial(self._talk, one, chat, text), group=f"chat-{one.key}")
+        start_worker(self, partial(self._talk, agent, chat, text), group=f"chat-{agent.key}")
         self._touch()
 
-    async def _talk(self, one: Configured, chat: Conversation, text: str) -> None:
+    async def _talk(self, agent: Configured, chat: Conversation, text: str) -> None:
         try:
             await chat.say(text, self._touch)
         except AgentevalError as error:
             # It can't be made at all: the detail pane is where its configuration is.
             self.agenteval.say_error(error)
         finally:
-            self._asked_at.pop(one.key, None)
+            self._asked_at.pop(agent.key, None)
             self._touch()
 
     def _touch(self) -> None:

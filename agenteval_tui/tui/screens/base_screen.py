@@ -16,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
-from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages, is_there, mounted
+from agenteval_tui.tui.terminal.mounting import drop_messages, is_there, is_too_late, mounted
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
 
 
-@drop_messages(comes_too_late)
+@drop_messages(is_too_late)
 class FrameScreen(Screen[None]):
     """The base of the work screens. `SCOPE` names the screen in the registry of actions."""
 
@@ -90,7 +90,7 @@ class FrameScreen(Screen[None]):
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Take what an earlier start kept ({} for nothing), before the screen is mounted. Anything may be missing."""
 
-    def soon(self, show: Callable[[], None]) -> None:
+    def show_soon(self, show: Callable[[], None]) -> None:
         """Show what follows a cursor: at once, but where the cursor is moved quickly only when it rests.
 
         A key that is held would else send all that stands beside the list for each row that is passed. Any other key

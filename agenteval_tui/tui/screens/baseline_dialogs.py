@@ -25,10 +25,10 @@ def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] |
         screen.agenteval.say("Only one execution can be set as a baseline; this side is made of several.")
         return
     execution = side.executions[0]
-    set_after_asking(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}), then)
+    ask_to_set_baseline(screen, execution, side.name, len({(run.suite_key, run.test_id) for run in side.runs}), then)
 
 
-def set_after_asking(
+def ask_to_set_baseline(
     screen: FrameScreen, execution: str, name: str, tests: int, then: Callable[[], None] | None = None
 ) -> None:
     """The same by the execution's id and name."""

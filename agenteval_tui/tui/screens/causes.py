@@ -228,7 +228,7 @@ class CausesScreen(FilteredScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show it in full."""
-        self.soon(self._detail)
+        self.show_soon(self._detail)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter, or a click on the chosen row."""

@@ -64,7 +64,7 @@ class CauseScope(Struct, frozen=True):
         return cls()
 
 
-def looking_at(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> CauseScope:
+def cause_scope(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> CauseScope:
     """Whose failures: of an execution, else of the newest runs of these suites' tests, else of the last execution."""
     if execution or suites or tests:
         return CauseScope(execution, tuple(suites), tuple(tests))

@@ -37,15 +37,15 @@ def say_what_regressed(screen: FrameScreen, execution: str) -> None:
     def work() -> BaselineResult | None:
         return compare_to_baseline(store, store.execution(execution))
 
-    def then(found: BaselineResult | None) -> None:
-        if found is None or not (found.shown.in_state("worse", "better")):
+    def then(result: BaselineResult | None) -> None:
+        if result is None or not (result.shown.in_state("worse", "better")):
             return
 
-        counts = found.shown.counts()
+        counts = result.shown.counts()
         said = [section_text(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
-        if found.by_chance:
-            said.append(f"{count(len(found.by_chance), 'fall')} within chance")
-        severity = "warning" if found.regressed else "information"
+        if result.by_chance:
+            said.append(f"{count(len(result.by_chance), 'fall')} within chance")
+        severity = "warning" if result.regressed else "information"
         hint = "v compares." if screen.is_current else "6 compares."
         screen.agenteval.say(f"Against the baseline: {', '.join(said)}. {hint}", severity=severity)
 

@@ -75,8 +75,8 @@ def show_versions(
 
 
 class _Rows:
-    def __init__(self, found: Versions) -> None:
-        self._found = found
+    def __init__(self, versions: Versions) -> None:
+        self._found = versions
 
     def count(self) -> int:
         return len(self._found.versions)
@@ -130,7 +130,7 @@ class VersionsScreen(Sheet[str]):
         number = count(len(found.versions), "version")
         if found.was_named:
             number += f", renamed: it was {one_line(found.was_named, 40)} before"
-        said = "" if found.current in {one.hash for one in found.versions} else _missing(found)
+        said = "" if found.current in {version.hash for version in found.versions} else _missing(found)
         lines = [fit(((name, "bold"), (f"   {number}", "dim")), width)]
         return [*lines, *(paragraph(said, width, "dim") if said else ()), ()]
 
@@ -186,7 +186,7 @@ class VersionsScreen(Sheet[str]):
         return [(), fit((*cells, ("esc", "bold accent"), (" close", "")), width)]
 
 
-def _missing(found: Versions) -> str:
-    if not found.current:
+def _missing(versions: Versions) -> str:
+    if not versions.current:
         return "The criterion is not in the suite's file any more."
-    return f"The one in the file ({found.current[:8]}) has judged no run yet."
+    return f"The one in the file ({versions.current[:8]}) has judged no run yet."

@@ -50,7 +50,7 @@ def run_beside(session: Session, run: str) -> str:
     return "" if found is None else found.id
 
 
-def compared(session: Session, left: str, right: str) -> RunPair:
+def read_pair(session: Session, left: str, right: str) -> RunPair:
     """Read and align two runs."""
     store = session.store
     return RunPair(store.run(left), store.run(right), align(store.transcript(left), store.transcript(right)))
@@ -90,12 +90,12 @@ class DifferenceScreen(FrameScreen):
             self._pending = partial(self.open, left, right)
             return
         session = self.agenteval.session
-        self.ask(lambda: compared(session, left, right), self._opened, group="open")
+        self.ask(lambda: read_pair(session, left, right), self._opened, group="open")
 
-    def _opened(self, found: RunPair) -> None:
-        self._compared = found
+    def _opened(self, pair: RunPair) -> None:
+        self._compared = pair
         view = self.query_one("#difference", DifferenceView)
-        view.show(found.alignment)
+        view.show(pair.alignment)
         self.query_one("#runs", LineBlock).show(self._run_lines)
         self.retitle()
 

@@ -96,7 +96,7 @@ class DivergenceScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show the step in full."""
-        self.soon(self._detail)
+        self.show_soon(self._detail)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Open a fold; else inspect a run of this branch."""

@@ -267,7 +267,7 @@ def _report_words(report: ImportReport) -> list[tuple[str, str]]:
     if report.already:
         return [(f"It was brought in before ({count(report.read, 'run')}): nothing was added.", "")]
     lines = [(f"{report.format}: {count(report.read, 'run')} read, {report.added:,} added.", "passed")]
-    lines += [(f"left out {one_line(one, 300)}", "failed") for one in report.left_out()]
+    lines += [(f"left out {one_line(excluded, 300)}", "failed") for excluded in report.left_out()]
     lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
     if report.cut_off:
         lines.append(("The file is cut off: what stands before the cut was read.", "failed"))

@@ -42,7 +42,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         self._error: AgentevalError | None = None
 
     def compose(self) -> ComposeResult:
-        first = next((one.text for one in self._chat.turns if one.error is None), "")
+        first = next((turn.text for turn in self._chat.turns if turn.error is None), "")
         fields = [
             Field("suite", "suite", choices=(("", "reading the suites …"),)),
             Field("name", "name", one_line(first, NAME), placeholder="what is tested"),
@@ -68,7 +68,9 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         self._suites = [one for one in found if one.suite is not None and one.whole]
         own = str(self._chat.configured.file.resolve())
         self._suites.sort(key=lambda one: one.key != own)
-        choices = [(one.key, f"{one.suite.name if one.suite else ''} · {one.path.name}") for one in self._suites]
+        choices = [
+            (suite.key, f"{suite.suite.name if suite.suite else ''} · {suite.path.name}") for suite in self._suites
+        ]
         self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
 
     def on_form_changed(self, event: Form.Changed) -> None:
@@ -111,7 +113,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
         answered = self._chat.answered
-        asked = sum(one.error is None for one in self._chat.turns)
+        asked = sum(turn.error is None for turn in self._chat.turns)
         parts = [f"sends {count(asked, 'message')} to {one_line(self._chat.configured.name, 40)}"]
         if answered.tool_calls:
             parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} with the same arguments")

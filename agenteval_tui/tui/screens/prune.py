@@ -126,7 +126,7 @@ class PruneScreen(Sheet["bool | None"]):
             self._error = error
         self._retell()
 
-    async def _remove(self, found: Prunable) -> None:
+    async def _remove(self, prunable: Prunable) -> None:
         def tell(at: int, of: int) -> bool:
             self._going = f"Removing: {at:,} of {of:,} runs"
             self.app.call_from_thread(self._retell)
@@ -135,7 +135,7 @@ class PruneScreen(Sheet["bool | None"]):
         self._going, self._stop = "Removing …", False
         self._retell()
         try:
-            done = await asyncio.to_thread(prune, self.agenteval.session.store, found, tell)
+            done = await asyncio.to_thread(prune, self.agenteval.session.store, prunable, tell)
         except AgentevalError as error:
             self._error, self._going = error, ""
             self._retell()

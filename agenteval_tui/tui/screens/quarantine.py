@@ -42,7 +42,7 @@ def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None
         criterion=test.criterion_names[criterion] if criterion is not None else "",
         criteria=list(test.criterion_names),
         suite_name=suite.loaded.suite.name if suite.loaded.suite is not None else "",
-        held=[one for one in suite.quarantines if one.test_id == test.id],
+        held=[quarantine for quarantine in suite.quarantines if quarantine.test_id == test.id],
     )
 
 

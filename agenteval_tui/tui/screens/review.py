@@ -138,7 +138,7 @@ class ReviewScreen(FrameScreen):
         # What was gone through stays before the place, so that undo finds it.
         before = (self._items or [])[: self._place]
         seen = {(one.run_id, one.criterion) for one in before}
-        rest = [one for one in items if (one.run_id, one.criterion) not in seen]
+        rest = [item for item in items if (item.run_id, item.criterion) not in seen]
         if here is not None and here in rest:
             rest.remove(here)
             rest.insert(0, here)

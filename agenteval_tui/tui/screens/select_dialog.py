@@ -53,7 +53,9 @@ class ChooseScreen(Sheet["str | None"]):
     def _show(self, words: str) -> None:
         self._words = words
         wanted = words.lower().split()
-        shown = [one for one in self._choices if all(word in f"{one[1]} {one[2]}".lower() for word in wanted)]
+        shown = [
+            choice for choice in self._choices if all(word in f"{choice[1]} {choice[2]}".lower() for word in wanted)
+        ]
         wide = min(max((len(one[1]) for one in shown), default=0), 34)
         rows: list[tuple[str, Line]] = []
         for value, name, about in shown:

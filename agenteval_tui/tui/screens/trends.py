@@ -161,17 +161,17 @@ class TrendsScreen(FrameScreen):
 
         self.ask(read, then, group="trend", failed=self._show_failure)
 
-    def _show(self, found: Trend) -> None:
+    def _show(self, trend: Trend) -> None:
         before = self._trend
         at = before.bins[self._cursor].since_ms if before and 0 <= self._cursor < len(before.bins) else None
         newest = before is None or self._cursor in (-1, len(before.bins) - 1)
-        self._trend = found
-        self._cursor = len(found.bins) - 1
-        if at is not None and not newest and found.bins and found.bins[0].since_ms <= at:
-            self._cursor = max(n for n, one in enumerate(found.bins) if one.since_ms <= at)
-        elif found.series:
+        self._trend = trend
+        self._cursor = len(trend.bins) - 1
+        if at is not None and not newest and trend.bins and trend.bins[0].since_ms <= at:
+            self._cursor = max(n for n, one in enumerate(trend.bins) if one.since_ms <= at)
+        elif trend.series:
             # The newest piece of time in which anything ran.
-            ran = [n for n in range(len(found.bins)) if any(one.points[n] is not None for one in found.series)]
+            ran = [n for n in range(len(trend.bins)) if any(one.points[n] is not None for one in trend.series)]
             self._cursor = ran[-1] if ran else self._cursor
         self._paint()
 
@@ -447,8 +447,8 @@ class TrendsScreen(FrameScreen):
 
         def newest() -> tuple[str, list[str]]:
             runs = store.runs_of_test(suite_key, test_id, 100)
-            failed = [one.id for one in runs if one.status in ("failed", "error", "needs_review")]
-            return (failed or [one.id for one in runs])[0], [one.id for one in runs]
+            failed = [run.id for run in runs if run.status in ("failed", "error", "needs_review")]
+            return (failed or [one.id for one in runs])[0], [run.id for run in runs]
 
         self.ask(newest, lambda f: self.agenteval.inspect(f[0], criterion=criterion, runs=f[1]), group="open")
 
@@ -466,7 +466,10 @@ class TrendsScreen(FrameScreen):
             elif len(executions) == 1:
                 self.agenteval.show_execution(executions[0].id)
             else:
-                choices = [(one.id, date_time(one.first_ms), one_line(one.title, 60)) for one in reversed(executions)]
+                choices = [
+                    (execution.id, date_time(execution.first_ms), one_line(execution.title, 60))
+                    for execution in reversed(executions)
+                ]
                 self.app.push_screen(ChooseScreen("Which execution", choices), chosen)
 
         def chosen(execution: str | None) -> None:
@@ -487,7 +490,7 @@ class TrendsScreen(FrameScreen):
             one for test in beside.ledger.tests if (test.suite_key, test.test_id) == (suite_key, test_id)
             for one in (test, *beside.ledger.criteria_of(test))
         ]  # fmt: skip
-        meant = next((one for one in entries if one.criterion == criterion), None)
+        meant = next((entry for entry in entries if entry.criterion == criterion), None)
 
         def done(said: str | None) -> None:
             if said:
@@ -499,9 +502,13 @@ class TrendsScreen(FrameScreen):
                 suite_key,
                 test_id,
                 criterion=criterion,
-                criteria=[one.criterion for one in entries if one.criterion],
+                criteria=[entry.criterion for entry in entries if entry.criterion],
                 reason=reason_text(meant) if meant and meant.flaky else "",
-                held=[one for one in beside.quarantines if (one.suite_key, one.test_id) == (suite_key, test_id)],
+                held=[
+                    quarantine
+                    for quarantine in beside.quarantines
+                    if (quarantine.suite_key, quarantine.test_id) == (suite_key, test_id)
+                ],
             ),
             done,
         )

@@ -44,7 +44,7 @@ class Prompt(selectors.SelectSelector):
         return found
 
 
-def look_promptly() -> None:
+def use_prompt_input() -> None:
     """Let input threads that begin from now on wait with `Prompt`."""
     if not IS_KNOWN:
         return

@@ -61,7 +61,7 @@ async def mounted(widget: Widget) -> bool:
     return is_there(widget)
 
 
-def comes_too_late(widget: Widget, message: Message) -> bool:
+def is_too_late(widget: Widget, message: Message) -> bool:
     """Is it told something that it would need its parts for, while it is being taken away?"""
     if not (message.bubble or isinstance(message, _OF_ITS_LIFE)):
         return False  # such as that it is to go

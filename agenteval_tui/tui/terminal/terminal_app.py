@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from agenteval_tui.tui.terminal import crash_report, minimal_redraw
 from agenteval_tui.tui.terminal.crash_report import CrashReport
-from agenteval_tui.tui.terminal.input import look_promptly
+from agenteval_tui.tui.terminal.input import use_prompt_input
 from agenteval_tui.tui.terminal.minimal_redraw import MinimalRedraw
 
 
@@ -23,7 +23,7 @@ class TerminalApp(App[int]):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        look_promptly()
+        use_prompt_input()
         self.minimal_redraw = MinimalRedraw(self)
         self.crash_report = CrashReport(self)
 

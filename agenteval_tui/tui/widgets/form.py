@@ -23,7 +23,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
+from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
@@ -129,7 +129,7 @@ class ChoiceField(Widget, can_focus=True):
         self.post_message(self.Submitted(self))
 
 
-@drop_messages(comes_too_late)
+@drop_messages(is_too_late)
 class Form(Vertical):
     """The fields below each other. `values()` is what stands in them, `say(name, text)` the note beside one."""
 

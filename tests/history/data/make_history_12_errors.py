@@ -22,11 +22,11 @@ import httpx
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.errors import (
     ErrorMapper,
-    broken_off,
+    broken_stream,
     from_exception,
     from_reply,
     from_status,
-    undecodable,
+    undecodable_answer,
 )
 from agenteval_tui.agents.http.proxies import Proxy
 from agenteval_tui.grading.causes import signatures
@@ -113,8 +113,8 @@ asked: dict[str, Callable[[], RunError]] = {
     "silent tunnel": lambda: raised(behind(httpx.RemoteProtocolError("x"), NoAnswerBytesError(True)), THROUGH),
     "broken http": lambda: raised(httpx.RemoteProtocolError("illegal header line: bytearray(b'x')")),
     "cut off": lambda: raised(httpx.ReadError("x")),
-    "broken off": lambda: broken_off(DIRECT).error,
-    "packed": lambda: undecodable(DIRECT, "it does not decompress (Error -3 while decompressing)").error,
+    "broken off": lambda: broken_stream(DIRECT).error,
+    "packed": lambda: undecodable_answer(DIRECT, "it does not decompress (Error -3 while decompressing)").error,
     "address": lambda: raised(httpx.UnsupportedProtocol("Request URL has an unsupported protocol 'ftp://'.")),
     "else": lambda: raised(httpx.TransportError("who knows 12")),
     "ssh": lambda: raised(behind(httpx.ReadError("x"), NotHttpError(b"SSH-2.0-OpenSSH_9.6", False))),

@@ -66,10 +66,10 @@ def read_comparison(session: Session, sides: Sides) -> Comparison:
     return found
 
 
-def read_versions(session: Session, one: Versions) -> Comparison:
+def read_versions(session: Session, versions: Versions) -> Comparison:
     """Compare two versions of a criterion. Raises `AgentevalError`."""
-    old, new = stored_spec(session.store, one.old), stored_spec(session.store, one.new)
-    return compare_versions(session.store, one.suite_key, one.test, old, new, one.criterion)
+    old, new = stored_spec(session.store, versions.old), stored_spec(session.store, versions.new)
+    return compare_versions(session.store, versions.suite_key, versions.test, old, new, versions.criterion)
 
 
 def explain_change(session: Session, change: TestChange) -> Answer:
@@ -93,18 +93,18 @@ class CompareController:
 
     # What is compared
 
-    def take(self, found: Comparison, sides: Sides, test: tuple[str, str] | None = None) -> None:
+    def take(self, comparison: Comparison, sides: Sides, test: tuple[str, str] | None = None) -> None:
         """These sides are compared now. `test`: the suite's key and the id of the test to begin with."""
         self.sides, self.versions, self._test = sides, None, test
-        self._take(found)
+        self._take(comparison)
 
-    def take_versions(self, found: Comparison, versions: Versions) -> None:
+    def take_versions(self, comparison: Comparison, versions: Versions) -> None:
         """Two versions of a criterion are compared now; what was compared before is a step back."""
         self.versions, self._test = versions, None
-        self._take(found)
+        self._take(comparison)
 
-    def _take(self, found: Comparison) -> None:
-        self.found, self._explained = found, Explained()
+    def _take(self, comparison: Comparison) -> None:
+        self.found, self._explained = comparison, Explained()
         self.arrange()
 
     @property
@@ -162,8 +162,8 @@ class CompareController:
         if found is None or sides is None:
             return None
         words = ["agenteval", "compare", found.a.reference, found.b.reference]
-        words += [word for one in sides.agents for word in ("--agent", one)]
-        return [*words, *(word for one in sides.variations for word in ("--variation", one))]
+        words += [word for agent in sides.agents for word in ("--agent", agent)]
+        return [*words, *(word for variation in sides.variations for word in ("--variation", variation))]
 
     # The rows
 
@@ -182,18 +182,18 @@ class CompareController:
         wanted, self._test = self._test, None
         if wanted is None or self.found is None or self.rows is None:
             return ""
-        asked = [one for one in self.found.tests if (one.suite_key, one.test) == wanted]
+        asked = [test for test in self.found.tests if (test.suite_key, test.test) == wanted]
         if asked and all(one.state == "same" for one in asked) and not self.everything:
             self.everything = True
             self.arrange()
-        keys = (one.key for one in self.rows.rows if one.change is not None and one.change in asked)
+        keys = (row.key for row in self.rows.rows if row.change is not None and row.change in asked)
         return next(keys, "")
 
     def criterion(self, row: CompareRow) -> str:
         """The row's criterion, else the first of its test; "" for none."""
         if row.criterion is not None:
             return row.criterion.name
-        return next((one.name for one in row.change.criteria), "") if row.change is not None else ""
+        return next((criterion.name for criterion in row.change.criteria), "") if row.change is not None else ""
 
     def run_to_open(self, row: CompareRow, side: int, *, edit: bool) -> OpenRequest | str:
         """The run of the left (0) or right (1) side; or why there is none. `edit`: with its criterion's config."""
@@ -215,7 +215,7 @@ class CompareController:
             return row.change
         if self.found is None or len(known) >= MOST:
             return None
-        return next((one for one in self.found.tests if one.pairs and one.key not in known), None)
+        return next((test for test in self.found.tests if test.pairs and test.key not in known), None)
 
     def lacks_explanation(self, row: CompareRow | None) -> bool:
         """Is nothing known yet of the row's test?"""

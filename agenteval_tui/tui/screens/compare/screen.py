@@ -118,8 +118,8 @@ class CompareScreen(FilteredScreen):
         if self.controller.found is None:
             self._list.set_empty([(), (("  comparing …", "dim"),)])
 
-        def then(found: Comparison) -> None:
-            self.controller.take(found, sides, test)
+        def then(comparison: Comparison) -> None:
+            self.controller.take(comparison, sides, test)
             self._show()
 
         self.ask(lambda: read_comparison(session, sides), then, group="open", failed=self._failed)
@@ -129,17 +129,17 @@ class CompareScreen(FilteredScreen):
         compared now that esc leads back to."""
         self._open_versions(Versions(suite_key, test, criterion, old, new, back))
 
-    def _open_versions(self, one: Versions) -> None:
+    def _open_versions(self, versions: Versions) -> None:
         if not self._composed:
-            self._pending = partial(self._open_versions, one)
+            self._pending = partial(self._open_versions, versions)
             return
         session = self.agenteval.session
 
         def then(found: Comparison) -> None:
-            self.controller.take_versions(found, one)
+            self.controller.take_versions(found, versions)
             self._show()
 
-        self.ask(lambda: read_versions(session, one), then, group="open", failed=self._failed)
+        self.ask(lambda: read_versions(session, versions), then, group="open", failed=self._failed)
 
     def projects_changed(self) -> None:
         self.open(Sides())
@@ -254,7 +254,7 @@ class CompareScreen(FilteredScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show the change in full; what is not known of it yet comes next."""
-        self.soon(self._follow)
+        self.show_soon(self._follow)
 
     def _follow(self) -> None:
         self._detail()
@@ -348,7 +348,7 @@ class CompareScreen(FilteredScreen):
         if chosen is None:
             return
         change, session = chosen[1], self.agenteval.session
-        names = [one.name for one in change.criteria]
+        names = [criterion.name for criterion in change.criteria]
 
         def done(said: str | None) -> None:
             if said:
@@ -398,7 +398,7 @@ class CompareScreen(FilteredScreen):
         (self._list if details.has_focus else details).focus()
 
 
-def choices_of(store: Store, found: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
+def choices_of(store: Store, comparison: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
     """What can stand on a side, of these projects (none: of all).
 
     Of the left one also pairs of agents and variations within the right execution.
@@ -406,17 +406,17 @@ def choices_of(store: Store, found: Comparison | None, side: str, projects: tupl
     choices: list[Choice] = []
     if side == "left":
         choices.append((BASELINE, "baseline", "the runs that were set as baseline of these tests"))
-        if found is not None:
-            for kind, names in zip(("agent", "variation"), names_of(found.b.runs), strict=True):
-                for one, other in list(_comparable(found.b.runs, kind, names))[:_PAIRS]:
+        if comparison is not None:
+            for kind, names in zip(("agent", "variation"), names_of(comparison.b.runs), strict=True):
+                for one, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
                     choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
     rows = [
         row for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects))[:EXECUTIONS]) if row.ended
     ]
-    if found is not None:
+    if comparison is not None:
         # What has tests in common with the other side is what is meant; recordings of other tools come behind.
-        suites = {run.suite_key for run in (found.b if side == "left" else found.a).runs}
+        suites = {run.suite_key for run in (comparison.b if side == "left" else comparison.a).runs}
         rows.sort(key=lambda row: not suites.intersection(row.suite_keys))
     return [*choices, *map(_execution, rows)]
 
@@ -437,10 +437,10 @@ def _execution(row: ExecutionRow) -> Choice:
     return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
 
 
-def chosen_sides(wanted: Sides, found: Comparison | None, side: str, chosen: str) -> Sides:
+def chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
     """The sides with what was chosen on one of them."""
     kind, _, names = chosen.partition("\x1f")
-    right = wanted.b if found is None else found.b.reference
+    right = wanted.b if comparison is None else comparison.b.reference
     if names:
         pair = tuple(names.split("\x1f"))
         made = replace(wanted, a="", b=right, agents=(), variations=())
@@ -449,6 +449,6 @@ def chosen_sides(wanted: Sides, found: Comparison | None, side: str, chosen: str
     if side == "left":
         return replace(made, a=chosen, b=right)
     left = wanted.a
-    if found is not None and found.a.kind not in ("agent", "variation"):
-        left = found.a.reference
+    if comparison is not None and comparison.a.kind not in ("agent", "variation"):
+        left = comparison.a.reference
     return replace(made, a=left, b=chosen)

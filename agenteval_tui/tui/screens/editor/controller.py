@@ -191,7 +191,9 @@ class EditorController:
                     now = read_form(suite.loaded, doc.test_id)
                 except AgentevalError:
                     return False
-                alike = [one.values for one in now.criteria] == [one.values for one in doc.form.criteria]
+                alike = [criterion.values for criterion in now.criteria] == [
+                    criterion.values for criterion in doc.form.criteria
+                ]
                 if alike and now.values == doc.form.values:
                     self.drafts.drop("test", doc.loaded.key, doc.test_id)
                     return True
@@ -202,7 +204,7 @@ class EditorController:
         doc = self._docs.get(request.key)
         if doc is None:
             suites = self.overview.suites if self.overview is not None else ()
-            loaded = next((one.loaded for one in suites if one.loaded.key == request.suite), None)
+            loaded = next((suite.loaded for suite in suites if suite.loaded.key == request.suite), None)
             if loaded is None:
                 raise AgentevalError("this suite is not among those that were opened", where=request.suite)
             base = read_form(loaded, request.test)
@@ -211,7 +213,7 @@ class EditorController:
                 doc.criterion = min(self.doc.criterion, max(len(base.criteria) - 1, 0))
             self._docs[request.key] = doc
         self.doc = doc
-        names = criterion_names(one.values["name"] for one in doc.form.criteria)
+        names = criterion_names(criterion.values["name"] for criterion in doc.form.criteria)
         if request.criterion in names:
             doc.criterion = names.index(request.criterion)
         if request.starter is not None:
@@ -226,7 +228,7 @@ class EditorController:
         """The suite that a new test goes into: the open test's, else the first."""
         if self.doc is not None:
             return self.doc.loaded
-        return next((one.loaded for one in self.overview.suites), None) if self.overview is not None else None
+        return next((suite.loaded for suite in self.overview.suites), None) if self.overview is not None else None
 
     # Edits
 
@@ -441,7 +443,7 @@ class EditorController:
     def is_cut(self, place: FieldPlace) -> bool:
         """Is this a field whose text a `#` cuts short?"""
         problems = self.doc.problems if self.doc is not None else ()
-        return any(one.problem.code == CUT and (one.criterion, one.field) == place for one in problems)
+        return any(problem.problem.code == CUT and (problem.criterion, problem.field) == place for problem in problems)
 
     def cut_start(self, place: FieldPlace) -> int | None:
         """Where in the file the text of this field begins, which a `#` cuts short."""
@@ -543,7 +545,7 @@ class EditorController:
         edit = config is not None or new is not None
         return InspectTarget(criterion=name, runs=runs, edit=edit, config=config, new=new)
 
-    def take_back(self, tried: Callable[[], CriterionSpec | None]) -> bool:
+    def take_tried_config(self, tried: Callable[[], CriterionSpec | None]) -> bool:
         """A new criterion was lent to Inspect: what was edited of its config there is an edit here. False: nothing."""
         lent, self._lent = self._lent, None
         found = tried() if lent is not None else None

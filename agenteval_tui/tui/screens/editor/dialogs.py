@@ -60,10 +60,10 @@ def _as_text(form: TestForm) -> list[str]:
     lines = []
     for key in TEST_FIELDS:
         lines += _field(key, form.values.get(key, ""))
-    for one in form.criteria:
-        lines.append(f"criterion {json.dumps(one.values['name'], ensure_ascii=False)}")
+    for criterion in form.criteria:
+        lines.append(f"criterion {json.dumps(criterion.values['name'], ensure_ascii=False)}")
         for key in CRITERION_FIELDS:
-            lines += _field(f"  {key}", one.values.get(key, ""))
+            lines += _field(f"  {key}", criterion.values.get(key, ""))
     return lines
 
 

@@ -106,11 +106,15 @@ class SuiteDocument(Struct, eq=False):
         if now.criteria == was.criteria:
             return
         made: list[CriterionForm] = []
-        for one in now.criteria:
-            place = there.get(known[one.source]) if one.source is not None and one.source < len(known) else None
-            values = dict(one.values)
-            if place is not None and one.source is not None:
-                old, file = was.criteria[one.source].values, self.base.criteria[place].values
+        for criterion in now.criteria:
+            place = (
+                there.get(known[criterion.source])
+                if criterion.source is not None and criterion.source < len(known)
+                else None
+            )
+            values = dict(criterion.values)
+            if place is not None and criterion.source is not None:
+                old, file = was.criteria[criterion.source].values, self.base.criteria[place].values
                 values = {key: values[key] if values[key] != old[key] else file[key] for key in CRITERION_FIELDS}
             made.append(CriterionForm(place, values))
         others = [place for name, place in there.items() if name not in known]
@@ -123,8 +127,8 @@ class SuiteDocument(Struct, eq=False):
 def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
     seen: dict[str, int] = {}
     names = []
-    for one in criteria:
-        name = one.values.get("name", "")
+    for criterion in criteria:
+        name = criterion.values.get("name", "")
         seen[name] = seen.get(name, 0) + 1
         names.append((name, seen[name]))
     return names
@@ -132,7 +136,10 @@ def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
 
 def form_data(form: TestForm) -> dict[str, Any]:
     """A form as JSON can hold it."""
-    return {"values": form.values, "criteria": [{"source": one.source, "values": one.values} for one in form.criteria]}
+    return {
+        "values": form.values,
+        "criteria": [{"source": criterion.source, "values": criterion.values} for criterion in form.criteria],
+    }
 
 
 def form_from(data: Any) -> TestForm:

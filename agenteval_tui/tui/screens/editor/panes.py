@@ -39,7 +39,7 @@ from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
+from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -91,7 +91,7 @@ def criterion_fields() -> list[Field]:
     ]
 
 
-@drop_messages(comes_too_late)
+@drop_messages(is_too_late)
 class EditorPane(Vertical):
     """A pane with a title line, which says whether the pane has the keys. `NAME` is what ids and the screen call it,
     `WORDS` what stands for it where the screen is narrow and shows one pane at a time."""
@@ -319,11 +319,11 @@ class CriteriaPane(EditorPane):
         if doc is None:
             return
         bad: dict[int, str] = {}
-        for one in doc.problems:
-            if one.criterion is not None and one.problem.severity == "error":
-                bad[one.criterion] = "error"
+        for problem in doc.problems:
+            if problem.criterion is not None and problem.problem.severity == "error":
+                bad[problem.criterion] = "error"
         view = self.criteria
-        rows = CriterionRows([one.copy() for one in doc.form.criteria], bad, doc.changed_criteria())
+        rows = CriterionRows([criterion.copy() for criterion in doc.form.criteria], bad, doc.changed_criteria())
         if rows == view.source and view.cursor == doc.criterion:
             return
         view.set_empty([(("  No criteria: a adds one.", "dim"),)])

@@ -83,7 +83,7 @@ class CriterionPreview:
         """The trial of this test, on the run that is wanted."""
         wanted = self.run_wanted
         if self._opened is not doc:
-            saved = [spec_from(one.values) for one in doc.base.criteria]
+            saved = [spec_from(criterion.values) for criterion in doc.base.criteria]
             self._forget(await self.alone(partial(open_trial, store, doc.loaded, doc.test_id, saved, wanted)))
             self._opened = doc
         elif wanted and self.trial is not None:

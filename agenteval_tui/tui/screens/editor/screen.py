@@ -123,7 +123,7 @@ class EditorScreen(FrameScreen):
         self.controller.restore(text(kept, "test"))
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        if self.controller.take_back(self.agenteval.tried_criterion):
+        if self.controller.take_tried_config(self.agenteval.tried_criterion):
             self._refill()
         if self.controller.overview is not None:
             self.criteria_pane.forget_facts()
@@ -192,9 +192,9 @@ class EditorScreen(FrameScreen):
         """Another test, or another criterion."""
         doc = self.controller.doc
         if event.list.id == "criteria" and doc is not None and event.index != doc.criterion:
-            self.soon(self._follow_criterion)
+            self.show_soon(self._follow_criterion)
         elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
-            self.soon(self._follow_test)
+            self.show_soon(self._follow_test)
 
     def _follow_criterion(self) -> None:
         if self.controller.choose_criterion(self.criteria_pane.criteria.cursor):
@@ -428,7 +428,7 @@ class EditorScreen(FrameScreen):
             self.agenteval.say_error(error)
             self.reload()
 
-        self.ask(lambda: session.take_back(change.written), done, group="change", failed=failed)
+        self.ask(lambda: session.undo(change.written), done, group="change", failed=failed)
 
     def action_revert(self) -> None:
         if self.controller.revert():
@@ -596,7 +596,7 @@ class EditorScreen(FrameScreen):
         of_test, of_criterion = self.controller.complaints()
         self.form_pane.form.complain(of_test)
         self.criteria_pane.form.complain(of_criterion)
-        names = [one.values["name"] for one in doc.form.criteria]
+        names = [criterion.values["name"] for criterion in doc.form.criteria]
         problems, error = doc.problems, doc.error
         block.show(lambda width: problem_rows(problems, error, names, width, most))
         self._retitle_panes()

@@ -99,7 +99,7 @@ class Selection(Struct, frozen=True):
         if not self.of_runs:
             return store.execution_rows(self.ids)
         names = dict.fromkeys(row.execution_id for row in store.run_rows(self.ids))
-        return sorted((store.execution(one) for one in names), key=lambda row: row.rowid)
+        return sorted((store.execution(name) for name in names), key=lambda row: row.rowid)
 
     def runs_with_execution(self, store: Store) -> list[tuple[RunRow, ExecutionRow]]:
         """The runs, each with its execution."""
@@ -116,7 +116,7 @@ class Selection(Struct, frozen=True):
     def baselines(self, store: Store) -> list[Baseline]:
         """The baselines that rest on these executions."""
         chosen = {row.id for row in store.execution_rows(self.ids)}
-        return [one for one in baselines(store) if one.execution_id in chosen]
+        return [baseline for baseline in baselines(store) if baseline.execution_id in chosen]
 
     def deletion(self, store: Store) -> Deletion:
         """What deleting them would take."""

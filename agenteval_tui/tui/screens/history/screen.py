@@ -27,7 +27,7 @@ from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, set_after_asking
+from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, ask_to_set_baseline
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.history.controller import (
     Deletion,
@@ -287,9 +287,9 @@ class HistoryScreen(FrameScreen):
         number = rows.ids[index]
         if isinstance(rows, ExecutionRows):
 
-            def enter(found: list[ExecutionRow]) -> None:
-                if found:
-                    self.controller.enter(found[0])
+            def enter(executions: list[ExecutionRow]) -> None:
+                if executions:
+                    self.controller.enter(executions[0])
                     self.reload()
 
             known = rows.row(index)
@@ -446,7 +446,7 @@ class HistoryScreen(FrameScreen):
         session = self.agenteval.session
 
         def then(tests: int) -> None:
-            set_after_asking(self, row.id, row.title or row.id, tests, self.reload)
+            ask_to_set_baseline(self, row.id, row.title or row.id, tests, self.reload)
 
         def read() -> int:
             return len({(run.suite_key, run.test_id) for run in session.store.runs_of_execution(row.id)})
@@ -477,8 +477,8 @@ class HistoryScreen(FrameScreen):
             self.agenteval.say(f"{count(number, 'test')} without a baseline now.")
             self.reload()
 
-        def then(found: list[Baseline]) -> None:
-            tests = [(one.suite_key, one.test_id) for one in found]
+        def then(baselines: list[Baseline]) -> None:
+            tests = [(baseline.suite_key, baseline.test_id) for baseline in baselines]
             if not tests:
                 self.agenteval.say("No baseline rests on it.")
                 return

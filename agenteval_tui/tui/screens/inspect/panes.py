@@ -33,7 +33,7 @@ from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
-from agenteval_tui.tui.terminal.mounting import comes_too_late, drop_messages
+from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -50,7 +50,7 @@ LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is no criterion."""
 
 
-@drop_messages(comes_too_late)
+@drop_messages(is_too_late)
 class InspectPane(Vertical):
     """A column with a title, which says whether it has the keys. The widget in it that takes the keys has the id
     `NAME`, the pane `<NAME>-pane`."""
@@ -494,10 +494,10 @@ class ConfigPane(InspectPane):
 
 def starter_of_calls(transcript: Transcript) -> Starter | None:
     """A criterion that wants all calls that went well, each once; None when there are none."""
-    wanted = _expected([one for one in transcript.tool_calls if one.status == "ok" and not one.malformed])
+    wanted = _expected([call for call in transcript.tool_calls if call.status == "ok" and not call.malformed])
     once = [one for place, one in enumerate(wanted) if one not in wanted[:place]]
     return tools_starter(once) if once else None
 
 
 def _expected(calls: Sequence[ToolCall]) -> list[tuple[str, Mapping[str, object]]]:
-    return [(one.name, one.arguments if isinstance(one.arguments, Mapping) else {}) for one in calls]
+    return [(call.name, call.arguments if isinstance(call.arguments, Mapping) else {}) for call in calls]

@@ -94,7 +94,7 @@ class SuitesController:
         self._changed: set[Path] = set()  # files that another program wrote, until they have been read
         self._read: set[Path] = set()  # those that have been, until they have been checked
         self._chosen: str | None = None  # the row that was chosen last by a person: a filter can hide it for a while
-        self._landed: str | None = None  # the row that the filter's last letter put the cursor on
+        self._filter_cursor: str | None = None  # the row that the filter's last letter put the cursor on
         self._mark_from = ""  # the test that was marked last: a range begins there
         self._undo: list[tuple[str, list[Written]]] = []  # what was done, in words, and the files of it
 
@@ -135,20 +135,20 @@ class SuitesController:
         tree.marked = {node.test_key for node in tree.all_tests()} & old.marked
         self._runs_before, self._runs = self._runs, {}
 
-    def take_summaries(self, of: SuiteTree, found: Mapping[str, Mapping[str, TestSummary]]) -> bool:
+    def take_summaries(self, of: SuiteTree, summaries: Mapping[str, Mapping[str, TestSummary]]) -> bool:
         """What the history says now of the tests of this tree. False: it is as it was, or was read anew meanwhile."""
         from agenteval_tui.analysis.overview import with_summaries
 
-        if self.tree is not of or (overview := with_summaries(of.overview, found)) == of.overview:
+        if self.tree is not of or (overview := with_summaries(of.overview, summaries)) == of.overview:
             return False
         self._show(of, overview)
         return True
 
-    def take_problems(self, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> bool:
+    def take_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> bool:
         """What is wrong in these suites; the rows stay. False: all of it was known."""
         from agenteval_tui.analysis.overview import with_problems
 
-        if self.tree is None or (overview := with_problems(self.tree.overview, of, found)) == self.tree.overview:
+        if self.tree is None or (overview := with_problems(self.tree.overview, of, problems)) == self.tree.overview:
             return False
         self.tree.update(overview)
         return True
@@ -182,7 +182,7 @@ class SuitesController:
         """The changed suites that have been read and checked: key, file's name, and how many errors are in the file."""
         changed, self._read = self._read, set()
         suites = self.tree.overview.suites if self.tree is not None else ()
-        found = [one for one in suites if one.loaded.path.resolve() in changed] if changed else []
+        found = [suite for suite in suites if suite.loaded.path.resolve() in changed] if changed else []
         return [(one.loaded.key, one.loaded.path.name, len(one.own_errors)) for one in found]
 
     # The runs of a test
@@ -212,7 +212,7 @@ class SuitesController:
 
     def open_filter(self) -> None:
         """The filter begins: where the cursor is now is where it comes back to."""
-        self._chosen = self._landed = None
+        self._chosen = self._filter_cursor = None
 
     def filter(self, words: str, cursor: str | None) -> str | None:
         """Show what `words` let through. Gives the row for the cursor: the one that was chosen; while it is hidden, the
@@ -220,7 +220,7 @@ class SuitesController:
         self.filter_text = words
         if self.tree is None:
             return cursor  # the first tree takes the words
-        if self._chosen is None or cursor != self._landed:
+        if self._chosen is None or cursor != self._filter_cursor:
             self._chosen = cursor
         self.tree.query = Query.parse(words)
         self.tree.arrange()
@@ -228,9 +228,9 @@ class SuitesController:
             return self._chosen
         return next((row.key for row in self.tree.rows if row.kind == "test"), cursor)
 
-    def landed(self, cursor: str | None) -> None:
+    def set_filter_cursor(self, cursor: str | None) -> None:
         """The row that has the cursor since the filter's last letter."""
-        self._landed = cursor
+        self._filter_cursor = cursor
 
     def choose(self, node: Node | None) -> None:
         """A person went from the filter to this test: the cursor stays there when the filter goes."""
@@ -246,7 +246,7 @@ class SuitesController:
             return []
         return [node for node in self.tree.all_tests() if node.test_key in self.tree.marked]
 
-    def meant(self, node: Node | None) -> list[Node]:
+    def selected_tests(self, node: Node | None) -> list[Node]:
         """The marked tests, else the cursor's."""
         one = [Node("test", node.suite, node.test)] if node is not None and node.test is not None else []
         return self.marked or one

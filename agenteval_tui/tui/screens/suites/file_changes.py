@@ -62,14 +62,14 @@ class _FileChanges:
     def _write(self) -> None:
         """In a thread."""
         # Not at the top: loading suites takes a quarter of the time until the first screen, which imports this.
-        from agenteval_tui.suites.editing import bytes_of, written
+        from agenteval_tui.suites.editing import bytes_of, change_record
 
         while self._todo:
             loaded, ids = self._todo[0]
             before = bytes_of(loaded)
             now = self._change(loaded, ids)
             self._written.append(now)
-            undo = written(loaded, now, before)
+            undo = change_record(loaded, now, before)
             if undo is not None:
                 self._taken.append(undo)
             del self._todo[0]

@@ -111,8 +111,8 @@ class SuitesScreen(FrameScreen):
             return
         seen = tree.overview
 
-        def then(found: Mapping[str, Mapping[str, TestSummary]]) -> None:
-            if self.controller.take_summaries(tree, found):
+        def then(summaries: Mapping[str, Mapping[str, TestSummary]]) -> None:
+            if self.controller.take_summaries(tree, summaries):
                 self._show_tree()
 
         self.ask(lambda: read_summaries(seen, store), then, group="figures", failed=lambda error: None)
@@ -146,7 +146,7 @@ class SuitesScreen(FrameScreen):
         from agenteval_tui.suites.watch import watch
 
         session = self.agenteval.session
-        async for changed in watch(session.looked_in):
+        async for changed in watch(session.paths_looked_in):
             for path in changed:
                 if not session.is_own(path):
                     self.controller.file_changed(path)
@@ -210,9 +210,9 @@ class SuitesScreen(FrameScreen):
                 box.value = words
             box.display = bool(words)
 
-    def _show_problems(self, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> None:
+    def _show_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> None:
         """The same rows, with what is wrong; nothing moves."""
-        if self.controller.take_problems(of, found):
+        if self.controller.take_problems(of, problems):
             self._list.refresh_rows()
             self.retitle()
             self._draw_detail()
@@ -229,7 +229,7 @@ class SuitesScreen(FrameScreen):
         self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def _empty_lines(self) -> list[Line]:
-        return self.controller.empty(one_line(", ".join(str(path) for path in self.agenteval.session.looked_in)))
+        return self.controller.empty(one_line(", ".join(str(path) for path in self.agenteval.session.paths_looked_in)))
 
     def _hint_lines(self, width: int) -> list[Line]:
         return self.controller.hint(width, on_samples=self.agenteval.session.on_samples())
@@ -255,7 +255,7 @@ class SuitesScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The cursor moved: show what it stands on."""
-        self.soon(self._show_detail)
+        self.show_soon(self._show_detail)
 
     def _show_detail(self) -> None:
         node = self._node
@@ -382,7 +382,7 @@ class SuitesScreen(FrameScreen):
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         view.set_empty(self._empty_lines())
         view.set_source(tree, keep_key=keep)
-        self.controller.landed(view.cursor_key)
+        self.controller.set_filter_cursor(view.cursor_key)
         self.retitle()
         self._show_detail()
 
@@ -546,7 +546,7 @@ class SuitesScreen(FrameScreen):
 
     def action_duplicate(self) -> None:
         session = self.agenteval.session
-        nodes = self.controller.meant(self._node)
+        nodes = self.controller.selected_tests(self._node)
         if nodes:
             self._change("copied", nodes, lambda loaded, tests: session.duplicate_tests(loaded, tests))
         else:
@@ -555,7 +555,7 @@ class SuitesScreen(FrameScreen):
     def action_delete(self) -> None:
         from agenteval_tui.tui.screens.editor.dialogs import delete_question
 
-        nodes, session = self.controller.meant(self._node), self.agenteval.session
+        nodes, session = self.controller.selected_tests(self._node), self.agenteval.session
         if not nodes:
             self.agenteval.say(CHOOSE)
             return
@@ -571,7 +571,7 @@ class SuitesScreen(FrameScreen):
     def action_tag(self) -> None:
         from agenteval_tui.tui.screens.new_test import TagsScreen
 
-        nodes, session = self.controller.meant(self._node), self.agenteval.session
+        nodes, session = self.controller.selected_tests(self._node), self.agenteval.session
         if not nodes:
             self.agenteval.say(CHOOSE)
             return
@@ -619,7 +619,7 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say_error(error)
             self.reload()
 
-        self.ask(lambda: session.take_back(files), done, group="change", failed=failed)
+        self.ask(lambda: session.undo(files), done, group="change", failed=failed)
 
     def action_quarantine(self) -> None:
         from agenteval_tui.tui.screens.quarantine import quarantine_of
