@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.http.address import is_this_machine, own_keys, read_address
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
@@ -64,8 +65,6 @@ class _Part:
             yield from self._to(address, written, env, brought)
 
     def _to(self, address: str, written: str, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
-        from agenteval_tui.agents.http.address import is_this_machine, own_keys, read_address
-
         url = read_address(address)
         hidden = any(True for _ in expansions(written, env))
         if url is not None and is_this_machine(url):

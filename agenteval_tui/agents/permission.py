@@ -20,6 +20,7 @@ from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.watched_files import WatchedFiles, code_of
 
 if TYPE_CHECKING:
@@ -213,8 +214,6 @@ def untrusted_needs(needs: Sequence[Need], trust: Trust | None = None) -> list[t
     if not needs:
         return []
     if trust is None:
-        from agenteval_tui.suites.trust import Trust
-
         trust = Trust.load()
     return [(need, reason) for need in needs if (reason := trust.why_not(need.folder, need.files))]
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading import registry
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import label_of, sole_criterion
 from agenteval_tui.history.recordings import recordings_of
@@ -181,8 +182,6 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
 def disagreements(store: Store, runs: Iterable[int]) -> list[int]:
     """Those of these runs (rowids, in their order) of which `judge_figures` has something to say: results are not
     opened to find out. What a judge said is stored with its run, or its criterion's configuration names the judge."""
-    from agenteval_tui.grading import registry
-
     judges = [name.casefold() for name in registry.metric_names() if _asks_judge(name)]
 
     def read(c: Connection) -> set[int]:
@@ -217,14 +216,11 @@ def sole_of_results(results: Iterable[CriterionResult]) -> str:
 
 
 def _asks_judge(type_name: str) -> bool:
-    from agenteval_tui.grading import registry
-    from agenteval_tui.grading.remote import RemoteMetric
-
     try:
         metric = registry.metric(type_name)
     except AgentevalError:
         return False  # of a plug-in that is gone, or the extraction's own line
-    return issubclass(metric, RemoteMetric) and metric.asks == "chat"
+    return metric.asks == "chat"
 
 
 def _models(replies: Iterable[StoredReply]) -> list[str]:

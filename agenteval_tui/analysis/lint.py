@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.registry import option_problems
-from agenteval_tui.core import directories
+from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.placeholders import has_placeholders, is_blank, names_in, needle_names
 from agenteval_tui.grading.registry import prototype
+from agenteval_tui.runs.criteria import spec_of
+from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.config_source import source_of
+from agenteval_tui.suites.dataset_check import check_dataset
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
 from agenteval_tui.suites.templates import template_problems
+from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
@@ -45,8 +50,6 @@ def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
     """Calls without results, results without calls: no server takes such messages."""
     if not test.messages or not any(message.tool_calls or message.role == "tool" for message in test.messages):
         return
-    from agenteval_tui.runs.plan.conversation import conversation_of
-
     try:
         conversation_of([message.model_dump(exclude_unset=True) for message in test.messages])
     except AgentevalError as error:
@@ -120,8 +123,6 @@ class Datasets:
         return check.columns.keys() if check.read and check.rows else None
 
     def _check(self, dataset: Dataset) -> DatasetCheck:
-        from agenteval_tui.suites.dataset_check import check_dataset
-
         key = (dataset.file, dataset.limit, dataset.row_id)
         found = self._checks.get(key)
         if found is None:
@@ -140,26 +141,20 @@ class Datasets:
         except (OSError, RuntimeError, ValueError):
             return False  # reading it says why
         if self._trusted is None:
-            from agenteval_tui.suites.trust import Trust
-
             self._trusted = Trust.load().is_trusted(folder)
         return self._trusted
 
     def _named(self, test: Test, problem: Problem) -> Problem:
-        from agenteval_tui.suites.yaml.tree import MappingNode as Mapping
-
         node = self._loaded.node(test.id)
         for key in ("dataset", "file"):
             real = resolve(node)
-            node = (real.get(key) if isinstance(real, Mapping) else None) or node
+            node = (real.get(key) if isinstance(real, MappingNode) else None) or node
         end = max(node.start, min(node.end, node.start + 200))
         return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
 
 
 def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Which criteria would look for nothing, or compare with nothing, without which variables."""
-    from agenteval_tui.runs.criteria import spec_of
-
     for criterion in test.criteria:
         spec = spec_of(criterion)
         config = None if spec.broken else spec.document.value
@@ -181,9 +176,6 @@ _COMPARES = {"Lexical": "to", "Similarity": "to", "Classification": "label"}
 
 def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Who can't do without which variables: the prompt and the criteria's configs."""
-    from agenteval_tui.runs.criteria import spec_of
-    from agenteval_tui.runs.plan.conversation import strings_in
-
     texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
     for message in test.messages or ():
         for call in message.tool_calls:
@@ -233,29 +225,23 @@ def respondent_problems(
 def _unknown(
     type_name: str, key: str, name: str, suite: Suite, user_agents: Mapping[str, AgentConfig]
 ) -> AgentevalError | None:
-    from agenteval_tui.grading.remote import RemoteMetric
-
     try:
         model = registry.metric(type_name)
     except AgentevalError:
         return None
-    if not issubclass(model, RemoteMetric) or model.asks != ("chat" if key == "judge" else "embed"):
+    if model.asks != ("chat" if key == "judge" else "embed"):
         return None
     try:
         found = resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
         if key == "judge":
             return error
-        from agenteval_tui.agents.embedders.registry import is_embedder
-
         # A kind stands for itself; that of a server needs an address, and so an agent.
-        return None if is_embedder(name) and name != "openai" else error
+        return None if name != "openai" and entry_points.find(EMBEDDERS, name) is not None else error
     if key == "embedder":
-        from agenteval_tui.agents.embedders.registry import embedder_kinds, is_embedder
-
         kind = str(found.as_dict().get("kind", ""))
-        if not is_embedder(kind):
-            listed = ", ".join(embedder_kinds())
+        if entry_points.find(EMBEDDERS, kind) is None:
+            listed = ", ".join(entry_points.names(EMBEDDERS))
             return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
     return None
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.causes import CauseGroup, Causes, execution_scope, group_failures
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
@@ -233,7 +234,6 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
 
 
 def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
-    from agenteval_tui.analysis.agreement import sole_of_results
     from agenteval_tui.analysis.labels import give_labels
 
     labels: dict[str, list[Label]] = {}

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.runs.client import attach, live_executions
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command, Ended, Snapshot
+from agenteval_tui.runs.live_view import ExecutionView
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import Event
@@ -50,8 +52,6 @@ def watch(live: Live, take: Callable[[Event], None], *, leaves: bool, streams: b
 
 
 async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, streams: bool) -> AttachResult:
-    from agenteval_tui.runs.client import attach
-
     attachment = await attach(live)
     if not streams:
         await attachment.send(Command("watch", NO_RUN))
@@ -118,8 +118,6 @@ def print_view(every: list[Live]) -> list[ExecutionView | None]:
 
 
 async def _look(live: Live) -> ExecutionView | None:
-    from agenteval_tui.runs.client import attach
-    from agenteval_tui.runs.live_view import ExecutionView
 
     view = ExecutionView()
     try:
@@ -143,8 +141,6 @@ def cancel(live: Live) -> ExecutionView:
 
     Raises `AgentevalError` when it does not end.
     """
-    from agenteval_tui.runs.client import live_executions
-
     view = steer(live, Command("cancel"), lambda view: view.ended is not None)
     until = time.monotonic() + GONE_S
     while time.monotonic() < until and any(one.execution == live.execution for one in live_executions()):
@@ -158,8 +154,6 @@ def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]
 
 
 async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
-    from agenteval_tui.runs.client import attach
-    from agenteval_tui.runs.live_view import ExecutionView
 
     view = ExecutionView()
     attachment = await attach(live)

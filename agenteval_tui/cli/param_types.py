@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.timespan import moment_from
 
 
 class Until(click.ParamType):  # type: ignore[type-arg]
@@ -15,8 +16,6 @@ class Until(click.ParamType):  # type: ignore[type-arg]
     name = "WHEN"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from agenteval_tui.core.timespan import moment_from
-
         if isinstance(value, int):
             return value
         try:

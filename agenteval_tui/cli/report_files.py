@@ -17,8 +17,12 @@ import click
 from msgspec import Struct
 
 from agenteval_tui.cli.output import json_text
+from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.formats.exporters.results_csv import COLUMNS, results_csv
+from agenteval_tui.formats.exporters.results_json import execution_document
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation
@@ -92,7 +96,6 @@ class ReportFiles(Struct, frozen=True):
     def _may_overwrite(self, invocation: Invocation, kind: str, path: Path) -> None:
         if self.force or not path.exists() or _is_special(path):
             return
-        from agenteval_tui.cli.prompts import can_ask, confirm
 
         if can_ask(invocation):
             if not confirm(invocation, f"{path} exists. Overwrite it?"):
@@ -109,8 +112,6 @@ class ReportFiles(Struct, frozen=True):
         failed: AgentevalError | None = None
         for kind, name in self.files:
             if name == STDOUT:
-                from agenteval_tui.formats.exporters.results_json import execution_document
-
                 invocation.out.json(execution_document(store, execution))
                 continue
             try:
@@ -131,12 +132,8 @@ def _text(kind: str, store: Store, execution: ExecutionRow) -> str:
 
         return junit_xml(store, execution)
     if kind == "csv":
-        from agenteval_tui.formats.exporters.results_csv import results_csv
-
         return results_csv(store, execution)
     if kind == "md":
-        from agenteval_tui.formats.exporters.report_md import report_md
-
         return report_md(store, execution)
     from agenteval_tui.formats.exporters.report_html import report_html
 
@@ -157,8 +154,6 @@ def _marks(kind: str) -> Iterator[str]:
     if kind == "json":
         yield from ('"version":', '"execution":', '"suite":')
     elif kind == "csv":
-        from agenteval_tui.formats.exporters.results_csv import COLUMNS
-
         yield ",".join(COLUMNS[:6])
     elif kind == "junit":
         from agenteval_tui.formats.exporters import junit

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.cli.prompts import can_ask, choose
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.trust import Trust
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.permission import Need, Permission
@@ -59,15 +61,11 @@ def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) 
 
 def trust_answer(invocation: Invocation, refused: NotTrustedError) -> bool:
     """Whether somebody at the terminal says that it may run; False where there is nobody to ask."""
-    from agenteval_tui.cli.prompts import can_ask
-
     return can_ask(invocation) and _ask(invocation, refused.needs)
 
 
 def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
     """Whether they may run; folders that are trusted from now on are remembered."""
-    from agenteval_tui.cli.prompts import choose
-    from agenteval_tui.suites.trust import Trust
 
     err = invocation.err
     trust = Trust.load()

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEYOND, MARKS, MARKS_ASTRAL
+
 _INVISIBLE = "·"  # stands for a zero-width or formatting character
 _BIDI = "↔"  # stands for a character that turns the direction of text
 _BROKEN = "\ufffd"  # stands for what is no character at all
@@ -26,24 +28,18 @@ _MAX_STACKED = 2  # and of those that pile up above or below it
 @cache
 def _suspect() -> re.Pattern[str]:
     """Finds everything that could need attention: what is hidden, and marks; beyond the first plane also letters of
-    rare scripts, since many ranges there make every other character slow."""
-    # Imported and compiled when it is needed: it takes as long as the rest of this module, and plain text never asks.
-    from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_BEYOND, MARKS
-
+    rare scripts, since many ranges there make every other character slow. Compiled when it is needed: plain text never
+    asks."""
     return re.compile(f"[{HIDDEN}{MARKS}{HIDDEN_BEYOND}\U00010000-\U0001f1ff]")
 
 
 @cache
 def _hidden() -> re.Pattern[str]:
-    from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEYOND
-
     return re.compile(f"[{HIDDEN}{HIDDEN_ASTRAL}{HIDDEN_BEYOND}]")
 
 
 @cache
 def _marks() -> re.Pattern[str]:
-    from agenteval_tui.core.unicode_classes import MARKS, MARKS_ASTRAL
-
     return re.compile(f"[{MARKS}{MARKS_ASTRAL}]")
 
 

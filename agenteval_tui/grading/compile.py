@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -92,11 +92,10 @@ class Checker:
         listed = value.get("metrics") if isinstance(value, Mapping) else None
         if self.problem or not isinstance(listed, list):
             return False
-        from agenteval_tui.grading.remote import RemoteMetric
 
         names = [one.get("type") for one in listed if isinstance(one, Mapping)]
         try:
-            return any(issubclass(registry.metric(name), RemoteMetric) for name in names if isinstance(name, str))
+            return any(registry.metric(name).asks is not None for name in names if isinstance(name, str))
         except AgentevalError:
             return False
 
@@ -372,10 +371,8 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
-    from agenteval_tui.grading.remote import RemoteMetric
-
     made = tuple((metric, metric.compile()) for metric in metrics if metric is not None)
-    remote = tuple(metric for metric in metrics if isinstance(metric, RemoteMetric))
+    remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
     return Pipeline(prototype, prototype.compile(), made, remote)
 
 

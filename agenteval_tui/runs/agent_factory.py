@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.suites.yaml.write import flow
+from agenteval_tui.transcripts.model import RunError, Transcript
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, CheckReport
@@ -81,8 +85,6 @@ class Configured(Struct, frozen=True):
             if config.get(name):
                 parts.append(without_secrets(str(config[name])))
         if config.get("command"):
-            from agenteval_tui.agents.process.trust_description import program_words
-
             parts.append(without_secrets(program_words(config["command"])))
         return "  ".join(parts)
 
@@ -124,8 +126,6 @@ def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[
 
 def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(option, value as text) of an agent's configuration but its kind and description. Nothing that may be a key."""
-    from agenteval_tui.agents.process.trust_description import program_words
-    from agenteval_tui.suites.yaml.write import flow
 
     pairs: list[tuple[str, str]] = []
     for name, value in config.items():
@@ -208,8 +208,6 @@ def recordings_of(store: Store, reference: str) -> Mapping[str, Sequence[Transcr
 
 def redactor_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
-    from agenteval_tui.agents.secrets import secrets_of
-    from agenteval_tui.transcripts.redact import TranscriptRedactor
 
     given = os.environ if env is None else env
     try:
@@ -220,8 +218,6 @@ def redactor_of(one: Configured, env: Mapping[str, str] | None = None) -> Transc
 
 
 def _without_secrets(report: CheckReport, withheld: TranscriptRedactor) -> CheckReport:
-    from agenteval_tui.transcripts.model import RunError
-
     def clean(text: str) -> str:
         return withheld.error(RunError("", text)).message
 

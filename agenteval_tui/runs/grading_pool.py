@@ -13,6 +13,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.agent_factory import recordings_of
+from agenteval_tui.runs.judge_client import JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.transcripts.model import Transcript, Usage
 
@@ -130,8 +131,6 @@ class GradingPool:
             await self.asker.close()
 
     async def _ask(self, run: RunPlan, transcript: Transcript) -> Answers:
-        from agenteval_tui.runs.judge_client import JudgeClient, JudgeRequestGroup
-
         if self.asker is None:
             self.asker = JudgeClient(
                 self._plan.respondents,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.prices import Prices
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Usage
 
@@ -44,8 +45,6 @@ def price_for(config: Mapping[str, Any], config_dir: Path) -> Price:
 
 @lru_cache(maxsize=4)
 def _prices(config_dir: Path) -> Prices:
-    from agenteval_tui.agents.prices import Prices
-
     return Prices.load(config_dir)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
 
 _OWN = {
     "api.openai.com": ("OPENAI_API_KEY",),
@@ -15,6 +17,8 @@ _OWN = {
 
 def read_address(address: str) -> httpx.URL | None:
     """The address as the client understands it; None where it would refuse it, or can't tell a host in it."""
+    import httpx  # a third of what `validate` takes, and few suites name a server
+
     try:
         url = httpx.URL(address)
         # A template or a variable in front of the path could become another host.

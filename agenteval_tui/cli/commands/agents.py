@@ -14,6 +14,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
 from agenteval_tui.runs.agent_factory import check_configured, configured_agents
+from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_lines
 
@@ -83,7 +84,6 @@ def check_all(
     """
     from agenteval_tui.agents.base import CheckReport
     from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.runs.event_loop import run_to_end
     from agenteval_tui.runs.trust_check import check_agents
 
     async def one(agent: Configured) -> CheckReport:

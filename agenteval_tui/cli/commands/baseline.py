@@ -8,10 +8,13 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment
+from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import baselines, clear_baselines, set_baseline, set_baseline_run
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import ALL, is_file
 
@@ -58,8 +61,6 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
     A baseline that a test has is replaced. Tests whose runs all ended in errors keep what they have.
     """
-    from agenteval_tui.history.current_user import current_user
-
     with invocation.store() as store:
         references = invocation.references(store)
         name = current_user() if who is None else who
@@ -103,8 +104,6 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
 
 
 def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
-    from agenteval_tui.cli.prompts import can_ask, confirm
-
     if yes:
         return
     suites = len({key for key, _ in wanted})
@@ -171,8 +170,6 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
 
 
 def _data(one: Baseline) -> dict[str, Any]:
-    from agenteval_tui.formats.timestamps import iso
-
     return {
         "suite": one.suite_name,
         "suite_key": one.suite_key,

@@ -26,8 +26,11 @@ from agenteval_tui.formats.documents.db import (
     Removed,
     Space,
 )
+from agenteval_tui.history.backup import copy_history, move_suites
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
+from agenteval_tui.history.pruning import Pruning, prunable, prune
+from agenteval_tui.history.salvage import describe_loss, salvage
 
 if TYPE_CHECKING:
     from agenteval_tui.history.delete_runs import DeleteResult
@@ -233,8 +236,6 @@ def export_command(invocation: Invocation, file: Path, force: bool) -> int:
     The copy is a history like any other: use it with --db, or take it into another one with `db import`. What was
     running is interrupted in it. (A history.db that is copied with cp while something is written may be broken.)
     """
-    from agenteval_tui.history.backup import copy_history
-
     path = existing(invocation)
     with invocation.store(to_look=True):
         pass  # an older file is brought up to date, a damaged one is saved
@@ -314,8 +315,6 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
     The history knows suites by their absolute path. After a project was moved or renamed, or a history came from
     another machine, this joins what was run there with what is run here. OLD need not exist any more.
     """
-    from agenteval_tui.history.backup import move_suites
-
     existing(invocation)
     there = Path(os.path.realpath(new))
     if not there.exists():
@@ -341,8 +340,6 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
     FILE stays as it is. A destroyed page costs only what was on it, and everything that is lost is listed. Totals, the
     search index, tool calls and results of criteria are made anew from what is left.
     """
-    from agenteval_tui.history.salvage import describe_loss, salvage
-
     source = file or existing(invocation)
     target = to or source.with_name(f"{source.name}.salvaged.db")
     saved = salvage(source, target)
@@ -401,8 +398,6 @@ def prune_command(
     What always stays: baselines, labelled runs, tests in quarantine, examples of triage decisions, and what runs now.
     The file does not shrink by itself: new runs take the space, or `agenteval db vacuum` gives it back.
     """
-    from agenteval_tui.history.pruning import Pruning, prunable, prune
-
     existing(invocation)
     wanted = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
     with invocation.store(to_look=dry_run) as store:

@@ -16,6 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, duration
 from agenteval_tui.formats.documents.listings import LiveExecution, LiveExecutions
+from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.runs.client import live_executions
 
 if TYPE_CHECKING:
@@ -109,8 +110,6 @@ def _cost(view: ExecutionView) -> float | None:
 
 
 def _data_of_dead(row: ExecutionRow) -> LiveExecution:
-    from agenteval_tui.formats.timestamps import iso
-
     return LiveExecution(
         execution=row.id,
         title=row.title,
@@ -132,8 +131,6 @@ def _data_of_dead(row: ExecutionRow) -> LiveExecution:
 
 
 def _data(live: Live, view: ExecutionView | None) -> LiveExecution:
-    from agenteval_tui.formats.timestamps import iso
-
     progress = view.progress if view is not None else None
     return LiveExecution(
         execution=live.execution,

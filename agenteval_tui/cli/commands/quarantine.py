@@ -12,9 +12,11 @@ from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.references import ALL
 from agenteval_tui.history.scope import in_scope
+from agenteval_tui.history.trends import TestName, tests_known
 from agenteval_tui.suites.projects import project_of_keys
 from agenteval_tui.views.quarantine import begun_text, ended_text, listed_lines
 
@@ -51,8 +53,6 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @pass_invocation
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
     """Put TEST (ID, or FILE::ID) in quarantine. One that is in quarantine already gets the new day and reason."""
-    from agenteval_tui.history.current_user import current_user
-
     with invocation.store() as store:
         found = find_test(store, test)
         _check_criterion(store, found, criterion)
@@ -132,8 +132,6 @@ def to_json(one: Quarantine, now: int) -> dict[str, Any]:
 
 def find_test(store: Store, reference: str) -> TestName:
     """The test that ID or FILE::ID names: one that the history knows, else one of the file. Raises AgentevalError."""
-    from agenteval_tui.history.trends import TestName, tests_known
-
     file, separator, test_id = reference.rpartition("::")
     known = store.read(tests_known)
     if not separator:

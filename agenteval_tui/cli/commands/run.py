@@ -13,6 +13,7 @@ from agenteval_tui.cli.commands.validate import print_problem
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.report_files import ReportFiles, report_options
+from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
 from agenteval_tui.cli.run_finish import report
 from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
@@ -124,7 +125,6 @@ def _go(
     if STDIN in paths or not runs_apart(invocation, detach=limits.detach):
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
         return report(invocation, store, done, reports, limits.gate, limits.baseline)
-    from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
 
     # Its process asks nobody: what was permitted_plan here, for this once, goes with the request.
     options = replace(options, trust=plan.trust)

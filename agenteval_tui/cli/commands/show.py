@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
+from agenteval_tui.analysis.text_diff import compare_texts, in_order_of
+from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
@@ -16,9 +18,12 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.transcripts.codec import arguments_text, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
+from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines
 from agenteval_tui.views.evidence import results_in_short
@@ -97,8 +102,6 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     transcript = store.transcript(row.id)
     results = store.results(row.id)
     if as_json:
-        from agenteval_tui.transcripts.codec import to_json
-
         document: dict[str, Any] = to_json(transcript)
         if not only_transcript:
             from agenteval_tui.formats.exporters.results_json import run_data
@@ -132,8 +135,6 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
 
 def print_transcript(out: Output, transcript: Transcript) -> None:
     """Messages in order, tool calls with their arguments where they were made, results cut to what can be read."""
-    from agenteval_tui.transcripts.codec import arguments_text
-
     ending = ending_of(transcript)
     if ending is not None:
         out.line((ending.said, "warn"))
@@ -178,12 +179,8 @@ _WORDS = {"left": ("[-", "-]"), "right": ("{+", "+}")}
 
 def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, as_json: bool) -> int:
     """Print what the right run did otherwise than the left one. 0."""
-    from agenteval_tui.analysis.trajectory_alignment import align
-
     alignment = align(store.transcript(left.id), store.transcript(right.id))
     if as_json:
-        from agenteval_tui.formats.documents.difference import difference_document
-
         out.json(difference_document(left, right, alignment))
         return 0
     for row, side in ((left, "left"), (right, "right")):
@@ -220,8 +217,6 @@ def print_alignment(out: Output, alignment: Alignment) -> None:
 
 def print_pair(out: Output, pair: Pair) -> None:
     """A step: of one that both have only what differs."""
-    from agenteval_tui.analysis.text_diff import compare_texts
-
     head = _head(pair.step)
     if pair.state == "same":
         out.line("  ", (head, "bold"), "  ", (one_line(_text(pair.step), max(out.width - len(head) - 6, 20)), "dim"))
@@ -268,8 +263,6 @@ def _text(step: Step, like: Step | None = None) -> str:
     """What is compared; a call's arguments a line each, in the order of the step beside it."""
     if step.call is None or step.kind != "call":
         return step.text
-    from agenteval_tui.analysis.text_diff import in_order_of
-    from agenteval_tui.transcripts.tool_text import argument_text
 
     arguments: Any = step.call.arguments
     if like is not None and like.call is not None:

@@ -26,13 +26,12 @@ from agenteval_tui.formats.documents.listings import (
 )
 from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.schemas.schema_parts import CRITERION, TRANSCRIPT, Schema, array
+from agenteval_tui.suites.json_schema import suite_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _suite() -> Schema:
-    from agenteval_tui.suites.json_schema import suite_schema
-
     return suite_schema()
 
 

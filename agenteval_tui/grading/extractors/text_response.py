@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 from pydantic import Field, field_validator
@@ -13,12 +13,10 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Extract, Prototype
+from agenteval_tui.grading.near_miss import NearMatch
 from agenteval_tui.grading.regex_search import Pattern, PatternError, SlowPatternError, compile_pattern
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.near_miss import NearMatch
 
 FENCE = "```"
 
@@ -230,8 +228,6 @@ def beginning(pattern: Pattern, text: str) -> NearMatch | None:
     found = longest_start(pattern, text)
     if found is None:
         return None
-    from agenteval_tui.grading.near_miss import NearMatch  # late: only explaining needs it
-
     part, start, end = found
     fields = {"is": "beginning", "part": part, "text": text[start:end][:100], "line": line_of(text, start)}
     return NearMatch(start, end, fields, len(part) / max(len(pattern.body), 1))

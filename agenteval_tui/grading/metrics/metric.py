@@ -16,6 +16,7 @@ from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.placeholders import text_of
+from agenteval_tui.grading.remote_requests import AskKind
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import json_like
 
@@ -39,6 +40,8 @@ class Metric(BaseModel):
     model_config = EXACT
     _no_null = no_null
 
+    asks: ClassVar[AskKind | None] = None
+    """Whom it asks (`grading.remote.RemoteMetric`); None: nobody."""
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
 

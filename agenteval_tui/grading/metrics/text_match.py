@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from pydantic import Field
@@ -16,11 +16,9 @@ from agenteval_tui.grading.config.model import ANSWER_TEXTS
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, as_evidence
+from agenteval_tui.grading.near_miss import NearMatch, nearest
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.near_miss import NearMatch
 
 Side = Literal["equals", "contains", "starts_with", "ends_with"]
 
@@ -210,9 +208,6 @@ def _look(
 
 
 def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> NearMatch | None:
-    # Late: what checks or grades without explaining needs none of it, and it brings the regex package.
-    from agenteval_tui.grading.near_miss import nearest
-
     return nearest(value, needle, side, ignore_case)
 
 

@@ -34,6 +34,7 @@ def agent_plan(
     config: Mapping[str, Any] | None = None,
 ) -> AgentPlan:
     """The agent of that name as the suite in `folder` sees it, with `config` merged in. Raises `AgentevalError`."""
+    # Here: whoever only reads executions (`ps`, `stats`) needs `AgentPlan`, and not the suites with pydantic.
     from agenteval_tui.runs.plan.variation import deep_merge
     from agenteval_tui.suites.agents_file import resolve_agent
 

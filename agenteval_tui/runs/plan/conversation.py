@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.datasets import messages_of, prompt_of
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -142,8 +143,6 @@ def _named(call: Any) -> bool:
 
 
 def _of_row(row: Mapping[str, Any]) -> Conversation:
-    from agenteval_tui.suites.datasets import messages_of, prompt_of
-
     messages = messages_of(row)
     if messages is not None:
         given = conversation_of(messages)

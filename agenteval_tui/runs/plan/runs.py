@@ -16,6 +16,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptions, RunPlan, StopRule, arm_label
 from agenteval_tui.runs.plan.variation import merged_context
+from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 
 if TYPE_CHECKING:
@@ -176,7 +177,6 @@ class TestRuns:
             if self._wanted(RunSpec()):
                 yield RunSpec()
             return
-        from agenteval_tui.suites.datasets import read_rows
 
         rows = 0
         try:

@@ -11,6 +11,7 @@ from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
+from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.yaml.splice import splice
 
 
@@ -117,8 +118,6 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
 
 def _stay_trusted(loaded: LoadedSuite) -> None:
     """What the user saves here himself does not make a trusted folder distrusted."""
-    from agenteval_tui.suites.trust import Trust
-
     # Where that can't be written down the folder is asked about again: the file is saved all the same.
     with contextlib.suppress(AgentevalError, OSError):
         Trust.load().saved(loaded.path, loaded.digest)
