@@ -19,7 +19,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.views import terminal
-from agenteval_tui.views.model import ASCII, View
+from agenteval_tui.views.model import ASCII, OUTCOMES, View
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -39,8 +39,8 @@ _TOKENS: dict[str, Style] = {
 # What GitHub's runner takes for a command wherever it stands in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line
-SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "cancelled": "–", "skipped": "·", "needs_review": "?"}
-STYLES: dict[str, Style] = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
+SIGNS = {outcome: sign for outcome, (sign, _) in OUTCOMES.items()}
+STYLES = {outcome: _TOKENS[token] for outcome, (_, token) in OUTCOMES.items()}
 
 
 class Output:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.ab import compare_ab
+from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.views.ab import ab_lines
 from agenteval_tui.views.baseline import against_lines
+from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.comparison import was_and_now
+from agenteval_tui.views.cost import judges_lines, spent_lines
+from agenteval_tui.views.execution import ended_view, next_view, rate_view
+from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_lines
 
 if TYPE_CHECKING:
@@ -79,7 +86,7 @@ def _resume(row: ExecutionRow) -> str:
 
 def _kept(row: ExecutionRow) -> str:
     """How much of it is in the history."""
-    ended = sum(counts_of(row).values()) - row.cancelled
+    ended = row.ended - row.cancelled
     return f"{ended:,} of {count(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
 
 
@@ -102,13 +109,34 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     broke = said.message if said is not None and said.status == "failed" and row.status != "failed" else ""
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs)["overall"]
-    print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
+    out.line()
+    out.view(ended_view(row, runs, progress.errors()))
+    out.view(causes_in_short(*causes_of_execution(store, row.id), row.id))
+    out.view(rate_view(row, overall, progress.retries))
+    out.view(_ab(row, runs))
+    out.view(spent_lines(costs_of(store.costs(row.id), runs)))
+    out.view(judges_lines(*store.judge_usage(row.id)))
+    out.view(next_view(row))
     gate = gating_now(store, runs)
     out.view(left_out_lines(gate.left_out))
     against = _against(out, store, row)
     if not gate.left_out:
-        return RunReport(row, counts_of(row), overall["pass_rate"], interrupted, against=against, broke=broke)
+        counts = {
+            "passed": row.passed, "failed": row.failed, "error": row.errors, "needs_review": row.needs_review,
+            "skipped": row.skipped, "cancelled": row.cancelled,
+        }  # fmt: skip
+        return RunReport(row, counts, overall["pass_rate"], interrupted, against=against, broke=broke)
     return RunReport(row, gate.counts, gate.pass_rate, interrupted, not gate.runs, against, broke)
+
+
+def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
+    """Both sides of an A/B comparison, or why they can't be compared."""
+    if not row.options.get("ab"):
+        return ()
+    try:
+        return ab_lines(compare_ab(runs))
+    except AgentevalError as error:
+        return paragraphs([text(("A/B: ", "warn"), str(error))])
 
 
 def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:

@@ -28,7 +28,7 @@ def agents_lines(found: Sequence[Configured], reports: Mapping[int, CheckReport]
         else:
             mend = f" ({report.mend})" if report.mend and not report.ok else ""
             said = f"{one_line(report.message, 300)}{mend}"
-            took = (f"  {_took(report.latency_ms)}", "dim")
+            took = (f"  {numbers.duration(report.latency_ms)}".rstrip(), "dim")
             view += (Paragraph(text(_SIGNS[report.ok], f" {head}{said}", took)), *paragraphs(_steps(report), indent=2))
     return view
 
@@ -61,9 +61,5 @@ def report_view(report: CheckReport) -> View:
 def _steps(report: CheckReport) -> Iterator[Text]:
     for step in report.steps:
         said = one_line(step.message, 300) or _SAID[step.ok]
-        took = f"{_took(step.latency_ms):>8}  "
+        took = f"{numbers.duration(step.latency_ms):>8}  "
         yield text(_SIGNS[step.ok], f" {one_line(step.name, 20):<10}", (took + said, "dim"))
-
-
-def _took(latency_ms: float | None) -> str:
-    return "" if latency_ms is None else numbers.duration(latency_ms)

@@ -51,7 +51,7 @@ def _row(name: str, spent: Spent) -> Row:
 
 
 def _dollars(cost: float | None) -> str:
-    return "–" if cost is None else numbers.dollars(cost)
+    return numbers.dollars(cost) or "–"
 
 
 def spent_lines(costs: Costs) -> View:
@@ -77,4 +77,4 @@ def judges_lines(replies: int, usage: Usage) -> View:
 def _used(read: int, written: int, cost: float | None) -> str:
     """`200 + 60 tokens, $0.0100`: input and output."""
     parts = [f"{read:,} + {written:,} tokens"] if read or written else []
-    return ", ".join([*parts, numbers.dollars(cost)] if cost is not None else parts)
+    return ", ".join(filter(None, [*parts, numbers.dollars(cost)]))

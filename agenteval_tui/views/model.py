@@ -18,6 +18,12 @@ TOKENS = frozenset({"good", "bad", "broken", "warn", "near", "dim", "bold", "acc
 """good, bad, broken (an error), warn (look at it), near (a near miss), added and removed are meanings; dim, bold and
 accent are weights; code keeps its characters: what people copy, and what is quoted."""
 
+OUTCOMES: dict[str, Span] = {
+    "passed": ("✓", "good"), "failed": ("✗", "bad"), "error": ("!", "broken"), "cancelled": ("–", "dim"),
+    "skipped": ("·", "dim"), "needs_review": ("?", "warn"),
+}  # fmt: skip
+"""How a run ended: its sign, and what that means."""
+
 LEVELS = "▁▂▃▄▅▆▇█"
 """Bars from low to high."""
 

@@ -166,10 +166,10 @@ def _point(
     for shown in (
         str(point.n),
         str(point.errors or ""),
-        numbers.duration(latency.p50) if latency else "",
-        numbers.duration(latency.p95) if latency else "",
+        numbers.duration(latency.p50 if latency else None),
+        numbers.duration(latency.p95 if latency else None),
         f"{tokens.p50:,.0f}" if tokens else "",
-        numbers.dollars(cost.total) if cost else "",
+        numbers.dollars(cost.total if cost else None),
     ):
         yield text((shown, token))
 
@@ -190,8 +190,7 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     columns = (Column("test / criterion"), *figures, Column("scores 0 to 1"), errors)
     rows = tuple(_score(one, name) for one, name in zip(shown, criterion_labels(scores), strict=False))
     left = len(scores) - len(shown)
-    more = f"and {left} more {'criterion' if left == 1 else 'criteria'}" if left else ""
-    return Table(columns, rows, more)
+    return Table(columns, rows, f"and {numbers.count(left, 'more criterion')}" if left else "")
 
 
 def _score(one: Scores, name: str) -> Row:

@@ -47,7 +47,7 @@ def test_what_was_run_can_be_shown(cli, suite: Path) -> None:
     shown = cli("show")
     assert shown.code == 0
     assert shown.out.startswith("Orders")
-    assert "1 passed, 1 failed, 0 in error of 2" in shown.out
+    assert "1 passed, 1 failed of 2 runs" in shown.out
     document = cli("show", "last", "--json").json("results")
     bad = document["runs"][1]
     by_prefix = cli("show", document["execution"][:12], "--json").json("results")
@@ -202,7 +202,7 @@ def test_agents(cli, suite: Path) -> None:
     suite.write_text(text, "utf-8")
     broken = cli("agents", "check", suite)
     assert broken.code == 3
-    assert "✗ shop" in broken.out
+    assert "! shop" in broken.out
     assert cli("agents", "check", suite, "--agent", "shoop").code == 2
 
 

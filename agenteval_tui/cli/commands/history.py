@@ -6,15 +6,14 @@ import click
 from msgspec.structs import replace
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count, duration, moment
-from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import listed_execution, listed_run
-from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
+from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.search import HistoryQuery
+from agenteval_tui.views.execution import execution_line, run_line
+from agenteval_tui.views.model import paragraphs
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 
@@ -80,58 +79,11 @@ def command(
         invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run fits"))
         return 0
     suites = {row.suite_key for row in run_rows}
-    for row in run_rows:
-        _print_run(invocation.out, row, row.suite_key if len(suites) > 1 else "")
     projects = {row.project for row in executions}
-    for execution in executions:
-        _print_execution(invocation.out, execution, places=len(projects) > 1)
+    lines = [run_line(row, row.suite_key if len(suites) > 1 else "") for row in run_rows]
+    lines += [execution_line(row, with_project=len(projects) > 1) for row in executions]
+    invocation.out.view(paragraphs(lines))
     if len(ids) > limit:
         found = count(len(ids), "run" if runs else "execution")
         invocation.out.line((f"{len(shown)} of {found}; --limit shows more", "dim"))
     return 0
-
-
-def _took(row: ExecutionRow) -> str:
-    """How long it took in all (not of an import: that is how long reading the file took), and on which cluster:
-    `  in 12.4 s on tcp://cluster:8786`."""
-    took = row.finished_ms - row.started_ms if row.finished_ms and row.kind != "import" else 0
-    said = f"  in {duration(took)}" if took > 0 else ""
-    where = one_line(str(row.options.get("scheduler") or ""), 60)
-    return f"{said}  on {where}" if where else said
-
-
-def _print_execution(out: Output, row: ExecutionRow, *, places: bool) -> None:
-    # Of an import nothing was graded; of a run the rest was not needed.
-    skipped = "not graded" if row.kind == "import" else "skipped"
-    counted = (
-        (row.failed, "failed"),
-        (row.errors, "in error"),
-        (row.needs_review, "to review"),
-        (row.cancelled, "cancelled"),
-        (row.skipped, skipped),
-    )
-    ends = [f"{number} {word}" for number, word in counted if number]
-    if row.passed or not ends:
-        ends.insert(0, f"{row.passed} passed")
-    status = "" if row.status == "finished" else f"  {row.status}"
-    out.line(
-        (row.id[:10], "dim"),
-        f"  {moment(row.started_ms)}  {one_line(row.title, 48):<48}  ",
-        (", ".join(ends), "bad" if row.failed or row.errors else "good"),
-        f" of {row.runs}",
-        (_took(row), "dim"),
-        (status, "warn"),
-        (f"  {IN_FUTURE}" * in_future(row.started_ms), "warn"),
-        (f"  {count(len(row.notes), 'note')}" if row.notes else "", "dim"),
-        (f"  {one_line(row.project or 'project not known')}" if places else "", "dim"),
-    )
-
-
-def _print_run(out: Output, row: RunRow, suite: str) -> None:
-    why = one_line(row.why or (row.output_head if row.status == "passed" else ""), 80)
-    out.line(
-        (SIGNS.get(row.status, "·"), STYLES.get(row.status, "dim")),
-        f" {row.id}  {one_line(row.test_id, 30):<30} {duration(row.duration_ms):>8}  ",
-        (why, "dim"),
-        (f"  {one_line(suite)}" if suite else "", "dim"),
-    )

@@ -12,12 +12,10 @@ from agenteval_tui.analysis.text_diff import compare_texts, in_order_of
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
-from agenteval_tui.cli.run_summary import print_not_made
+from agenteval_tui.cli.output import STYLES, Output, Style
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration, moment
-from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ExecutionRow
@@ -27,6 +25,7 @@ from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines
 from agenteval_tui.views.evidence import results_in_short
+from agenteval_tui.views.execution import execution_view
 from agenteval_tui.views.label import label_text
 
 if TYPE_CHECKING:
@@ -72,28 +71,8 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
 
         out.json(execution_document(store, execution))
         return 0
-    out.line((one_line(execution.title), "bold"), (f"  {execution.id}", "dim"))
-    agents = f", agents {one_line(execution.agents)}" if execution.agents else ""
-    out.line((f"{moment(execution.started_ms)}, {execution.kind}, {execution.status}{agents}", "dim"))
-    if in_future(execution.started_ms):
-        out.line((f"{IN_FUTURE}: the clock of the machine that ran it was wrong, or this one is", "warn"))
-    if execution.message:
-        out.line((execution.message, "warn"))
-    for note in execution.notes:
-        out.line(("note ", "warn"), note)
-    runs = store.runs_of_execution(execution.id)
-    for row in runs:
-        name = row.test_id + (f" [{row.variation}]" if row.variation else "")
-        out.line(
-            (SIGNS.get(row.status, "·"), STYLES.get(row.status, "dim")),
-            f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {duration(row.duration_ms):>8}  ",
-            (one_line(row.why, 100), "dim"),
-        )
-    out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
-    print_not_made(out, runs)
-
+    out.view(execution_view(execution, store.runs_of_execution(execution.id)))
     out.view(causes_in_short(*causes_of_execution(store, execution.id), execution.id))
-
     out.view(spent_lines(execution_costs(store, execution.id)))
     return 0
 

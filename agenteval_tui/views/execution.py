@@ -1,0 +1,138 @@
+"""What is shown of an execution: what it is, how its runs ended, its last lines; and a run as a line of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, text
+
+_MOST_ERRORS = 5
+
+
+def ends_text(row: ExecutionRow) -> Text:
+    """`4 passed, 1 failed, 2 in error`: how its runs ended. What is not needed was saved by early stopping; what was
+    brought in without a verdict is not graded."""
+    ends = (
+        (row.passed, "passed", "good"),
+        (row.failed, "failed", "bad"),
+        (row.errors, "in error", "broken"),
+        (row.needs_review, "to be reviewed", "warn"),
+        (row.skipped, "not graded" if row.kind == "import" else "not needed", "dim"),
+        (row.cancelled, "cancelled", "dim"),
+        (row.runs - row.ended, "not run yet" if row.status == "running" else "not run", "warn"),
+    )
+    parts: list[str | Span] = []
+    for number, word, token in ends:
+        if number > 0:
+            parts += [", "] if parts else []
+            parts.append((f"{number:,} {word}", token))
+    return text(*parts or ["nothing was run"])
+
+
+def took_text(row: ExecutionRow) -> str:
+    """`2.1 s`: how long it took in all; "" where it has not ended, or was brought in: that is how long reading took."""
+    took = row.finished_ms - row.started_ms if row.finished_ms and row.kind != "import" else 0
+    return numbers.duration(took) if took > 0 else ""
+
+
+def execution_line(row: ExecutionRow, *, with_project: bool = False) -> Text:
+    """An execution in a list: when, what, how it ended, how long it took and where."""
+    took, where = took_text(row), one_line(str(row.options.get("scheduler") or ""), 60)
+    return text(
+        (row.id[:10], "dim"),
+        f"  {numbers.moment(row.started_ms)}  {one_line(row.title, 48):<48}  ",
+        *ends_text(row),
+        f" of {row.runs:,}",
+        (f"  in {took}" if took else "", "dim"),
+        (f"  on {where}" if where else "", "dim"),
+        ("" if row.status == "finished" else f"  {row.status}", "warn"),
+        (f"  {IN_FUTURE}" if in_future(row.started_ms) else "", "warn"),
+        (f"  {numbers.count(len(row.notes), 'note')}" if row.notes else "", "dim"),
+        (f"  {one_line(row.project or 'project not known')}" if with_project else "", "dim"),
+    )
+
+
+def run_line(row: RunRow, suite: str = "") -> Text:
+    """A run in a list: how it ended, its id, test and repetition, how long it took, and why it ended so; of one that
+    passed what it answered."""
+    name = row.test_id + (f" [{row.variation}]" if row.variation else "")
+    why = one_line(row.why or (row.output_head if row.status == "passed" else ""), 100)
+    return text(
+        OUTCOMES.get(row.status, ("·", "dim")),
+        f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {numbers.duration(row.duration_ms):>8}",
+        (f"  {why}" if why else "", "dim"),
+        (f"  {one_line(suite)}" if suite else "", "dim"),
+    )
+
+
+def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
+    """An execution with its runs: when, by whom, what is to be known of it, and how they ended."""
+    agents = f", agents {one_line(row.agents)}" if row.agents else ""
+    future = f"{IN_FUTURE}: the clock of the machine that ran it was wrong, or this one is"
+    return paragraphs(
+        [
+            title_text(row),
+            text((f"{numbers.moment(row.started_ms)}, {row.kind}, {row.status}{agents}", "dim")),
+            text((future if in_future(row.started_ms) else "", "warn")),
+            text((row.message, "warn")),
+            *(text(("note ", "warn"), note) for note in row.notes),
+            *map(run_line, runs),
+            *_ends(row, runs),
+        ]
+    )
+
+
+def title_text(row: ExecutionRow) -> Text:
+    """Its title and its id."""
+    return text((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
+
+
+def ended_view(row: ExecutionRow, runs: Sequence[RunRow], errors: Sequence[tuple[str, int]] = ()) -> View:
+    """How the runs of an execution ended: the same error of many of them once (`errors`), then how many ended how."""
+    lines = [
+        text((f"{count:,} runs in error: ", "broken"), one_line(said, 300)) for said, count in errors[:_MOST_ERRORS]
+    ]
+    if len(errors) > _MOST_ERRORS:
+        lines.append(text((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim")))
+    return paragraphs([*lines, *_ends(row, runs)])
+
+
+def _ends(row: ExecutionRow, runs: Sequence[RunRow]) -> Iterator[Text]:
+    yield text(*ends_text(row), f" of {numbers.count(row.runs, 'run')}")
+    # Checks of runs that have a verdict all the same.
+    yield text((not_made_in_runs_sentence(checks_not_made(runs)), "warn"))
+
+
+def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -> View:
+    """What is known of the pass rate when an execution has ended, and what kept runs from being made or repeated them.
+    `overall`: of `analysis.summary.execution_stats`."""
+    lines = []
+    if row.status == "stopped":  # why it broke off, or died, is the last line (`RunReport.code`)
+        lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason was given", 400)))
+    if (rate := overall["pass_rate"]) is not None:
+        low, high = numbers.percent_interval(*overall["interval"])
+        broken = f"; {overall['errors']:,} in error" if overall["errors"] else ""
+        said = f"pass rate {numbers.percent(rate)} of {numbers.count(overall['n'], 'run')}{broken}"
+        lines.append(text(said, (f"  (95 % interval by test: {low} % to {high} %)", "dim")))
+    if row.skipped:
+        lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))
+    if retries:
+        made = "attempt failed and was" if retries == 1 else "attempts failed and were"
+        lines.append(text((f"{retries:,} {made} made again", "dim")))
+    return paragraphs(lines)
+
+
+def next_view(row: ExecutionRow) -> View:
+    """What can be done next: resume what was stopped, look at it."""
+    again = {
+        "stopped": f"agenteval resume {row.id[:10]} --max-... runs what is missing, with a higher limit",
+        "cancelled": f"agenteval resume {row.id[:10]} runs what is missing",
+    }.get(row.status, "")
+    last = f"execution {row.id}  (agenteval show {row.id[:10]})"
+    return paragraphs([text((again, "dim")), text((last, "dim"))])
