@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.runs.estimate import Estimate, JudgeEstimate, Range
 from agenteval_tui.runs.plan.model import Limits
