@@ -9,11 +9,15 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from agenteval_tui.history import connections, open_database
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.store import Store
 
 # A busy machine is no reason to fail: speed is measured in benchmarks/.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -65,6 +69,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """pytest looks five times through all there is for what breaks as it goes; what thousands of tests left is looked
+    through once, here (pytest does its part after this)."""
+    gc.collect()
+    gc.freeze()
 
 
 # What the program reads of the machine it runs on. A builder says CI=true: there, an execution gets no process of its
@@ -137,6 +149,46 @@ def isolated_places(
     yield
     if sockets.exists():
         shutil.rmtree(sockets, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new history file as the program makes it, to be copied: to make one takes all migrations, ten times as long."""
+    file = tmp_path_factory.mktemp("empty") / "history.db"
+    Store.open(file).close()
+    return file
+
+
+@pytest.fixture
+def copy_history(empty_history: Path) -> Callable[[Path], None]:
+    """`copy_history(path)`: a new history there, if there is nothing yet and a file can be made. All of it at once."""
+
+    def copy(path: Path) -> None:
+        if os.path.lexists(path):
+            return
+        try:
+            connections.make_private_folder(path.parent)
+            beside = path.with_name(f".{next(NUMBERS)}")
+            shutil.copy(empty_history, beside)  # with its mode
+            try:
+                os.link(beside, path)
+            finally:
+                beside.unlink()
+        except (OSError, HistoryError):
+            pass  # the program will say it
+
+    return copy
+
+
+@pytest.fixture(autouse=True)
+def new_histories_are_copies(copy_history: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program makes no history in this process, but where tests are about that (history/)."""
+
+    def prepare_file(path: Path) -> bool:
+        copy_history(path)
+        return connections.prepare_file(path)
+
+    monkeypatch.setattr(open_database, "prepare_file", prepare_file)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[object]:
+def new_histories_are_copies() -> None:
+    """Not here: files are made by the program. Only what `store` gives is a copy."""
+
+
+@pytest.fixture
+def store(path: Path, copy_history: Callable[[Path], None]) -> Iterator[object]:
     from agenteval_tui.history.store import Store
 
+    copy_history(path)
     with Store.open(path) as opened:
         yield opened
