@@ -114,11 +114,11 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Print one JSON document, readable for people: a `Document`, several, or plain data."""
-        self._write(json_text(to_builtins(value), ascii_only=self.is_terminal or self.ascii_only) + "\n")
+        self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
     def json_line(self, value: Any) -> None:
         """Print a JSON document on one line."""
-        self._write(json_text(to_builtins(value), indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
+        self._write(json_text(value, indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
 
     def flush(self) -> None:
         """Hand over what waits."""
@@ -179,7 +179,8 @@ def percent_range(low: float, high: float, between: str = " to ") -> str:
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """`value` as JSON. What JSON has no word for (NaN, infinity) becomes null."""
+    """A `Document`, several, or plain data as JSON. What JSON has no word for (NaN, infinity) becomes null."""
+    value = to_builtins(value)
     try:
         text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False)
     except ValueError:

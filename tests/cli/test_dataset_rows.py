@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
@@ -16,7 +17,7 @@ from agenteval_tui.analysis.regression_gate import GateOptions, compare_to_basel
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.ids import new_id, now_ms
-from agenteval_tui.formats.exporters.comparison_json import comparison_document
+from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
@@ -150,7 +151,7 @@ def test_what_became_of_each_row(
     assert (test.state, told) == (state, said)
     quiet = {"worse", "better"}
     assert bool(notes(found)) == any(set(words.split()) - quiet for words in said.values())
-    document = comparison_document(found)["tests"][0]["rows"]
+    document = to_builtins(comparison_document(found))["tests"][0]["rows"]
     assert len(document) == len(test.rows)
     assert {one["row_key"] for one in document} == {row.key for row in test.rows}
     text = markdown(comparison_page(found)) + rows_text(test)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,14 +12,14 @@ from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment
-from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.formats.documents.comparison import listed_baseline
 from agenteval_tui.history.baselines import baselines, clear_baselines, set_baseline, set_baseline_run
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import ALL, is_file
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.baselines import Baseline, BaselineSet, TestKey
+    from agenteval_tui.history.baselines import BaselineSet, TestKey
 
 
 @click.group("baseline", invoke_without_command=True)
@@ -150,7 +150,7 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
                 left = count(len(every) - len(found), "baseline")
                 invocation.err.line(("note: ", "warn"), f"{left} of other projects not listed; {ALL} lists them too")
     if as_json:
-        invocation.out.json([_data(one) for one in found])
+        invocation.out.json([listed_baseline(one) for one in found])
         return 0
     if not found:
         invocation.out.line("no test has a baseline; agenteval baseline set EXECUTION sets one")
@@ -167,20 +167,3 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
             (f"{what}, set {moment(one.at_ms)}{by}", "dim"),
         )
     return 0
-
-
-def _data(one: Baseline) -> dict[str, Any]:
-    return {
-        "suite": one.suite_name,
-        "suite_key": one.suite_key,
-        "test": one.test_id,
-        "name": one.test_name,
-        "execution": one.execution_id,
-        "run": one.run_id,
-        "who": one.who,
-        "set": iso(one.at_ms),
-        "started": iso(one.started_ms),
-        "runs": one.runs,
-        "passed": one.passed,
-        "errors": one.errors,
-    }

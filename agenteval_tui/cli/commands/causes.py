@@ -11,7 +11,7 @@ from agenteval_tui.analysis.causes import execution_scope, filter_scope, group_f
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.cause_json import causes_document
+from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.views.causes import causes_lines, causes_page

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.comparison_json import comparison_document
+from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.views.comparison import comparison_lines, comparison_page
 from agenteval_tui.views.markdown import markdown

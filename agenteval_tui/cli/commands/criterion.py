@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +20,7 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment
-from agenteval_tui.formats.exporters.comparison_json import comparison_document
+from agenteval_tui.formats.documents.comparison import CriterionVersion, CriterionVersions, comparison_document
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
 from agenteval_tui.history.references import is_file
@@ -70,7 +70,7 @@ def command(
         if restore is not None:
             return _restore(invocation.out, store, found, restore)
     if as_json:
-        invocation.out.json(_data(found))
+        invocation.out.json(_document(found))
     else:
         _list(invocation.out, found)
     return 0
@@ -153,25 +153,24 @@ def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
     return 0
 
 
-def _data(found: Versions) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "suite_key": found.suite_key,
-        "test": found.test_id,
-        "criterion": found.criterion,
-        "current": found.current,
-        "was_named": found.was_named,
-        "versions": [
-            {
-                "hash": one.hash,
-                "first": iso(one.first_ms),
-                "last": iso(one.last_ms),
-                "runs": one.runs,
-                "passed": one.passed,
-                "failed": one.failed,
-                "current": one.hash == found.current,
-                "text": found.texts[one.hash],
-            }
+def _document(found: Versions) -> CriterionVersions:
+    return CriterionVersions(
+        suite_key=found.suite_key,
+        test=found.test_id,
+        criterion=found.criterion,
+        current=found.current,
+        was_named=found.was_named,
+        versions=tuple(
+            CriterionVersion(
+                hash=one.hash,
+                first=iso(one.first_ms),
+                last=iso(one.last_ms),
+                runs=one.runs,
+                passed=one.passed,
+                failed=one.failed,
+                current=one.hash == found.current,
+                text=found.texts[one.hash],
+            )
             for one in found.versions
-        ],
-    }
+        ),
+    )

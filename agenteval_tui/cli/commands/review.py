@@ -9,6 +9,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.output import STYLES
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.listings import Review, WaitingReview
 
 _WHY = {"needs_review": "waits", "failure": "failed", "disagreement": "differs", "sample": "sample"}
 _SHOWN = 50
@@ -45,20 +46,20 @@ def command(
         elsewhere = "" if items else invocation.elsewhere(store)
     out = invocation.out
     if as_json:
-        waiting = [
-            {
-                "run": one.run_id,
-                "suite": one.suite,
-                "test": one.test_id,
-                "outcome": one.status,
-                "criterion": one.criterion,
-                "address": one.address,
-                "why": one.why,
-                "question": one.question,
-            }
+        waiting = tuple(
+            WaitingReview(
+                run=one.run_id,
+                suite=one.suite,
+                test=one.test_id,
+                outcome=one.status,
+                criterion=one.criterion,
+                address=one.address,
+                why=one.why,
+                question=one.question,
+            )
             for one in items
-        ]
-        out.json({"version": 1, "waiting": waiting})
+        )
+        out.json(Review(waiting=waiting))
         return 0
     if not items:
         out.line("nothing waits for a person")

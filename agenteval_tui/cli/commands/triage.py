@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.formats.exporters.cause_json import cause_data, decision_data
+from agenteval_tui.formats.documents.causes import Triage, decided_cause
 from agenteval_tui.grading.causes import cause_from
 from agenteval_tui.history import triage
 from agenteval_tui.history.current_user import current_user
@@ -94,7 +94,7 @@ def _decide(
         signature = triage.signature_of(list(decided), cause)
         triage.reopen(store, signature)
         if as_json:
-            out.json({"version": 1, "decisions": []})
+            out.json(Triage(decisions=()))
         else:
             kept = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
             out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
@@ -105,7 +105,7 @@ def _decide(
         execution_id=causes.scope.execution_id,
     )  # fmt: skip
     if as_json:
-        out.json({"version": 1, "decisions": [{**_data(done.decision, group.title), "done": done.said}]})
+        out.json(Triage(decisions=(decided_cause(done.decision, group.title, done=done.said),)))
         return 0
     out.line((f"{group.cause.id}  ", "dim"), (one_line(group.title, 200), "bold"))
     out.line(f"{done.said}{f': {one_line(note, 200)}' if note else ''}")
@@ -120,8 +120,8 @@ def _list(invocation: Invocation, store: Store, execution: str | None, as_json: 
     now: dict[str, TriageStatus] = statuses(store, _causes(invocation.references(store), execution)) if found else {}
     shown = [now.get(one.signature) or TriageStatus(one, _over(one)) for one in found]
     if as_json:
-        listed = [_data(one.decision, _title(one.decision.signature), one.open_again) for one in shown]
-        invocation.out.json({"version": 1, "decisions": listed})
+        listed = (decided_cause(one.decision, _title(one.decision.signature), one.open_again) for one in shown)
+        invocation.out.json(Triage(decisions=tuple(listed)))
         return 0
     if not shown:
         invocation.out.line("nothing was decided yet: `agenteval causes` lists the causes of failures")
@@ -177,8 +177,3 @@ def _title(signature: str) -> str:
         return cause_from(signature).title
     except ValueError:
         return signature
-
-
-def _data(decision: Decision, title: str, open_again: str = "") -> dict[str, Any]:
-
-    return {**cause_data(cause_from(decision.signature)), "title": title, **decision_data(decision, open_again)}

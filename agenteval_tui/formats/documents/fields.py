@@ -27,7 +27,10 @@ def one_of(*words: str) -> Meta:
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review")
 Outcome = Annotated[str, one_of(*_OUTCOMES)]
-Status = Annotated[str, one_of(*_OUTCOMES, "queued", "running", "grading", "cancelled")]
+_STATUSES = (*_OUTCOMES, "queued", "running", "grading", "cancelled")
+Status = Annotated[str, one_of(*_STATUSES)]
+StatusOrNone = Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(_STATUSES)}, {"const": ""}]})]
+"""A status, or "" where there is none."""
 ExecutionStatus = Annotated[str, one_of("running", "finished", "cancelled", "stopped", "failed", "interrupted")]
 Severity = Annotated[str, one_of("error", "warning", "info")]
 

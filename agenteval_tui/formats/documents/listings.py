@@ -207,3 +207,23 @@ class TrustedFolders(Document, frozen=True, kw_only=True):
 
     version: Literal[1] = 1
     folders: tuple[TrustedFolder, ...]
+
+
+class WaitingReview(Document, frozen=True, kw_only=True):
+    """A run or a criterion of one that waits for a person."""
+
+    run: str
+    suite: str
+    test: str
+    outcome: Status
+    criterion: Annotated[str, Meta(description='"": the run as a whole')]
+    address: Annotated[str, Meta(description="RUN/NUMBER, for `agenteval label`")]
+    why: Annotated[str, one_of("needs_review", "failure", "disagreement", "sample")]
+    question: str
+
+
+class Review(Document, frozen=True, kw_only=True):
+    """`agenteval review`."""
+
+    version: Literal[1] = 1
+    waiting: tuple[WaitingReview, ...]

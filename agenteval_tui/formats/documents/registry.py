@@ -13,6 +13,8 @@ from types import FunctionType
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.documents.causes import FailureCauses, Triage
+from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
 from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.listings import (
@@ -22,6 +24,7 @@ from agenteval_tui.formats.documents.listings import (
     ListedExecution,
     ListedRun,
     LiveExecutions,
+    Review,
     TrustedFolders,
 )
 from agenteval_tui.formats.documents.schema import schema_of
@@ -78,15 +81,15 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
         "what `agenteval judge-report RUN/CRITERION --reask N --json` prints",
         _of("judge_schemas", "REASK"),
     ),
-    "compare": ("what `agenteval compare --json` prints", _of("comparison_schemas", "COMPARISON")),
-    "baselines": ("what `agenteval baseline list --json` prints", _of("comparison_schemas", "BASELINES")),
-    "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", _of("comparison_schemas", "VERSIONS")),
+    "compare": ("what `agenteval compare --json` prints", ComparedSides),
+    "baselines": ("what `agenteval baseline list --json` prints", tuple[ListedBaseline, ...]),
+    "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", CriterionVersions),
     "trends": ("what `agenteval trends --json` prints", _of("trend_schemas", "TRENDS")),
     "flaky": ("what `agenteval flaky --json` prints", _of("trend_schemas", "FLAKY")),
     "quarantine": ("what `agenteval quarantine --json` prints", _of("trend_schemas", "QUARANTINE")),
-    "causes": ("what `agenteval causes --json` prints", _of("cause_schemas", "CAUSES")),
-    "triage": ("what `agenteval triage --json` prints", _of("cause_schemas", "TRIAGE")),
-    "review": ("what `agenteval review --json` prints", _of("cause_schemas", "REVIEW")),
+    "causes": ("what `agenteval causes --json` prints", FailureCauses),
+    "triage": ("what `agenteval triage --json` prints", Triage),
+    "review": ("what `agenteval review --json` prints", Review),
     "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),
     "history-runs": ("what `agenteval history --runs --json` prints", tuple[ListedRun, ...]),
     "db": ("what `agenteval db --json` prints", HistoryHealth),

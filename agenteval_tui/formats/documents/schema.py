@@ -75,6 +75,7 @@ def _plain(part: Schema, definitions: Mapping[str, Schema], recursive: Mapping[s
         else:
             made["items"] = parts[0]
     if "anyOf" in made:
+        made.pop("type", None)
         return _any_of(made, definitions, recursive)
     return made
 
@@ -99,6 +100,6 @@ def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[
     return {
         "type": "object",
         "properties": properties,
-        "required": always,
-        "additionalProperties": body.get("additionalProperties", True),
+        **({"required": always} if always else {}),
+        "additionalProperties": False,
     }

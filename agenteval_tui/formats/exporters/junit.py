@@ -12,7 +12,7 @@ from agenteval_tui.analysis.quarantine_gate import Gating, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
-from agenteval_tui.formats.exporters.cause_json import properties_of
+from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
-from agenteval_tui.formats.exporters.cause_json import properties_of
+from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.formats.exporters.cause_json import group_data
-from agenteval_tui.formats.exporters.comparison_json import against_document
+from agenteval_tui.formats.documents.causes import failure_cause
+from agenteval_tui.formats.documents.comparison import against_document
 from agenteval_tui.formats.labels import label_data, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import result_to_json
@@ -55,7 +55,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "runs": [
             run_data(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())) for row in rows
         ],
-        "causes": [group_data(group, decided.get(group.cause.signature)) for group in causes.groups],
+        "causes": [failure_cause(group, decided.get(group.cause.signature)) for group in causes.groups],
     }
 
 

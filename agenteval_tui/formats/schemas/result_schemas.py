@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from agenteval_tui.formats.schemas.cause_schemas import CAUSE
-from agenteval_tui.formats.schemas.comparison_schemas import AGAINST
+from agenteval_tui.formats.documents.causes import FailureCause
+from agenteval_tui.formats.documents.comparison import AgainstBaseline
+from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.schemas.schema_parts import (
     COUNT,
     CRITERION,
@@ -54,7 +55,10 @@ RESULTS = record(
                 "cost": or_null(NUMBER),
             }
         ),
-        "baseline": AGAINST,
+        "baseline": {
+            **schema_of(AgainstBaseline),
+            "description": "against the baseline of its tests; not there where they have none",
+        },
         "quarantine": array(
             record(
                 {
@@ -70,7 +74,7 @@ RESULTS = record(
             "what did not gate",
         ),
         "runs": array(record(RUN)),
-        "causes": array(CAUSE, "of the failures, worst first; those that are gone last"),
+        "causes": array(schema_of(FailureCause), "of the failures, worst first; those that are gone last"),
     },
     optional=("baseline", "quarantine"),
 )
