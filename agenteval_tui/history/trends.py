@@ -12,7 +12,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -69,6 +68,7 @@ _RUN = f"CASE WHEN r.variation = '' THEN {_PACKED} ELSE ({_PACKED}) || ' ' || r.
 
 
 _ENDS = {"passed": 0, "failed": 1, "error": 2, "needs_review": 3}
+_END = "CASE c.outcome WHEN 'passed' THEN 0 WHEN 'failed' THEN 1 WHEN 'error' THEN 2 ELSE 3 END"
 # A result in two digits: how it ended, and its score, which nearly always is 1.0, 0.0 or none.
 _SKIPPED = "90"
 _PLACES: dict[str, tuple[int, ...]] = {
@@ -347,32 +347,34 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
     parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int], tuple[int, int, int]]] = {}
+    # All results of a run as one text, by which runs are counted: half the time of sorting five times as many rows.
+    said = (
+        f"(SELECT json_group_array(coalesce(c.criterion, 0) || ' ' || {_END} || ' ' || c.name)"
+        " FROM criterion_results c WHERE c.run = r.id AND c.outcome != 'skipped')"
+    )
+    known: dict[str, list[tuple[int, int, str]]] = {}
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
-            "SELECT r.test, r.variation, coalesce(r.dataset_row, 0), c.name, r.agent, r.agent_version,"
-            f" coalesce(c.criterion, 0), max({at}),"
-            f" sum(CASE c.outcome WHEN 'passed' THEN 1 WHEN 'failed' THEN {_ROWS} ELSE 0 END),"
-            f" sum(CASE c.outcome WHEN 'error' THEN 1 WHEN 'needs_review' THEN {_ROWS} ELSE 0 END)"
-            f" FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY r.test, c.criterion, r.dataset_row, c.name, r.agent, r.agent_version, r.variation",
+            f"SELECT r.test, r.variation, coalesce(r.dataset_row, 0), r.agent, r.agent_version, {said} AS said,"
+            f" max({at}), count(*) FROM {source}"
+            " GROUP BY r.test, r.agent, said, r.dataset_row, r.agent_version, r.variation",
             values,
         )
-        # Numbers are compared sooner than texts, and two sums are made sooner than four: each is of two numbers.
-        ordered = sorted(rows.fetchall(), key=itemgetter(0, 1, 2, 3))
-        for test, variation, row, name, agent, version, criterion, last, decided, others in ordered:
-            key = (test, variation, row, name)
-            counts = (decided % _ROWS, decided // _ROWS, others % _ROWS, others // _ROWS)
-            before = found.get(key)
-            if before is None:
-                found[key] = [criterion, *counts]
-                parts[key] = {(agent, version, criterion): (counts[0], counts[1], last or 0)}
-                continue
-            before[0] = max(before[0], criterion)
-            for place, count in enumerate(counts, 1):
-                before[place] += count
-            part = parts[key]
-            good, bad, before_ms = part.get((agent, version, criterion), (0, 0, 0))
-            part[agent, version, criterion] = (good + counts[0], bad + counts[1], max(before_ms, last or 0))
+        for test, variation, row, agent, version, text, last, n in rows.fetchall():
+            results = known.get(text)
+            if results is None:
+                split = (result.split(" ", 2) for result in json.loads(text))
+                results = known[text] = [(int(criterion), int(end), name) for criterion, end, name in split]
+            for criterion, end, name in results:
+                key = (test, variation, row, name)
+                counts = found.get(key)
+                if counts is None:
+                    counts, parts[key] = found.setdefault(key, [0, 0, 0, 0, 0]), {}
+                counts[0] = max(counts[0], criterion)
+                counts[1 + end] += n
+                good, bad, before_ms = parts[key].get((agent, version, criterion), (0, 0, 0))
+                ends = (good + n * (end == 0), bad + n * (end == 1), max(before_ms, last or 0))
+                parts[key][agent, version, criterion] = ends
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
@@ -380,7 +382,7 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
         ).fetchall()
     )
     counted = []
-    for key, (criterion, passed, failed, errors, review) in found.items():
+    for key, (criterion, passed, failed, errors, review) in sorted(found.items()):
         by_agent = tuple((*which, *ends) for which, ends in sorted(parts[key].items()))
         counted.append(VerdictCount(*key, hashes.get(criterion, ""), passed, failed, errors, review, by_agent))
     return counted
