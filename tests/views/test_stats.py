@@ -1,0 +1,82 @@
+"""The figures of an execution in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from trend_made import filled
+
+from agenteval_tui.analysis.classification_report import LabelFigures, Report
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.views import terminal
+from agenteval_tui.views.model import View, plain
+from agenteval_tui.views.stats import labelling_view, stats_view
+
+
+@pytest.fixture(scope="module")
+def stats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Three tests that ran three times each; the last of them only in error."""
+    with filled(tmp_path_factory.mktemp("stats") / "history.db") as store:
+        yield execution_stats(store.runs_of_execution("EXECUTION-09"))
+
+
+def printed(view: View, width: int = 100) -> list[str]:
+    return [plain(line) for line in terminal.lines(view, width)]
+
+
+def test_a_row_a_test_and_one_over_all(stats: dict[str, Any]) -> None:
+    lines = printed(stats_view(stats))
+    assert lines[:6] == [
+        "test          n  passed  errors  rate  95 % interval  pass^1  pass^2  pass^3",
+        "orders        3       0       0   0 %  0–56 %          0.000   0.000   0.000",
+        "refunds       3       2       0  67 %  21–94 %         0.667   0.333   0.000  flaky",
+        "greeting      0       0       3     -  0–100 %",
+        "all, by test  6       2       3  33 %  0–100 %         0.333   0.167   0.000",
+        "pass@k                                                 0.333   0.500   0.500",
+    ]
+    assert "standard error of the rate, clustered by test: 0.333; 1 test flaky" in lines
+    assert any(line.startswith("latency p50 ") for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_narrow_terminal_gets_fewer_k_and_whole_names(stats: dict[str, Any], width: int) -> None:
+    lines = printed(stats_view(stats, 2), width)
+    assert max(map(len, lines[:6])) <= width
+    assert "pass^3 and above: by --json" in lines
+    assert lines[3].startswith("greeting ")
+
+
+def test_notes_say_what_the_figures_leave_out(stats: dict[str, Any]) -> None:
+    overall = {
+        **stats["overall"],
+        "stopped_early": 1,
+        "undecided": 2,
+        "checks_not_made": 3,
+        "tests_at_k": {"1": 3, "2": 2, "3": 2},
+    }
+    lines = printed(stats_view({**stats, "overall": overall}))
+    assert "pass^2 and above: only the tests with so many decided runs" in lines
+    assert "2 runs without a verdict" in lines
+    assert "3 checks could not be made in runs that have a verdict" in lines
+    assert any(line.startswith("1 test stopped early: ") for line in lines)
+    nothing = {
+        **overall,
+        "pass_hat_k": {},
+        "pass_at_k": {},
+        "tests_at_k": {},
+        "pass_rate": None,
+        "standard_error": None,
+    }
+    assert "nothing was decided" in printed(stats_view({"tests": [], "overall": nothing}))
+
+
+def test_labels_are_a_confusion_matrix_with_the_figures_of_each() -> None:
+    labels = (LabelFigures("billing", 3, 2, 2), LabelFigures("never\x1b[31m", 0, 1, 0))
+    lines = printed(labelling_view(Report(("billing", "never\x1b[31m"), ((2, 1), (0, 0)), labels, 3, 1)))
+    assert lines[:2] == ["", "labels  accuracy 0.667  macro F1 0.400  n 3"]
+    assert lines[3].split() == ["billing", "2", "1", "1.000", "0.667", "0.800"]
+    assert lines[4].split()[-3:] == ["0.000", "–", "0.000"]
+    assert lines[5] == "1 run whose label could not be judged"
+    assert not any("\x1b" in line for line in lines)
