@@ -35,7 +35,7 @@ line at the bottom on a terminal that can, plain lines elsewhere; `NO_COLOR`, `C
 With `--json -` stdout has one JSON document and nothing else. `agenteval schema` prints the schema of each.
 
 `docs/ci.md` is about builders. Every verb has `--db FILE` (the history file; else `AGENTEVAL_DB`, else the one in your
-data folder), `--debug` (a traceback when the program errs) and `--help`.
+data folder), `--debug` (a traceback when the program fails) and `--help`.
 """
 
 
@@ -69,8 +69,11 @@ def _verb(name: str, command: click.Command) -> str:
 
 
 def _argument(one: click.Argument) -> str:
-    word = (one.metavar or (one.name or "").upper()).strip("[]")
-    return f"{word if one.required else f'[{word}]'}{'...' if one.nargs == -1 else ''}"
+    word = one.metavar or (one.name or "").upper()
+    if word.startswith("["):
+        return word  # it says itself what may be left out, and how often it may come
+    dots = "..." if one.nargs == -1 and not word.endswith("...") else ""
+    return f"{word if one.required else f'[{word}]'}{dots}"
 
 
 def _option(one: click.Option) -> str:
@@ -91,7 +94,12 @@ def _wrapped(text: str) -> list[str]:
 
     lines: list[str] = []
     for paragraph in text.split("\n\n"):
-        lines += ([""] if lines else []) + textwrap.wrap(" ".join(paragraph.split()), 118)
+        lines += [""] if lines else []
+        listed = paragraph.lstrip().removeprefix("\b")
+        if listed != paragraph.lstrip():  # click marks lines that are not to be wrapped
+            lines += ["```text", *textwrap.dedent(listed.strip("\n")).splitlines(), "```"]
+        else:
+            lines += textwrap.wrap(" ".join(paragraph.split()), 118)
     return lines
 
 

@@ -303,3 +303,5 @@ def test_the_page_of_the_command_line_is_made_anew() -> None:
 
     made = runpy.run_path(str(ROOT / "docs" / "make_command_line.py"))["page"]()
     assert (ROOT / "docs" / "command-line.md").read_text("utf-8") == made, "run python docs/make_command_line.py"
+    for usage in [line for line in made.splitlines() if line.startswith("`agenteval ")]:
+        assert usage.count("[") == usage.count("]"), usage
