@@ -30,7 +30,7 @@ def gate_options(function: F) -> F:
             help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
         ),
         click.option(
-            "--set-baseline", is_flag=True, help="Where this ends with exit code 0, make it the baseline of its tests."
+            "--set-baseline", is_flag=True, help="If the exit code is 0, make this execution the baseline of its tests."
         ),
     )  # fmt: skip
     for option in reversed(options):

@@ -117,7 +117,11 @@ def common_options(function: F) -> F:
         help="The history file (default: AGENTEVAL_DB, else in your data folder).",
     )(function)
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show a traceback when the program errs."
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Show a traceback when the program fails.",
     )(function)
 
 
@@ -134,7 +138,7 @@ def all_projects(*names: str) -> Callable[[F], F]:
         is_flag=True,
         expose_value=False,
         callback=_set_everywhere,
-        help="Of all projects, not only of the current folder's.",
+        help="Include all projects, not only that of the current folder.",
     )
 
 

@@ -24,43 +24,43 @@ INTERRUPTED = 130
 # Each verb is a module of `cli.commands` with a click command `command`; it is imported when the verb is called.
 # Where a module has several, the name of its command stands behind a colon.
 VERBS = {
-    "init": ("init", "Write a first suite, which runs at once, and say what to do next."),
+    "init": ("init", "Write a first suite that runs at once, and say what to do next."),
     "run": ("run", "Run suites against their agents and grade what they do."),
-    "ps": ("ps", "List the executions that run right now."),
-    "attach": ("attach", "Watch an execution that runs, from its beginning; Ctrl-C leaves it running."),
-    "cancel": ("control:cancel", "End an execution that runs."),
-    "pause": ("control:pause", "Let an execution begin no new runs."),
-    "continue": ("control:resume", "Go on with an execution that was paused."),
-    "resume": ("resume", "Run what is missing of an execution that did not come to its end."),
-    "validate": ("validate", "Check suites without running them; all problems with their places."),
-    "grade": ("grade", "Grade stored or given transcripts with criteria; no agent is called."),
+    "ps": ("ps", "List the executions that are running."),
+    "attach": ("attach", "Watch a running execution from its start; Ctrl-C leaves it running."),
+    "cancel": ("control:cancel", "Cancel a running execution."),
+    "pause": ("control:pause", "Pause an execution: it starts no new runs."),
+    "continue": ("control:resume", "Continue a paused execution."),
+    "resume": ("resume", "Run the rest of an execution that did not finish."),
+    "validate": ("validate", "Check suites without running them; list every problem and its place."),
+    "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
     "open": ("open_app", "Open the app at a run, a criterion of it, or an execution."),
-    "report": ("report", "Write the reports of an execution that is in the history."),
+    "report": ("report", "Write reports of a stored execution."),
     "why": ("why", "Say why a run (or one criterion of it) failed."),
     "causes": ("causes", "Group failures by their cause, worst first."),
-    "triage": ("triage", "Decide once about a cause of failures; list what was decided."),
-    "audit": ("audit", "Try whether criteria would notice wrong answers: mutations of stored runs."),
+    "triage": ("triage", "Decide about a cause of failures once; list the decisions."),
+    "audit": ("audit", "Test whether criteria would notice wrong answers, by mutating stored runs."),
     "history": ("history", "List executions or runs, newest first; search in them."),
-    "stats": ("stats", "Pass rate with interval, pass@k and pass^k, by test and overall."),
-    "trends": ("trends", "Pass rate, time, tokens and cost over time; an alert when a window is under its threshold."),
-    "flaky": ("flaky", "List the flaky tests, worst first: how they vary, and whose doing it is."),
-    "quarantine": ("quarantine", "Tests that run and are shown, and do not gate, until a day."),
-    "judge-report": ("judge_report", "How far judges and criteria agree with people; what a judge was asked."),
-    "label": ("label", "Say what a person thinks of a run: passed, failed, or from 1 to 5."),
-    "review": ("review", "List what waits for a person."),
-    "compare": ("compare", "Compare two executions, agents or variations: what got worse first, and who changed it."),
-    "baseline": ("baseline", "Set, clear and list what new executions are compared with."),
-    "criterion": ("criterion", "The versions of a criterion: list, difference, compare over stored runs, restore."),
-    "import": ("import_", "Import runs and tests of other tools: Inspect, promptfoo, OpenTelemetry, messages, ..."),
-    "export": ("export", "Export runs, or a suite's tests, in other tools' formats."),
-    "db": ("db", "The history file: size, health, pruning, copies for other machines, salvage."),
-    "agents": ("agents", "List the configured agents, and check whether they are there."),
+    "stats": ("stats", "Show pass rates with intervals, pass@k and pass^k, by test and overall."),
+    "trends": ("trends", "Show pass rate, latency, tokens and cost over time; alert below a threshold."),
+    "flaky": ("flaky", "List the flaky tests, worst first: how they vary, and why."),
+    "quarantine": ("quarantine", "Let tests run without gating until a date; list and release them."),
+    "judge-report": ("judge_report", "Show how far judges and criteria agree with people; what a judge was asked."),
+    "label": ("label", "Label a run with a person's verdict: passed, failed, or 1 to 5."),
+    "review": ("review", "List the runs that need a person."),
+    "compare": ("compare", "Compare two executions, agents or variations: what got worse, and why."),
+    "baseline": ("baseline", "Set, clear and list the baselines that new executions are compared with."),
+    "criterion": ("criterion", "List, diff, compare and restore the versions of a criterion."),
+    "import": ("import_", "Import runs and tests from Inspect, promptfoo, OpenTelemetry and others."),
+    "export": ("export", "Export runs, or a suite's tests, in the formats of other tools."),
+    "db": ("db", "Look after the history file: health, pruning, copies, salvage."),
+    "agents": ("agents", "List the configured agents, and check that they respond."),
     "demo": ("demo", "Open the app on the sample suites; without a terminal, run them."),
-    "serve": ("serve", "Serve the app to a browser; only this machine reaches it unless told otherwise."),
+    "serve": ("serve", "Serve the app to a browser, by default on this machine only."),
     "demo-server": ("demo_server", "Serve the bundled agent as an OpenAI-compatible server on this machine."),
     "schema": ("schema", "Print the JSON Schema of a file or of an output."),
-    "trust": ("trust", "Say which folders may run programs, trust one, or forget it."),
+    "trust": ("trust", "List the folders that may run programs; trust one, or forget it."),
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 
@@ -68,7 +68,7 @@ EPILOG = (
     "Without a verb the app opens: agenteval [PATH]... takes suite files or folders. "
     "Exit codes: 0 all passed; 1 something failed, a gate was not reached, or a limit stopped it; "
     "2 wrong use or an invalid suite; "
-    "3 errors of agents or of the machine; 130 interrupted."
+    "3 an agent or this machine failed; 130 interrupted."
 )
 
 
@@ -118,7 +118,7 @@ def _leading_paths(args: list[str]) -> list[str]:
 @click.command(
     cls=_Verbs, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
 )
-@click.option("--version", is_flag=True, help="Print the version and end.")
+@click.option("--version", is_flag=True, help="Print the version and exit.")
 @common_options
 @click.pass_context
 def agenteval(context: click.Context, version: bool) -> int:

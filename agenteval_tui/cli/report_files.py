@@ -42,10 +42,10 @@ def report_options(function: F) -> F:
             "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."
         ),
         click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
-        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with a line a run."),
+        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with one line per run."),
         click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
-        click.option("--html", "html_file", metavar="FILE", help="Write the same as one HTML file that loads nothing."),
-        click.option("--force", is_flag=True, help="Overwrite files of reports, whatever they hold."),
+        click.option("--html", "html_file", metavar="FILE", help="Write the same as one self-contained HTML file."),
+        click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
     )
     for option in reversed(options):
         function = option(function)

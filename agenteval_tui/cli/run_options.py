@@ -23,15 +23,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 def limit_options(function: F) -> F:
     """`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
     options = (
-        click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Runs at the same time."),
+        click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many runs at the same time."),
         click.option(
             "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
-            help="Stop when agents and judges have cost so much; exit code 1.",
+            help="Stop when agents and judges have cost this much; exit code 1.",
         ),
         click.option(
-            "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop when so many tokens are used; exit code 1."
+            "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop at this number of tokens; exit code 1."
         ),
-        click.option("--max-time", metavar="TIME", help="Stop after so long (90, 15m, 1.5h); exit code 1."),
+        click.option("--max-time", metavar="TIME", help="Stop after this time (90, 15m, 1.5h); exit code 1."),
         click.option(
             "--fail-under", metavar="RATE", help="Exit code 1 only when the pass rate is below this (0.8 or 80%)."
         ),
@@ -44,7 +44,7 @@ def limit_options(function: F) -> F:
             help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
         ),
         click.option(
-            "--detach", is_flag=True, help="Start it in the background, print its id and end; see `agenteval attach`."
+            "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
         ),
     )  # fmt: skip
     for option in reversed(options[5:]):

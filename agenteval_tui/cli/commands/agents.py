@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
-@click.option("--quick", is_flag=True, help="check: ask for no answer where that can be helped.")
+@click.option("--quick", is_flag=True, help="check: do not ask for an answer where it can be avoided.")
 @click.option("--trust", is_flag=True, help="check: let programs of the suites' folders run; look at them first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @common_options

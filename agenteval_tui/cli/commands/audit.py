@@ -40,7 +40,7 @@ _TITLES: dict[str, tuple[str, Style]] = {
     type=click.IntRange(1, 1000),
     default=40,
     show_default=True,
-    help="So many of each test's newest stored runs are looked at.",
+    help="How many of each test's newest stored runs to look at.",
 )
 @common_options
 @pass_invocation

@@ -49,7 +49,7 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 
 @command.command("set")
 @click.argument("reference", metavar="EXECUTION|RUN", default="last")
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may come often.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may be repeated.")
 @click.option("--who", metavar="NAME", help="Who decides this (default: AGENTEVAL_WHO, else your account).")
 @all_projects("--all")
 @common_options

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command("causes")
 @click.argument("references", metavar="[EXECUTION | PATH...]", nargs=-1)
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test.")
-@click.option("--all", "everything", is_flag=True, help="Of every run that is in the history.")
+@click.option("--all", "everything", is_flag=True, help="Of every run in the history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @all_projects()

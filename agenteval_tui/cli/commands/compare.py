@@ -30,17 +30,17 @@ MOST = 100
 @click.argument("a", required=False, default="")
 @click.argument("b", required=False, default="")
 @click.option(
-    "--agent", "agents", multiple=True, metavar="A", help="Only this agent's runs; given twice: the one with the other."
+    "--agent", "agents", multiple=True, metavar="A", help="Only this agent's runs; given twice, compare the two."
 )
 @click.option(
     "--variation",
     "variations",
     multiple=True,
     metavar="V",
-    help="Only this variation (`default`: none); given twice: the one with the other.",
+    help="Only this variation (`default`: none); given twice, compare the two.",
 )
-@click.option("--all", "everything", is_flag=True, help="Unchanged tests too.")
-@click.option("--quick", is_flag=True, help="Do not find out who changed what: no transcript is read.")
+@click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
+@click.option("--quick", is_flag=True, help="Do not find out who changed what; read no transcript.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
 @all_projects()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("cancel")
 @click.argument("execution", required=False, metavar="[ID]")
-@click.option("--all", "everything", is_flag=True, help="All executions that run.")
+@click.option("--all", "everything", is_flag=True, help="All running executions.")
 @common_options
 @pass_invocation
 def cancel(invocation: Invocation, execution: str | None, everything: bool) -> int:

@@ -150,7 +150,7 @@ def _print(out: Output, found: HistoryHealth) -> None:
     "--mend",
     "mending",
     is_flag=True,
-    help="Put right what does not fit: missing columns, totals, the search index, rows that name nothing.",
+    help="Repair missing columns, totals, the search index, and rows that refer to nothing.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
@@ -227,7 +227,7 @@ def vacuum_command(invocation: Invocation) -> int:
 
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @common_options
 @pass_invocation
 def export_command(invocation: Invocation, file: Path, force: bool) -> int:
@@ -383,8 +383,8 @@ def cutoff(text: str, now: int) -> int:
 
 @click.command("prune")
 @click.option("--older-than", "older_than", metavar="AGE", help="Runs older than this (90d, 12h, 2w, 6mo, 1y, a day).")
-@click.option("--keep", type=click.IntRange(0), metavar="N", help="The newest N runs of each test stay.")
-@click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs of each test.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed; change nothing.")
 @click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; with it nothing is asked.")
 @common_options

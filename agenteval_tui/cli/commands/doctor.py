@@ -46,7 +46,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> i
     """Check Python, terminal, history, configuration, trusted folders, extras, the sockets of running executions,
     sample suites, and the agents (also of the suites at PATHS).
 
-    Exit code 3 when something is broken; what could be better is a warning.
+    Exit code 3 if something is broken; anything less is a warning.
     """
     checks = list(_checks(invocation, paths))
     if as_json:

@@ -35,7 +35,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
     metavar="NAME",
     help=f"{', '.join(one.name for one in own_exporters())}; power-ui for the tests of a suite.",
 )
-@click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -66,7 +66,7 @@ _File = click.Path(path_type=Path, allow_dash=True)
     metavar="FILE",
     help="A transcript, chat messages, or a server's reply.",
 )
-@click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one a line.")
+@click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one per line.")
 @click.option("--execution", metavar="REF", help="The stored runs of this execution (an id, or `last`).")
 @click.option("--run", "run_ref", metavar="REF", help="One stored run.")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Of an execution: only runs of this test.")
@@ -74,7 +74,7 @@ _File = click.Path(path_type=Path, allow_dash=True)
 @click.option("--judge", metavar="A", help="Ask this agent what judges have not answered yet.")
 @click.option("--trust", is_flag=True, help="Let Python functions of the criteria run; look at them first.")
 @click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: a document a line).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: one document per line).")
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -21,7 +21,9 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 @click.command("history")
 @click.argument("searches", metavar="[SEARCH]...", nargs=-1)
 @click.option("--runs", is_flag=True, help="List runs, not executions.")
-@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs that ended so.")
+@click.option(
+    "--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs that ended like this."
+)
 @click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
 @click.option("--agent", default="", metavar="A", help="Only runs of this agent.")
 @click.option("--kind", type=click.Choice(("run", "import")), default=None, help="Only what was run, or imported.")

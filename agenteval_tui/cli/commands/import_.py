@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--format", "format_name", metavar="NAME", help="The files' format; without it their content tells.")
+@click.option(
+    "--format", "format_name", metavar="NAME", help="The files' format (default: detected from their content)."
+)
 @click.option(
     "--to",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the tests in the file into this suite, which must not be there yet; - prints it.",
+    help="Write the file's tests into this new suite; - prints it.",
 )
 @click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
 @click.option("--no-derived", is_flag=True, help="Do not grade the runs by what the file says was expected of them.")

@@ -199,15 +199,15 @@ agents:
     type=click.Choice(KINDS),
     default="demo",
     show_default=True,
-    help="For which kind of agent; `demo` is bundled and needs no key.",
+    help="The kind of agent; `demo` is bundled and needs no key.",
 )
 @common_options
 @pass_invocation
 def command(invocation: Invocation, folder: Path, kind: str) -> int:
-    """Write a first suite into FOLDER (made if need be; default: here), and an example of an agents.yaml.
+    """Write a first suite and an example agents.yaml into FOLDER (default: here), which is made if needed.
 
-    With the kind `demo` it runs at once: no key, no network. `command` and `python` come with a small agent to begin
-    from. Files that exist are never overwritten: then nothing is written.
+    With the kind `demo` it runs at once, without a key or a network. `command` and `python` come with a small
+    agent to start from. Existing files are never overwritten: if there is one, nothing is written.
     """
     texts = files_of(kind)
     taken = [name for name in texts if os.path.lexists(folder / name)]

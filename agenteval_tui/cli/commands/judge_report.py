@@ -37,7 +37,7 @@ _DIFFER = 5
 @click.argument("reference", metavar="[RUN/CRITERION]", required=False)
 @click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name, or its file.")
 @click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
-@click.option("--reask", type=click.IntRange(1, 100), metavar="N", help="Ask about RUN/CRITERION N times anew.")
+@click.option("--reask", type=click.IntRange(1, 100), metavar="N", help="Ask about RUN/CRITERION again, N times.")
 @click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
 @click.option("--trust", is_flag=True, help="With --reask: let programs and functions of the suite's folder run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

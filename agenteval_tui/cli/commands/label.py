@@ -27,8 +27,8 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 @click.argument("reference", metavar="RUN[/CRITERION]")
 @click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1)
 @click.option("--comment", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
-@click.option("--remove", is_flag=True, help="Take back your last label of it; --who: that of this person.")
+@click.option("--who", default="", help="Who says so (default: AGENTEVAL_WHO, else your account).")
+@click.option("--remove", is_flag=True, help="Remove your last label of it, or with --who that of another person.")
 @all_projects("--all")
 @common_options
 @pass_invocation

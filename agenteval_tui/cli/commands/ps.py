@@ -34,7 +34,7 @@ _SHOWN_MS = 86_400_000  # so long one whose process died is listed
 @common_options
 @pass_invocation
 def command(invocation: Invocation, as_json: bool) -> int:
-    """List the executions of yours that run right now, the oldest first: how far they are, and what they cost.
+    """List your running executions, oldest first: their progress and their cost.
 
     Those whose process died within the last day come behind them, with what resumes them.
     """

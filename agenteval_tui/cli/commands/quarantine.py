@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.group("quarantine", invoke_without_command=True)
-@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--all", "everything", is_flag=True, help="Include those that have ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects()
 @common_options
@@ -48,7 +48,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
 @click.option("--reason", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
+@click.option("--who", default="", help="Who says so (default: AGENTEVAL_WHO, else your account).")
 @common_options
 @pass_invocation
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
@@ -73,7 +73,7 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
 
 @command.command("end")
 @click.argument("test")
-@click.option("--criterion", default="", metavar="NAME", help="That of this criterion of the test.")
+@click.option("--criterion", default="", metavar="NAME", help="Only for this criterion of the test.")
 @common_options
 @pass_invocation
 def end(invocation: Invocation, test: str, criterion: str) -> int:
@@ -86,7 +86,7 @@ def end(invocation: Invocation, test: str, criterion: str) -> int:
 
 
 @command.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--all", "everything", is_flag=True, help="Include those that have ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects()
 @common_options

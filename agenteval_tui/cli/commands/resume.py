@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("execution", required=False, default="last", metavar="[ID]")
-@click.option("--errors", is_flag=True, help="Run again also what ended in an error of an agent or of grading.")
+@click.option("--errors", is_flag=True, help="Also run again what ended in an error of an agent or of grading.")
 @click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
 @limit_options
 @report_options

@@ -17,10 +17,10 @@ _SHOWN = 50
 
 @click.command("review")
 @click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
-@click.option("--failures", is_flag=True, help="Failures that nobody has labelled, too.")
-@click.option("--disagreements", is_flag=True, help="Results that differ from their label, too.")
-@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="N runs by chance that have no label, too.")
-@click.option("--seed", type=int, default=0, help="Another seed is another sample.")
+@click.option("--failures", is_flag=True, help="Include failures without a label.")
+@click.option("--disagreements", is_flag=True, help="Include results that differ from their label.")
+@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Include N random runs without a label.")
+@click.option("--seed", type=int, default=0, help="The seed of the sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

@@ -52,27 +52,31 @@ class _Run(click.Command):
 
 @click.command("run", cls=_Run)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may come often.")
-@click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
+@click.option(
+    "--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may be repeated."
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all of them."
+)
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of the chosen tests and rows, by --seed.")
-@click.option("--agent", metavar="A", help="This agent in place of the suites'.")
+@click.option("--agent", metavar="A", help="Use this agent instead of the suites' agents.")
 @click.option(
-    "--ab", nargs=2, metavar="A B", help="Every test with both agents or variations, and whether they differ."
+    "--ab", nargs=2, metavar="A B", help="Run every test with both agents or variations, and test whether they differ."
 )
-@click.option("--judge", metavar="A", help="This agent as the judge, in place of those that metrics name.")
+@click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
 @click.option("--variation", metavar="V", help="Only this variation; `default` is the test without one.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
-@click.option("--no-early-stop", is_flag=True, help="All repetitions, also of tests that are decided.")
+@click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even of tests that are already decided.")
 @click.option("--timeout", type=click.FloatRange(0.001), metavar="SECONDS", help="For each run.")
-@click.option("--seed", type=int, default=0, metavar="N", help="Another seed for agents that vary.")
+@click.option("--seed", type=int, default=0, metavar="N", help="The seed for agents that vary.")
 @click.option(
     "--cache", type=click.Choice(("first", "all")), default=None, metavar="[=all]",
     help="Take answers to equal requests from the history: of first repetitions, or of all.",
 )  # fmt: skip
 @click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
 @click.option("--plan", is_flag=True, help="Print what would be run, and what it may cost; run nothing.")
-@click.option("--resume", metavar="ID", help="Run what is missing of this execution; as `agenteval resume ID`.")
+@click.option("--resume", metavar="ID", help="Run the rest of this execution, like `agenteval resume ID`.")
 @limit_options
 @report_options
 @common_options

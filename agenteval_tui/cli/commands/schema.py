@@ -15,7 +15,9 @@ from agenteval_tui.formats.documents.registry import SCHEMAS, schema
 @click.command("schema")
 @click.argument("name", default="suite")
 @click.option("--list", "listed", is_flag=True, help="List the schemas.")
-@click.option("--all", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all as files there.")
+@click.option(
+    "--all", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all schemas as files into FOLDER."
+)
 @common_options
 @pass_invocation
 def command(invocation: Invocation, name: str, listed: bool, folder: Path | None) -> int:

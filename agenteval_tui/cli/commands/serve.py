@@ -20,9 +20,14 @@ _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
 @click.command("serve")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="The address to listen at; another: others get in."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; with another one, others can connect.",
 )
-@click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any that is free.")
+@click.option(
+    "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 for any free one."
+)
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: int) -> int:

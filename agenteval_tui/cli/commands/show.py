@@ -41,7 +41,9 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 @click.command("show")
 @click.argument("reference", default="last")
 @click.option("--transcript", "only_transcript", is_flag=True, help="The transcript alone (of a run).")
-@click.option("--diff", "other", metavar="RUN", default="", help="What run RUN did otherwise, step by step (of a run).")
+@click.option(
+    "--diff", "other", metavar="RUN", default="", help="What run RUN did differently, step by step (of a run)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

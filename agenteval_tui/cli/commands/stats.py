@@ -25,9 +25,7 @@ _MOST_K, _MOST_K_NARROW = 6, 3
 @click.option("--last", is_flag=True, help="The newest execution (the default).")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--costs", is_flag=True, help="What it used: tokens and cost by test, agent and criterion.")
-@click.option(
-    "--ab", is_flag=True, help="Of a run with --ab: both sides, their difference, and what may be said of it."
-)
+@click.option("--ab", is_flag=True, help="Of a run with --ab: both sides, their difference, and what it proves.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @all_projects("--all")
 @common_options

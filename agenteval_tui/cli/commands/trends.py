@@ -29,17 +29,19 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
     "--by",
     type=click.Choice(("execution", "hour", "day", "week")),
     default=None,
-    help="What a line is; without it hours, days or weeks, as the window is long.",
+    help="What a line stands for (default: hours, days or weeks, depending on the window).",
 )
 @click.option(
-    "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Apart by this, worst first."
+    "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Group by this, worst first."
 )
 @click.option(
-    "--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite (name or file); may come often."
+    "--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite (name or file); may be repeated."
 )
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may come often.")
-@click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
-@click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may come often.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be repeated.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; if repeated, with all of them."
+)
+@click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may be repeated.")
 @click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
 @click.option("--alert-empty", is_flag=True, help="With --alert-below: exit code 1 also when nothing ran.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
@@ -47,7 +49,7 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
     "--regrade", is_flag=True, help="Grade the stored runs with today's criteria; no agent and no judge is asked."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: a line for each piece of time and group.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: one line per period and group.")
 @all_projects("--all")
 @common_options
 @pass_invocation

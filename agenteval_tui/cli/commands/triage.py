@@ -34,8 +34,8 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.argument("cause", required=False)
 @click.argument("decision", required=False, type=click.Choice(_CHOICES))
 @click.option("--note", default="", help="Why, in a few words.")
-@click.option("--until", "until_ms", type=Until(), help="Open again from then on: 14d, 2w, or a day (2026-12-24).")
-@click.option("--who", default="", help="Who decides; without it AGENTEVAL_WHO, else the account's name.")
+@click.option("--until", "until_ms", type=Until(), help="Reopen it then: 14d, 2w, or a day (2026-12-24).")
+@click.option("--who", default="", help="Who decides (default: AGENTEVAL_WHO, else your account).")
 @click.option("--execution", metavar="REF", help="The execution that the cause is in (default: the last that has it).")
 @click.option("--passed", is_flag=True, help="With label: its runs were right, the criterion is not.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -57,7 +57,7 @@ def command(
 
     \b
     accept      what failed is the baseline of its tests from now on
-    fix         the criterion is wrong; says where to mend it
+    fix         the criterion is wrong; says where to fix it
     quarantine  its tests run and are shown, and do not gate (14 days, or --until)
     label       its runs are labelled failed (with --passed: passed)
     ignore      until something changes

@@ -17,8 +17,8 @@ from agenteval_tui.suites.trust import Trust, Trusted
 
 @click.command("trust")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option("--list", "listed", is_flag=True, help="List the folders that were trusted (also without any option).")
-@click.option("--forget", metavar="PATH", type=click.Path(path_type=Path), help="Trust this folder no longer.")
+@click.option("--list", "listed", is_flag=True, help="List the trusted folders (the default).")
+@click.option("--forget", metavar="PATH", type=click.Path(path_type=Path), help="Stop trusting this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON document.")
 @common_options
 @pass_invocation
