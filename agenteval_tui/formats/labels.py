@@ -1,4 +1,4 @@
-"""People's labels in documents and reports: as JSON data, as one line of text, as rows of a table."""
+"""People's labels in documents and reports: as JSON data, and those of each run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.labels import Label
-from agenteval_tui.views.label import UNKNOWN
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
     from agenteval_tui.history.store import Store
 
 
@@ -26,15 +24,6 @@ def label_data(label: Label) -> dict[str, Any]:
         "who": label.who,
         "at": iso(label.at_ms),
     }
-
-
-def label_cells(run: RunRow, label: Label) -> tuple[str, ...]:
-    """A row of a report's table: run, test, criterion, what was said, who said it, comment. Raw."""
-    of = label.criterion or (UNKNOWN if label.unknown else "the run")
-    return run.id, run.test_id, of, label.said, label.who, label.comment
-
-
-LABEL_HEADS = ("Run", "Test", "Criterion", "Label", "Who", "Comment")
 
 
 def labels_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Label]]:

@@ -13,7 +13,7 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, text
+from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
 
 SIGNS: dict[Mark, Span] = {
     "passed": ("✓", "good"),
@@ -23,7 +23,6 @@ SIGNS: dict[Mark, Span] = {
     "near": ("≈", "near"),
 }
 _LONGEST = 400  # characters of a fact beside other things
-_STATUS = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
 
 
 def fact_tree(facts: Iterable[Fact], *, longest: int | None = None, indent: int = 0) -> Tree:
@@ -57,7 +56,8 @@ def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
 
 def explanation_lines(one: Explanation) -> View:
     """The run with its outcome, then all that `explanation` says."""
-    head = (f"{one_line(one.run.test_name)}: {one.run.status}", _STATUS.get(one.run.status, "bold"))
+    status, token = outcome_text(one.run.status)
+    head = (f"{one_line(one.run.test_name)}: {status}", token)
     return Paragraph(text(head, (f"  {one.run.id}", "dim"))), *explanation(one)
 
 
@@ -66,7 +66,7 @@ def explanation_page(one: Explanation, level: int = 2, about: str = "") -> View:
 
     `about` is said before that.
     """
-    head = Heading(text(f"{one_line(one.run.test_name)}: {one.run.status}"), level)
+    head = Heading(text(f"{one_line(one.run.test_name)}: {outcome_text(one.run.status)[0]}"), level)
     return (
         head,
         *(Paragraph(text(words)) for words in (about,) if words),

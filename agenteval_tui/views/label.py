@@ -1,16 +1,95 @@
-"""What is shown of people's labels."""
+"""What is shown of people's labels: in a line, one below the other, as a table, and how verdicts agree with them."""
 
 from __future__ import annotations
 
-from agenteval_tui.history.labels import Label
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-UNKNOWN = "criterion unknown"
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.model import Column, Element, Paragraph, Row, Span, Table, Text, View, outcome_text, text
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Agreement
+
+RATINGS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "very good"}
+WARNING: Span = ("⚠", "broken")
+"""Beside a label that says otherwise than the verdict."""
+_UNKNOWN = "criterion unknown"
 """Of a label from an older history that several criteria of the run may be meant by: no verdict of one of them."""
+
+
+def subject_text(label: Label) -> str:
+    """What it is a label of: the criterion's name, or `the run`. Raw."""
+    return label.criterion or (_UNKNOWN if label.unknown else "the run")
 
 
 def label_text(label: Label) -> str:
     """`label of tone by kim: failed, 2 of 5: too rude`. Raw: it holds foreign text."""
-    of = f" of {label.criterion}" if label.criterion else f" ({UNKNOWN})" if label.unknown else " of the run"
+    of = f" ({_UNKNOWN})" if label.unknown else f" of {subject_text(label)}"
     who = f" by {label.who}" if label.who else ""
     comment = f": {label.comment}" if label.comment else ""
     return f"label{of}{who}: {label.said}{comment}"
+
+
+def label_given(label: Label, status: str, *, taken_back: bool = False) -> Text:
+    """`tone: passed, 4 of 5; the run stands as failed`: what came of a label, or of taking it back."""
+    said = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
+    return text(f"{said}; the run stands as ", outcome_text(status))
+
+
+def labels_view(labels: Iterable[tuple[Label, bool]], now_ms: int | None = None) -> View:
+    """Labels, each with its comment below it; a sign where it differs from the verdict. `now_ms`: how old each is."""
+    elements = tuple(element for label, differs in labels for element in _label(label, differs, now_ms))
+    return (Paragraph(text(("labels", "dim"))), *elements) if elements else ()
+
+
+def _label(label: Label, differs: bool, now_ms: int | None) -> Iterator[Element]:
+    warning = (f"{WARNING[0]} ", WARNING[1]) if differs else ""
+    of = "" if label.criterion else (f"{subject_text(label)}: ", "dim")
+    sign = ("✓ ", "good") if label.good else ("✗ ", "bad")
+    age = f"  {numbers.age(label.at_ms, now_ms)}" if now_ms is not None else ""
+    about = (f"  {one_line(label.who, 40)}{age}" if label.who else age, "dim")
+    yield Paragraph(text(warning, of, sign, label.said, about), 1)
+    if label.comment:
+        yield Paragraph(text((label.comment, "dim")), 3)
+
+
+def labels_table(labels: Iterable[tuple[RunRow, Label]]) -> Table:
+    """A row a label: run, test, criterion, what was said, who said it, comment."""
+    rows = []
+    for run, label in labels:
+        cells = (run.id, run.test_id, subject_text(label), label.said, label.who, label.comment)
+        rows.append(Row(tuple(map(text, cells)), run.id))
+    return Table(tuple(map(Column, ("Run", "Test", "Criterion", "Label", "Who", "Comment"))), tuple(rows))
+
+
+def said_last(label: Label, now_ms: int) -> str:
+    """`Last said by kim 2 days ago: failed: too rude`."""
+    who = f" by {one_line(label.who, 40)}" if label.who else ""
+    comment = f": {one_line(label.comment, 200)}" if label.comment else ""
+    return f"Last said{who} {numbers.age(label.at_ms, now_ms)}: {label.said}{comment}"
+
+
+def labelled_text(labels: Sequence[Label]) -> str:
+    """`labelled passed, 4 of 5 by kim and 1 more`: the last of these labels; "" for none."""
+    if not labels:
+        return ""
+    who = f" by {one_line(labels[-1].who, 20)}" if labels[-1].who else ""
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return f"labelled {labels[-1].said}{who}{more}"
+
+
+def agreement_text(labels: Agreement, *, edited: bool) -> Text:
+    """With how many labelled runs a criterion agrees, now and when the edit is saved; nothing where none is."""
+    if not labels.labelled:
+        return ()
+    flips = numbers.count(len(labels.against), "flip")
+    return text(
+        ("labels: ", "dim"),
+        f"{labels.now} of {labels.labelled} agree",
+        f", {labels.then} with this edit" if edited else "",
+        (f"  {WARNING[0]} {flips} against a label" if labels.against else "", WARNING[1]),
+    )

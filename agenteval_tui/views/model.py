@@ -29,9 +29,15 @@ LEVELS = "▁▂▃▄▅▆▇█"
 
 ASCII = str.maketrans(
     {"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "≈": "~", "·": ".", "–": "-", "─": "-", "●": "o", "╌": "-"}
+    | {"⚠": "!"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
 """The signs of views where a medium has ASCII only."""
+
+
+def outcome_text(outcome: str) -> Span:
+    """An outcome with what it means."""
+    return outcome, OUTCOMES.get(outcome, ("", "dim"))[1]
 
 
 def text(*parts: str | Span) -> Text:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.dataset_row_from_run import asked_of, dataset_for, provenance_of, row_of_run
 from agenteval_tui.analysis.run_facts import disagrees, last_labels
-from agenteval_tui.analysis.workbench import Agreement
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
@@ -24,7 +23,6 @@ from agenteval_tui.suites.dataset_edit import add_row, preview_row, undo_add_row
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.json_document import JsonDocument, parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
-from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.text_search import PIECE, occurrences
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument, number_of
 from agenteval_tui.tui.styled_text import plain, width_of
@@ -117,10 +115,6 @@ def test_labels_and_what_they_say_of_an_edit() -> None:
     assert disagrees(good, "failed")
     assert not disagrees(bad, "failed")
     assert not disagrees(good, "error"), "there is no verdict"
-    assert against_labels(Agreement(), True, 40) == []
-    said = plain(against_labels(Agreement(4, 3, 2, ["a"]), True, 80)[0])
-    assert "3 of 4 agree, 2 with this edit" in said
-    assert "1 flip against a label" in said
 
 
 def test_a_run_becomes_a_row() -> None:

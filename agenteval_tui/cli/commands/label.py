@@ -10,11 +10,12 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output
-from agenteval_tui.core.display import one_line
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
+from agenteval_tui.views.label import label_given
+from agenteval_tui.views.model import Paragraph, text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -57,9 +58,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         if wanted:
             ((_, result),) = explanation_of(row, results, None, wanted).criteria
             criterion = result.criterion
-        name = criterion or "the run"
         if remove:
-            return _remove(invocation.out, store, row.id, criterion, name, who or current_user())
+            return _remove(invocation.out, store, row.id, criterion, who or current_user())
         label = Label(
             row.id,
             ratings[0] if ratings else None,
@@ -69,18 +69,14 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
             passed=verdicts[0] if verdicts else None,
         )
         status = give_label(store, label).status
-        invocation.out.line(
-            f"{one_line(name)}: {label.said}; the run stands as ",
-            (status, STYLES.get(status, "dim")),
-            (f"  {row.id}", "dim"),
-        )
+        invocation.out.view((Paragraph(text(*label_given(label, status), (f"  {row.id}", "dim"))),))
         if not criterion and results and not sole_of_results(results):
             out_of = ", ".join(f"{row.id}/{number}" for number, _ in enumerate(results, 1))
             invocation.out.line((f"it counts for no criterion of the run; to label one: {out_of}", "dim"))
     return 0
 
 
-def _remove(out: Output, store: Store, run_id: str, criterion: str, name: str, who: str) -> int:
+def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) -> int:
     """Take back a person's last label of a run, or of the criterion with this name."""
     labels = store.labels([run_id])
     of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
@@ -88,14 +84,10 @@ def _remove(out: Output, store: Store, run_id: str, criterion: str, name: str, w
     if not own:
         others = ", ".join(dict.fromkeys(one.who or "nobody named" for one in of_this))
         raise AgentevalError(
-            f"{who} has no label of {name}",
+            f"{who} has no label of {criterion or 'the run'}",
             where=f"run {run_id}",
             mend=f"labelled by {others}: give --who" if others else "it has no label",
         )
     status = remove_label(store, LabelSaved(own[-1], own[-1].id, ""))
-    out.line(
-        f"{one_line(name)}: taken back: {own[-1].said}; the run stands as ",
-        (status, STYLES.get(status, "dim")),
-        (f"  {run_id}", "dim"),
-    )
+    out.view((Paragraph(text(*label_given(own[-1], status, taken_back=True), (f"  {run_id}", "dim"))),))
     return 0

@@ -6,13 +6,8 @@ import click
 
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES
-from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.listings import Review, WaitingReview
-
-_WHY = {"needs_review": "waits", "failure": "failed", "disagreement": "differs", "sample": "sample"}
-_SHOWN = 50
+from agenteval_tui.views.review import waiting_lines
 
 
 @click.command("review")
@@ -61,19 +56,7 @@ def command(
         )
         out.json(Review(waiting=waiting))
         return 0
-    if not items:
-        out.line("nothing waits for a person")
-        if elsewhere:
-            out.line((elsewhere, "dim"))
-        return 0
-    for item in items[:_SHOWN]:
-        what = f"{item.test_id} / {item.criterion}" if item.criterion else item.test_id
-        out.line(
-            (f"{_WHY[item.why]:<8}", STYLES.get(item.status, "dim")),
-            f"{item.address}  {one_line(what, 60)}",
-            (f"  {one_line(item.question, 80)}" if item.question else "", "dim"),
-        )
-    if len(items) > _SHOWN:
-        out.line((f"and {count(len(items) - _SHOWN, 'more')}".rstrip("s"), "dim"))
-    out.line((f"{count(len(items), 'result')}: agenteval label RUN/NUMBER passed|failed|1..5, or the app", "dim"))
+    out.view(waiting_lines(items))
+    if elsewhere:
+        out.line((elsewhere, "dim"))
     return 0

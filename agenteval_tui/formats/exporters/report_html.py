@@ -19,14 +19,14 @@ from agenteval_tui.formats.exporters.report_figures import (
     seconds,
     share_range,
 )
-from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.evidence import explanation, place_of
-from agenteval_tui.views.model import plain, sentence
+from agenteval_tui.views.label import labels_table
+from agenteval_tui.views.model import Table, plain, sentence
 from agenteval_tui.views.terminal import plain_text
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     labels = figures.labels
     if labels:
         yield "<h2>Labels</h2>"
-        yield from _table(LABEL_HEADS, ([_line(cell) for cell in label_cells(*label)] for label in labels))
+        yield from _of_view(labels_table(labels))
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
@@ -135,11 +135,7 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
         if listed:
             yield f"<h2>{head}</h2>"
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
-            table = changes_table(listed, attributed, most=MOST_CHANGES)
-            rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
-            yield from _table([column.head for column in table.columns], rows)
-            if table.more:
-                yield f"<p>{sentence(table.more)}</p>"
+            yield from _of_view(changes_table(listed, attributed, most=MOST_CHANGES))
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
@@ -148,9 +144,7 @@ def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
         return
     yield "<h2>Causes</h2>"
     yield f"<p>{_line(causes_text(causes) + compared_text(causes))}.</p>"
-    table = causes_table(causes, decided)
-    rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
-    yield from _table([column.head for column in table.columns], rows)
+    yield from _of_view(causes_table(causes, decided))
 
 
 def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
@@ -166,6 +160,13 @@ def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
             seconds(test.p50_ms),
             _line(test.note),
         ]
+
+
+def _of_view(table: Table) -> Iterator[str]:
+    rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
+    yield from _table([_line(column.head) for column in table.columns], rows)
+    if table.more:
+        yield f"<p>{_line(sentence(table.more))}</p>"
 
 
 def _table(heads: Iterable[str], rows: Iterable[list[str]]) -> Iterator[str]:

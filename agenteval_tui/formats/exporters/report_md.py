@@ -16,11 +16,11 @@ from agenteval_tui.formats.exporters.report_figures import (
     seconds,
     share_range,
 )
-from agenteval_tui.formats.labels import LABEL_HEADS, label_cells
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.views.causes import causes_page
 from agenteval_tui.views.comparison import changes_table, section_text
 from agenteval_tui.views.evidence import explanation_page
+from agenteval_tui.views.label import labels_table
 from agenteval_tui.views.markdown import escaped, markdown
 from agenteval_tui.views.model import Heading, text
 
@@ -113,9 +113,7 @@ def _labels(figures: ReportFigures) -> list[str]:
     """What people said of the runs."""
     if not figures.labels:
         return []
-    rows = (" | ".join(map(_cell, label_cells(*label))) for label in figures.labels)
-    lines = ["### Labels", "", f"| {' | '.join(LABEL_HEADS)} |", "|---" * len(LABEL_HEADS) + "|"]
-    return [*lines, *(f"| {row} |" for row in rows), ""]
+    return markdown((Heading(text("Labels")), labels_table(figures.labels))).splitlines()
 
 
 def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:

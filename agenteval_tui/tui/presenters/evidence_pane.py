@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.core.display import one_line
@@ -17,15 +16,16 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
-from agenteval_tui.tui.presenters.label_agreement import WARNING
-from agenteval_tui.tui.presenters.label_lines import label_words
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of
+from agenteval_tui.views.label import labels_view
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.run_facts import RunFacts
     from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.history.labels import Label
 
 TOOL_LINES = 400
 
@@ -90,19 +90,12 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
         return []
     here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
     counts = {(one.who, one.criterion, one.criterion_hash if one.unknown else ""): one for one in here}
-    lines: list[Line] = []
-    for label in counts.values():
+
+    def differs(label: Label) -> bool:
         outcome = result.outcome if label.criterion else "" if label.unknown else bench.run.status
-        # The comment may be long: it has lines of its own.
-        cells: list[Cell] = [*label_words(replace(label, comment=""))]
-        if not label.criterion:
-            cells.insert(0, ("criterion unknown: " if label.unknown else "the run: ", "dim"))
-        if disagrees(label, outcome):
-            cells.insert(0, (f"{WARNING} ", "error"))
-        lines.append(((" ", ""), *cells))
-        if label.comment:
-            lines += paragraph(label.comment, width, "dim", 3)
-    return [(("labels", "dim"),), *lines]
+        return disagrees(label, outcome)
+
+    return view_lines(labels_view((one, differs(one)) for one in counts.values()), width)
 
 
 def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:

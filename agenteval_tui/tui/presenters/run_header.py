@@ -10,10 +10,11 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.number_format import duration, tokens
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, word, word_of_run
+from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
+from agenteval_tui.views.label import WARNING, labelled_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -61,12 +62,9 @@ def _label_note(status: str, known: RunFacts) -> tuple[Cell, ...]:
     labels = list(last_labels(known.labels, "").values())
     if not labels:
         return ()
-    last = labels[-1]
-    who = f" by {one_line(last.who, 20)}" if last.who else ""
-    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
-    against = any(disagrees(one, status) for one in labels)
-    words = f"labelled {last.said}{who}{more}"
-    return (("   ", ""), (f"{WARNING} {words}" if against else words, "error" if against else "dim"))
+    if any(disagrees(one, status) for one in labels):
+        return (("   ", ""), cell(f"{WARNING[0]} {labelled_text(labels)}", WARNING[1]))
+    return (("   ", ""), (labelled_text(labels), "dim"))
 
 
 def agreement(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None) -> str:

@@ -16,8 +16,9 @@ from agenteval_tui.analysis.labels import give_label, opinion
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history.current_user import current_user
-from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
+from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -25,6 +26,8 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.label import RATINGS, label_given, said_last
+from agenteval_tui.views.model import plain, sentence
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import LabelSaved
@@ -197,14 +200,14 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         return [*lines, ()]
 
     def _chosen(self, width: int) -> list[Line]:
-        return [fit(rating_line(self._rating), width), fit(verdict_line(self._passed, self._rating), width), ()]
+        return [fit(_rating_line(self._rating), width), fit(_verdict_line(self._passed, self._rating), width), ()]
 
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
         last = self._last()
         if last is not None:
-            return [(), *current_line(last, width, now_ms())]
+            return [(), *paragraph(said_last(last, now_ms()), width, "dim")]
         return [(), *paragraph("Nobody has labelled this yet.", width, "dim")]
 
     def _foot(self, width: int) -> list[Line]:
@@ -213,6 +216,27 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         for key, what in _KEYS_TYPING if typing else _KEYS:
             cells += [(key, "bold accent"), (f" {what}   ", "")]
         return [(), fit(cells, width)]
+
+
+def _rating_line(rating: int | None) -> Line:
+    """`rating   1  2 [3] 4  5   undecided`."""
+    cells: list[Cell] = [("rating       ", "dim")]
+    for number in range(1, 6):
+        chosen = number == rating
+        cells.append((f"[{number}]" if chosen else f" {number} ", "bold accent" if chosen else ""))
+    return (*cells, (f"   {RATINGS[rating]}" if rating else "   not given", "dim"))
+
+
+def _verdict_line(passed: bool | None, rating: int | None) -> Line:
+    """`verdict  [✓ passed]  ✗ failed`; without one, what the rating says."""
+    cells: list[Cell] = [("verdict      ", "dim")]
+    for value, name in ((True, "passed"), (False, "failed")):
+        chosen = passed is value
+        text = f"{glyph(name)} {name}"
+        cells.append((f"[{text}]" if chosen else f" {text} ", f"bold {name}" if chosen else ""))
+    if passed is None and rating is not None:
+        cells.append((f"   counts as {'passed' if rating >= GOOD_FROM else 'failed'}, by the rating", "dim"))
+    return tuple(cells)
 
 
 def ask_label(
@@ -230,8 +254,7 @@ def ask_label(
     def kept(given: LabelSaved | None) -> None:
         if given is None:
             return
-        of = "the run" if given.label.whole else one_line(given.label.criterion, 60)
-        app.say(f"Labelled {of}: {given.label.said}. The run: {given.status.replace('_', ' ')}.")
+        app.say(sentence(plain(label_given(given.label, given.status))))
         if then is not None:
             then(given)
 

@@ -25,18 +25,21 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.highlights import marks_of
-from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.agreement import show_agreement
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.label import ask_label
 from agenteval_tui.tui.state import flag
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.rating_field import RatingField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.views.label import label_given
+from agenteval_tui.views.model import plain, sentence
+from agenteval_tui.views.review import NOTHING, item_in_full
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import LabelSaved
@@ -160,7 +163,9 @@ class ReviewScreen(FrameScreen):
             self.set_class(True, "ended")
             done = sum(one is not None for one in self._done)
             skipped = len(self._done) - done
-            self.query_one("#looked", LinesView).show(lambda width: ended_lines(done, skipped, width), keep_place=False)
+            self.query_one("#looked", LinesView).show(
+                lambda width: _ended_lines(done, skipped, width), keep_place=False
+            )
             self._focus_pane("looked")
             return
         if self.has_class("ended"):
@@ -189,10 +194,9 @@ class ReviewScreen(FrameScreen):
     def _draw(self, *, keep_place: bool = True) -> None:
         opened, comment, now = self._opened, self._comment, now_ms()
         if opened is not None:
+            shown = item_in_full(opened.item, opened.row, opened.results, opened.labels, comment, now)
             self.query_one("#looked", LinesView).show(
-                lambda width: review_lines(
-                    opened.item, opened.row, opened.results, opened.labels, comment, max(width - 1, 10), now
-                ),
+                lambda width: view_lines(shown, max(width - 1, 10)),
                 keep_place=keep_place,
             )
 
@@ -288,13 +292,13 @@ class ReviewScreen(FrameScreen):
             return
         given, store = self._done[-1], self.agenteval.session.store
 
-        def back(_status: str) -> None:
+        def back(status: str) -> None:
             self._done.pop()
             self._place -= 1
             self._opened = None
             if given is not None:
                 self._comment = given.label.comment
-                self.agenteval.say(f"Taken back: {given.label.said}.")
+                self.agenteval.say(sentence(plain(label_given(given.label, status, taken_back=True))))
             self._show()
 
         if given is None:
@@ -371,3 +375,21 @@ class ReviewScreen(FrameScreen):
         for pane in ("transcript", "looked"):
             self.query_one(f"#{pane}").set_class(pane == self._read_last, "active")
         self.query_one(f"#{name}").focus()
+
+
+def _ended_lines(labelled_now: int, skipped: int, width: int) -> list[Line]:
+    """What is said when nothing waits any more."""
+    if not labelled_now and not skipped:
+        head: Cell = (sentence(NOTHING), "passed")
+    else:
+        head = (f"That was all: {labelled_now} labelled, {skipped} skipped.", "passed")
+    keys = (
+        ("f", "failures that nobody has labelled"),
+        ("d", "results that differ from their label"),
+        ("m", "20 runs by chance"),
+        ("A", "how far criteria and judges agree with people"),
+        ("u", "back to the one before"),
+    )
+    lines: list[Line] = [(), (("  ", ""), head), ()]
+    lines += [fit((("  ", ""), (key, "bold accent"), (f"  {what}", "dim")), width) for key, what in keys]
+    return lines

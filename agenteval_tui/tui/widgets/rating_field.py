@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from agenteval_tui.tui.presenters.label_lines import RATING_WORDS
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.views.label import RATINGS
 
 _HEAD = " rate  "
 _CELL = 4
@@ -24,7 +24,7 @@ class RatingField(Widget, can_focus=True):
 
     DEFAULT_CSS = "RatingField { height: 1; background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(str(number), f"rate({number})", show=False) for number in RATING_WORDS),
+        *(Binding(str(number), f"rate({number})", show=False) for number in RATINGS),
         Binding("down,j", "move('down')", show=False),
         Binding("up,k", "move('up')", show=False),
         Binding("pagedown,ctrl+f", "move('page_down')", show=False),
@@ -65,7 +65,7 @@ class RatingField(Widget, can_focus=True):
 
     def on_click(self, event: Click) -> None:
         number = (event.x - len(_HEAD)) // _CELL + 1
-        if event.x >= len(_HEAD) and number in RATING_WORDS:
+        if event.x >= len(_HEAD) and number in RATINGS:
             self.action_rate(number)
 
     def render_line(self, y: int) -> Strip:
@@ -76,8 +76,6 @@ class RatingField(Widget, can_focus=True):
     def _cells(self) -> list[Cell]:
         here = self.has_focus
         cells: list[Cell] = [(_HEAD, "dim")]
-        cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATING_WORDS]
-        words = (
-            f" 1 {RATING_WORDS[1]}, 5 {RATING_WORDS[5]}; from 4 on it counts as passed" if here else " tab comes here"
-        )
+        cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATINGS]
+        words = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}; from 4 on it counts as passed" if here else " tab comes here"
         return [*cells, (words, "dim")]

@@ -25,20 +25,21 @@ from agenteval_tui.transcripts.model import ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
+from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
-from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.views.label import agreement_text
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.transcript import TranscriptDocument
@@ -390,7 +391,8 @@ class ConfigPane(InspectPane):
             # One line is all that a narrow screen has room for: labels come in where an edit goes against them.
             if narrow and not (labels and labels.against):
                 return made
-            return [*made, *against_labels(labels, unsaved, width)]
+            said = agreement_text(labels, edited=unsaved) if labels is not None else ()
+            return [*made, fit(((" ", ""), *line(said)), width)] if said else made
 
         self.query_one("#impact", LineBlock).show(lines)
 
