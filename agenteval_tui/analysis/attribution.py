@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import sole_of_results
-from agenteval_tui.analysis.divergence import acts_of
-from agenteval_tui.analysis.divergence_text import describe_act
+from agenteval_tui.analysis.divergence import StepChange, first_change
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import sentences
@@ -58,14 +57,14 @@ class Attribution(Struct, frozen=True):
 
 
 class Flip(Struct, frozen=True):
-    """A run before and one after it with another verdict. `divergence`: the first step that differs, in words; "":
-    both did the same. `criteria`: those of its criteria whose verdict changed."""
+    """A run before and one after it with another verdict. `divergence`: the first step that differs; None: both did the
+    same. `criteria`: those of its criteria whose verdict changed."""
 
     before: str
     after: str
     test: Attribution
     criteria: tuple[Attribution, ...]
-    divergence: str
+    divergence: StepChange | None
 
 
 class Attributed(Struct, frozen=True):
@@ -73,7 +72,7 @@ class Attributed(Struct, frozen=True):
 
     who: Who
     reason: str
-    divergence: str
+    divergence: StepChange | None
     flips: tuple[Flip, ...]
     by_criterion: Mapping[str, Attribution] = field(default_factory=dict)
 
@@ -120,23 +119,8 @@ def attribute_pair(store: Store, before: str, after: str) -> Flip:
     """Who changed the verdict between two runs. Raises `AgentevalError` when one of them can't be read."""
     old, new = _read(store, before), _read(store, after)
     criteria = tuple(_of_criteria(store, old, new))
-    return Flip(
-        before, after, _of_test(old, new, criteria), criteria, describe_divergence(old.transcript, new.transcript)
-    )
-
-
-def describe_divergence(before: Transcript, after: Transcript) -> str:
-    """`step 2: it called search_docs, now it answers at once`; "" where both did the same, step by step."""
-    ways = acts_of(before), acts_of(after)
-    for number in range(max(map(len, ways))):
-        acts = [way[number] if number < len(way) else None for way in ways]
-        if acts[0] is not None and acts[1] is not None and acts[0].key == acts[1].key:
-            continue
-        there = [act for act in acts if act is not None]
-        was = describe_act(acts[0], there, "past") if acts[0] is not None else "went no further"
-        now = describe_act(acts[1], there, "singular") if acts[1] is not None else "goes no further"
-        return f"step {number + 1:,}: it {was}, now it {now}"
-    return ""
+    changed = first_change(old.transcript, new.transcript)
+    return Flip(before, after, _of_test(old, new, criteria), criteria, changed)
 
 
 def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -99,6 +100,14 @@ class Tree(Struct, frozen=True):
         return found
 
 
+class StepChange(Struct, frozen=True):
+    """The first step (from 1) that two runs of a test did differently; None: the run went no further."""
+
+    step: int
+    was: Action | None
+    now: Action | None
+
+
 class BranchPoint(Struct, frozen=True):
     """The place where outcomes part: runs did the same up to `node`, and then one of `node.branches`.
 
@@ -156,6 +165,14 @@ def acts_of(
     elif not acts or acts[-1].kind != "answer":
         acts.append(Action("end", ("end",)))
     return tuple(acts)
+
+
+def first_change(before: Transcript, after: Transcript) -> StepChange | None:
+    """The first step that differs; None where both did the same, step by step."""
+    for step, (was, now) in enumerate(zip_longest(acts_of(before), acts_of(after)), 1):
+        if was is None or now is None or was.key != now.key:
+            return StepChange(step, was, now)
+    return None
 
 
 def tree_of(ways: Iterable[Trajectory]) -> Tree:

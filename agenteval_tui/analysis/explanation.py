@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.codes import Code
@@ -23,8 +24,8 @@ _NOT_GRADED = "not graded"
 class Explanation(Struct, frozen=True):
     """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
 
-    `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and
-    failing repetitions of its test part; "" when nobody looked, or nothing parts them. `labels`: what people said of
+    `error` is why the agent did not finish, if it did not. `divergence`: where passing and failing repetitions of its
+    test part; None when nobody looked, or nothing parts them. `labels`: what people said of
     these criteria, and of the run. `ending` is what ended the answer, where that is worth a word. `judged`: whether any
     criterion was applied to the run.
     """
@@ -32,7 +33,7 @@ class Explanation(Struct, frozen=True):
     run: RunRow
     criteria: tuple[tuple[int, CriterionResult], ...]
     error: RunError | None = None
-    divergence: str = ""
+    divergence: Divergence | None = None
     labels: tuple[Label, ...] = ()
     ending: Ending | None = None
     notes: tuple[Note, ...] = ()
@@ -80,7 +81,7 @@ def explanation_of(
     results: Sequence[CriterionResult],
     error: RunError | None,
     wanted: str = "",
-    divergence: str = "",
+    divergence: Divergence | None = None,
     labels: Sequence[Label] = (),
     transcript: Transcript | None = None,
 ) -> Explanation:
@@ -103,7 +104,7 @@ def missed_of(
     """The explanation of what did not pass."""
     passed = (Outcome.PASSED, Outcome.SKIPPED)
     missed = tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed)
-    return Explanation(row, missed, error, "", _of_these(labels, missed), *_remarks(transcript))
+    return Explanation(row, missed, error, None, _of_these(labels, missed), *_remarks(transcript))
 
 
 def _remarks(transcript: Transcript | None) -> tuple[Ending | None, tuple[Note, ...]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
-from agenteval_tui.analysis.divergence_text import describe_fork, describe_run
 from agenteval_tui.suites.row_keys import row_case
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 """Repetitions that are looked at: the newest."""
-SAID_OF = 100
-"""Repetitions that a sentence is made of: it is printed beside others, and must not keep anybody waiting."""
+BESIDE = 100
+"""Repetitions that are looked at where it is one thing among others."""
 OTHERS = 200
 """Runs of other rows and variations that can be chosen to compare with."""
 COMPARED = ("passed", "failed", "error", "needs_review")
@@ -37,20 +36,6 @@ class Divergence(Struct, frozen=True):
     fork: BranchPoint | None
     everywhere: bool
     with_arguments: bool
-
-    @property
-    def said(self) -> str:
-        """One sentence: the fork, or why there is none."""
-        root = self.tree.root
-        if self.fork is not None:
-            return describe_fork(self.fork)
-        if root.number < 2:
-            return "this test has no other run that ended, with this row and variation"
-        if not root.passed or not root.failed:
-            return f"all {root.number:,} runs {'passed' if root.passed else 'failed'}: nothing parts them"
-        if not any(len(node.branches) > 1 for node in [root, *self.tree.nodes()]):
-            return "all runs did the same, step by step: what parts them is not in their steps"
-        return "no step tells the passing runs from the failing ones"
 
 
 def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
@@ -107,13 +92,11 @@ def _divergence(
     return Divergence(run, known, tree, fork, everywhere, with_arguments is not False)
 
 
-def describe_divergence(store: Store, run: RunRow) -> str:
-    """What this run did where passing and failing repetitions of its test part, in a sentence; "" when nothing parts
-    them. Looks at the newest of them only."""
-    if run.status not in COMPARED:
-        return ""
-    found = divergence_of(store, run, most=SAID_OF)
-    return "" if found.fork is None else describe_run(found.fork, run.id) or found.said
+def divergence_beside(store: Store, run: RunRow) -> Divergence | None:
+    """Where passing and failing repetitions of a run's test part; None when nothing parts them. Looks at the newest of
+    them only: it is shown beside other things, and must not keep anybody waiting."""
+    found = divergence_of(store, run, most=BESIDE) if run.status in COMPARED else None
+    return found if found is not None and found.fork is not None else None
 
 
 def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:

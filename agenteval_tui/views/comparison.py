@@ -30,6 +30,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.views.divergence import step_change_text
 from agenteval_tui.views.model import (
     Column,
     Fact,
@@ -462,7 +463,7 @@ def _attribution_nodes(found: Attributed | None) -> Iterator[Node]:
         who = (who_text(found.who), "bold")
         yield Node(text(("who changed it: ", "dim"), who, (f"  {one_line(found.reason, 300)}", "dim")))
         if found.divergence:
-            yield Node(text((f"first divergence: {one_line(found.divergence, 300)}", "dim")))
+            yield Node(text((f"first divergence: {one_line(step_change_text(found.divergence), 300)}", "dim")))
 
 
 def _rows_node(one: TestChange, everything: bool) -> Node:
@@ -528,7 +529,7 @@ def changes_table(tests: Sequence[TestChange], attributed: AttributedTests, *, m
     for one in tests[:most]:
         found = attributed.get(one.key)
         who = "in quarantine" if one.quarantine else who_text(found.who) if found is not None else ""
-        cells = (one.label, *figures(one), who, found.divergence if found is not None else "")
+        cells = (one.label, *figures(one), who, step_change_text(found.divergence) if found is not None else "")
         rows.append(Row(tuple(map(text, cells)), "\x1f".join(one.key)))
     columns = tuple(Column(head) for head in ("Test", "Was", "Now", "Who changed it", "First divergence"))
     return Table(columns, tuple(rows), _not_listed(len(tests), most))
@@ -581,7 +582,7 @@ def change_cells(
     elif criterion is not None and criterion.state in ("added", "removed"):
         divergence = f"criterion {criterion.state}"
     elif (found := attributed.get(one.key)) is not None:
-        divergence = one_line(found.divergence, 200)
+        divergence = one_line(step_change_text(found.divergence), 200)
     who = ("quarantine", "warn") if one.quarantine else _who(one, criterion, attributed, versions)
     return ChangeCells(SIGNS[one.state], name, as_text(shown.was), as_text(shown.now), who, divergence)
 
@@ -668,7 +669,7 @@ def _who_facts(
     if mine is not None and (mine.old_under_new or mine.new_under_old):
         yield Fact("crosswise", text(f"old output, new criterion: {mine.old_under_new}"))
         yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))
-    yield Fact("divergence", text(found.divergence or "both runs did the same, step by step"))
+    yield Fact("divergence", text(step_change_text(found.divergence) or "both runs did the same, step by step"))
 
 
 def criteria_table(

@@ -12,6 +12,7 @@ from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.model import Heading, Node, Paragraph, Span, Text, Tree, View, outcome_text, text
 
@@ -86,8 +87,8 @@ def explanation(one: Explanation) -> View:
     """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from."""
     nodes = (*_of_the_run(one), *fact_tree(one.facts).nodes)
     said = [Node(text((one_line(label_text(label)), "dim"))) for label in one.labels]
-    if one.divergence:
-        said.append(Node(text(("first divergence: ", "bold"), one_line(one.divergence))))
+    if parting := parting_text(one.divergence):
+        said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     command = Paragraph(text((f"agenteval why {one_line(one.address)}", "dim code")))
     return (*(Tree(tuple(found)) for found in (nodes, said) if found), command)
 

@@ -29,7 +29,7 @@ LEVELS = "▁▂▃▄▅▆▇█"
 
 ASCII = str.maketrans(
     {"→": "->", "✗": "x", "✓": "+", "↕": "%", "±": "~", "≈": "~", "·": ".", "–": "-", "─": "-", "●": "o", "╌": "-"}
-    | {"⚠": "!"}
+    | {"⚠": "!", "◆": "*"}
     | dict(zip(LEVELS, "_.-:=+*#", strict=True))
 )
 """The signs of views where a medium has ASCII only."""

@@ -22,9 +22,11 @@ from compared import (
 )  # fmt: skip
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.attribution import attribute, attribute_pair, describe_divergence
+from agenteval_tui.analysis.attribution import attribute, attribute_pair
+from agenteval_tui.analysis.divergence import first_change
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.divergence import step_change_text
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
     found = attribute(store, [(f"OLD-refund-policy-0-{n}", f"NEW-refund-policy-0-{n}") for n in (1, 3, 5)])
     assert found is not None
     assert (found.who, len(found.flips)) == ("agent", 3)
-    assert found.divergence == "step 1: it called search_docs, now it answers at once"
+    assert step_change_text(found.divergence) == "step 1: it called search_docs, now it answers at once"
     assert set(found.by_criterion) == {"cites the policy", "looks it up"}
     assert attribute(store, [("OLD-gone-0-1", "nowhere")]) is None
     # Errors are no verdicts.
@@ -104,11 +106,11 @@ def test_a_judge_that_says_both_of_one_answer_is_noise(store: Store) -> None:
 
 def test_the_first_divergence_in_words() -> None:
     one = answered("x", ("get_order", {"id": "#W1"}))
-    assert describe_divergence(one, one) == ""
+    assert step_change_text(first_change(one, one)) == ""
     other = answered("x", ("get_order", {"id": "#W2"}))
     assert (
-        describe_divergence(one, other)
+        step_change_text(first_change(one, other))
         == 'step 1: it called get_order with id="#W1", now it calls get_order with id="#W2"'
     )
     longer = answered("x", ("get_order", {"id": "#W1"}), ("refund", {}))
-    assert describe_divergence(one, longer) == "step 2: it answered at once, now it calls refund"
+    assert step_change_text(first_change(one, longer)) == "step 2: it answered at once, now it calls refund"

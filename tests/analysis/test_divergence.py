@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.analysis.divergence import BranchPoint, Trajectory, Tree, acts_of, first_divergence, tree_of
-from agenteval_tui.analysis.divergence_text import describe_fork, describe_run
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.views.divergence import fork_text, run_text
 
 
 def done(*steps: str | tuple[str, Any], error: str = "") -> Transcript:
@@ -42,11 +42,11 @@ FIND, DOCS = ("find", {"q": "x"}), ("search_docs", {"q": "x"})
 def test_the_fork_is_said_with_counts() -> None:
     good, bad = done(FIND, DOCS, "Yes."), done(FIND, "No idea.")
     fork = fork_of((True, good), (False, bad), (True, good), (False, bad), (True, good))
-    assert describe_fork(fork) == "step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)"
-    assert describe_run(fork, "r1") == (
+    assert fork_text(fork) == "step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)"
+    assert run_text(fork, "r1") == (
         "passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once (0 of 2 pass)"
     )
-    assert describe_run(fork, "r0") == (
+    assert run_text(fork, "r0") == (
         "failing runs answer at once at step 2 (0 of 2 pass); this run called search_docs (3 of 3 pass)"
     )
     assert fork.representatives() == ("r0", "r3")
@@ -65,14 +65,14 @@ def test_arguments_count_unless_they_are_ignored() -> None:
     assert len(tree(*runs).root.branches) == 6
     assert len(tree(*runs, with_arguments=False).root.branches) == 1
     fork = fork_of(*runs, ignored=frozenset({"at"}))
-    assert describe_fork(fork) == 'step 1: 3 of 6 call find with q="x" (3/3 pass), 3 call find with q="y" (0/3 pass)'
+    assert fork_text(fork) == 'step 1: 3 of 6 call find with q="x" (3/3 pass), 3 call find with q="y" (0/3 pass)'
 
 
 def test_long_texts_are_told_from_where_they_differ() -> None:
     head = "SELECT name, city, revenue FROM customers WHERE active AND country = "
     fork = fork_of((True, done(head + "'Österreich' ORDER BY name")), (False, done(head + "'AT' ORDER BY name")))
-    assert "AND country = 'Österreich'" in describe_fork(fork)
-    assert "AND country = 'AT'" in describe_fork(fork)
+    assert "AND country = 'Österreich'" in fork_text(fork)
+    assert "AND country = 'AT'" in fork_text(fork)
 
 
 def test_runs_that_all_went_their_own_way_explain_nothing() -> None:
@@ -104,18 +104,18 @@ def test_a_run_that_ends_earlier_than_others_is_a_branch() -> None:
     fork = fork_of(
         (True, done("a", "b")), (True, done("a", "b")), (False, done("a")), (False, done("a"))
     )  # fmt: skip
-    assert describe_fork(fork) == "step 2: 2 of 4 answer (2/2 pass), 2 stop there (0/2 pass)"
-    assert describe_run(fork, "r2").endswith("this run stopped there (0 of 2 pass)")
+    assert fork_text(fork) == "step 2: 2 of 4 answer (2/2 pass), 2 stop there (0/2 pass)"
+    assert run_text(fork, "r2").endswith("this run stopped there (0 of 2 pass)")
     broken = fork_of((True, done(FIND, "b")), (False, done(FIND, error="timeout")))
-    assert "1 ends in an error (timeout) (0/1 pass)" in describe_fork(broken)
+    assert "1 ends in an error (timeout) (0/1 pass)" in fork_text(broken)
     silent = fork_of((True, done(FIND, "b")), (False, done(FIND)))
-    assert "1 stops there" in describe_fork(silent)
+    assert "1 stops there" in fork_text(silent)
 
 
 def test_many_branches_are_named_in_part() -> None:
     runs = [(True, done(("good", None), "x"))] * 20
     runs += [(False, done((f"bad{n}", None), "x")) for n in range(5)]
-    assert describe_fork(fork_of(*runs)) == (
+    assert fork_text(fork_of(*runs)) == (
         "step 1: 20 of 25 call good (20/20 pass), 1 calls bad0 (0/1 pass), 1 calls bad1 (0/1 pass),"
         " 3 go 3 other ways (0/3 pass)"
     )
@@ -140,8 +140,8 @@ def test_every_run_is_counted_once_at_every_step(runs: list[tuple[bool, list[Any
     if fork is not None:
         assert len(fork.branches) > 1
         assert 0 < fork.gain <= 1
-        assert describe_fork(fork)
-        assert all(describe_run(fork, run) for run in fork.node.runs)
+        assert fork_text(fork)
+        assert all(run_text(fork, run) for run in fork.node.runs)
 
 
 def test_a_thousand_repetitions_that_part_late() -> None:

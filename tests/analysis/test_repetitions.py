@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.repetitions import (
-    describe_divergence,
+    divergence_beside,
     divergence_of,
     repetitions,
     run_to_compare,
@@ -18,6 +18,7 @@ from agenteval_tui.analysis.repetitions import (
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.divergence import divergence_text, parting_text
 
 SUITE = """\
 name: Shop
@@ -87,13 +88,16 @@ def test_where_they_part(store: Store) -> None:
     found = divergence_of(store, second)
     assert found.fork is not None
     assert not found.everywhere
-    assert found.said == "step 1: 2 of 4 call describe (2/2 pass), 2 call query (0/2 pass)"
-    assert describe_divergence(store, second) == (
+    assert divergence_text(found) == "step 1: 2 of 4 call describe (2/2 pass), 2 call query (0/2 pass)"
+    assert parting_text(divergence_beside(store, second)) == (
         "passing runs call describe at step 1 (2 of 2 pass); this run called query (0 of 2 pass)"
     )
-    assert divergence_of(store, other).said == "this test has no other run that ended, with this row and variation"
-    assert describe_divergence(store, other) == ""
-    assert describe_divergence(store, replace(first, status="running")) == ""
+    assert (
+        divergence_text(divergence_of(store, other))
+        == "this test has no other run that ended, with this row and variation"
+    )
+    assert parting_text(divergence_beside(store, other)) == ""
+    assert parting_text(divergence_beside(store, replace(first, status="running"))) == ""
 
 
 def test_where_arguments_tell_nothing_the_tools_alone_may(
@@ -108,13 +112,16 @@ def test_where_arguments_tell_nothing_the_tools_alone_may(
     run = rows(store)[1]
     found = divergence_of(store, run)
     assert not found.with_arguments
-    assert found.said == "step 1: 3 of 6 call look (3/3 pass), 3 call guess (0/3 pass)"
-    assert divergence_of(store, run, with_arguments=True).said == "no step tells the passing runs from the failing ones"
+    assert divergence_text(found) == "step 1: 3 of 6 call look (3/3 pass), 3 call guess (0/3 pass)"
+    assert (
+        divergence_text(divergence_of(store, run, with_arguments=True))
+        == "no step tells the passing runs from the failing ones"
+    )
 
 
 def test_why_there_is_no_fork(
     make_history: Callable[..., tuple[Path, Store]], answered: Callable[..., Transcript]
 ) -> None:
     _, store = make_history(SUITE, [("german", answered("of Germany"))] * 2 + [("other", answered("Hi"))])
-    assert divergence_of(store, rows(store)[0]).said == "all 2 runs passed: nothing parts them"
+    assert divergence_text(divergence_of(store, rows(store)[0])) == "all 2 runs passed: nothing parts them"
     assert divergence_of(store, rows(store)[0]).everywhere

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agenteval_tui.analysis.attribution import Attributed
 from agenteval_tui.analysis.comparison_model import Comparison, CriterionChange, Overall, Side, Tally, TestChange
+from agenteval_tui.analysis.divergence import Action, StepChange
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, rows_of
 from agenteval_tui.tui.styled_text import plain as plain_line
@@ -23,7 +24,8 @@ FOUND = Comparison(
     Overall(None, "fisher", None, 0, None, PairedCounts(0, 0, 0, 0), 0),
     (CHANGE,),
 )
-KNOWN = {CHANGE.key: Attributed("unknown", "no reply is stored", "step 1: it asked, now it answers", ())}
+ASKED = Action("call", ("call", "ask", "{}"), "ask", {})
+KNOWN = {CHANGE.key: Attributed("unknown", "no reply is stored", StepChange(1, ASKED, None), ())}
 
 
 def media() -> dict[str, str]:
@@ -41,7 +43,7 @@ def media() -> dict[str, str]:
 
 def test_every_medium_has_the_same_words() -> None:
     for name, shown in media().items():
-        for words in ("greeting", "5/5", "2/5", "not known", "step 1: it asked, now it answers"):
+        for words in ("greeting", "5/5", "2/5", "not known", "step 1: it called ask, now it goes no further"):
             assert words in shown, (name, words)
     for name in ("terminal", "screen"):
         for words in ("config changed aaaaaa → bbbbbb", "renamed, it was kind", "-60 points", "not comparable"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.analysis.explanation import explanation_of
-from agenteval_tui.analysis.repetitions import describe_divergence
+from agenteval_tui.analysis.repetitions import divergence_beside
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.explanation_json import explanation_document
@@ -32,7 +32,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
     with invocation.store(to_look=True) as store:
         row, wanted = invocation.references(store).address(reference, failure=True)
-        transcript, parted = store.transcript(row.id), describe_divergence(store, row)
+        transcript, parted = store.transcript(row.id), divergence_beside(store, row)
         labels = store.labels([row.id])
         found = explanation_of(row, store.results(row.id), transcript.error, wanted, parted, labels, transcript)
     out = invocation.out

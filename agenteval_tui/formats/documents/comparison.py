@@ -24,6 +24,7 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.formats.documents.fields import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
+from agenteval_tui.views.divergence import step_change_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed, Attribution
@@ -485,13 +486,13 @@ def _attributed(one: Attributed | None) -> AttributedTest | None:
     return AttributedTest(
         who=one.who,
         reason=one.reason,
-        divergence=one.divergence,
+        divergence=step_change_text(one.divergence),
         flips=tuple(
             AttributedFlip(
                 before=flip.before,
                 after=flip.after,
                 who=flip.test.who,
-                divergence=flip.divergence,
+                divergence=step_change_text(flip.divergence),
             )
             for flip in one.flips
         ),

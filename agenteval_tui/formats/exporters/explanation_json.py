@@ -9,6 +9,7 @@ from agenteval_tui.formats.labels import label_data
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.explain import fact_to_json, headline
 from agenteval_tui.transcripts.codec import error_to_json
+from agenteval_tui.views.divergence import parting_text
 
 VERSION = 1
 
@@ -33,7 +34,7 @@ def explanation_document(one: Explanation) -> dict[str, Any]:
         if one.ending is None
         else {"code": one.ending.code, "finish_reason": one.ending.finish_reason, "message": one.ending.said},
         "notes": [{"code": note.code, "what": note.what} for note in one.notes],
-        "divergence": one.divergence,
+        "divergence": parting_text(one.divergence),
         "labels": [label_data(label) for label in one.labels],
         "criteria": [
             {

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import Node, Tree
-from agenteval_tui.analysis.divergence_text import distinguishing_excerpt, excerpt, telling_arguments
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.tool_text import argument_text
@@ -17,7 +16,9 @@ from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
+from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
+from agenteval_tui.views.divergence import FORK, counts, distinguishing_excerpt, excerpt, head_view, telling_arguments
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.repetitions import Divergence
@@ -30,7 +31,6 @@ _LISTED = 200  # runs that the details name
 _LONGEST = 400  # characters of a step on its row
 _DETAIL_ROWS = 60
 
-FORK = "◆" if UNICODE else "*"
 DOTS = "⋯" if UNICODE else "..."
 _BRANCH = ("├ ", "└ ", "│ ") if UNICODE else ("|-", "`-", "| ")
 
@@ -88,7 +88,7 @@ class TreeRows:
             start += step_cells(row.node)
         end: list[Cell] = []
         if self._fork is not None and row.node.parent is self._fork and not row.chain:
-            end.append((f"{FORK} ", "accent"))
+            end.append(cell(f"{FORK[0]} ", FORK[1]))
         end += _counts(sum(node.passed for node in nodes), sum(node.failed for node in nodes))
         return spread(start, (*end, (" ", "")), width)
 
@@ -116,18 +116,9 @@ def step_cells(node: Node) -> list[Cell]:
 
 
 def head_lines(divergence: Divergence, width: int) -> list[Line]:
-    """Where passing and failing runs part, in a sentence; over which runs."""
-    root = divergence.tree.root
-    where = "in all executions" if divergence.everywhere else "in this execution"
-    arguments = "" if divergence.with_arguments else "; arguments do not count"
-    scope = f"{count(root.number, 'run')} {where}{arguments}"
-    lines: list[Line] = []
-    style = "bold" if divergence.fork is not None else ""
-    sign = f"{FORK} " if divergence.fork is not None else ""
-    for number, line in enumerate(paragraph(divergence.said, max(width - 3, 8), style)[:3]):
-        lines.append(((" ", ""), (sign if number == 0 else "  " if sign else "", "accent"), *line))
-    cells = [("   " if sign else " ", ""), (scope, "dim"), *_close(root.passed, root.failed)]
-    return [*lines, fit(cells, width), ()]
+    """Where passing and failing runs part, in a sentence of three lines at most; over which runs."""
+    said, *scope = head_view(divergence)
+    return [*view_lines((said,), width)[:3], *view_lines(tuple(scope), width), ()]
 
 
 def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]:
@@ -143,7 +134,7 @@ def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]
     runs = [run for node in nodes for run in node.runs]
     title = count(len(runs), "run")
     passed, failed = sum(node.passed for node in nodes), sum(node.failed for node in nodes)
-    lines.append(fit(((f" {title}", "bold"), *_close(passed, failed)), width))
+    lines.append(fit(((f" {title}", "bold"), *line(counts(passed, failed))), width))
     known = [divergence.rows[run] for run in runs[:_LISTED] if run in divergence.rows]
     lines += [_run_line(one, one.id == divergence.run, width) for one in known]
     if len(runs) > _LISTED:
@@ -214,13 +205,6 @@ def _counts(passed: int, failed: int) -> list[Cell]:
     return [
         (right(f"{glyph('passed')} {passed:,}", 7), "passed" if passed else "dim"),
         (right(f"{glyph('failed')} {failed:,}", 7), "failed" if failed else "dim"),
-    ]
-
-
-def _close(passed: int, failed: int) -> list[Cell]:
-    return [
-        (f"   {glyph('passed')} {passed:,}", "passed" if passed else "dim"),
-        (f"   {glyph('failed')} {failed:,}", "failed" if failed else "dim"),
     ]
 
 

@@ -20,6 +20,8 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.views.divergence import divergence_text
+from agenteval_tui.views.model import sentence
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.divergence import Node
@@ -137,7 +139,7 @@ class DivergenceScreen(FrameScreen):
 
     def action_fork(self) -> None:
         if not self._to_fork() and self._divergence is not None:
-            self.agenteval.say(f"{self._divergence.said[:1].upper()}{self._divergence.said[1:]}.")
+            self.agenteval.say(sentence(divergence_text(self._divergence)))
 
     def action_fold(self) -> None:
         """Open what is folded under the cursor, or fold everything again."""

@@ -1,14 +1,20 @@
-"""Where runs part, in sentences: what each branch did, in the words that tell it from the others."""
+"""What is shown of where runs part: what each branch did, in the words that tell it from the others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from agenteval_tui.analysis.divergence import Action, BranchPoint, Node, rate_of
+from agenteval_tui.analysis import divergence
+from agenteval_tui.analysis.divergence import Action, BranchPoint, StepChange, rate_of
+from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core import numbers
 from agenteval_tui.core.phrasing import cut
+from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text
 
+FORK: Span = ("◆", "accent")
+"""The sign of the fork, and of the branches there."""
 NAMED = 3  # branches that a sentence names one by one
 LONGEST = 60  # characters of a value or an answer in a sentence
 Form = Literal["plural", "singular", "past"]
@@ -19,13 +25,60 @@ _VERBS: dict[str, dict[Form, str]] = {
 _BEFORE = 16  # characters of a text shown before the place where it differs
 
 
-def describe_fork(fork: BranchPoint) -> str:
+def divergence_text(found: Divergence) -> str:
+    """One sentence: the fork, or why there is none."""
+    root = found.tree.root
+    if found.fork is not None:
+        return fork_text(found.fork)
+    if root.number < 2:
+        return "this test has no other run that ended, with this row and variation"
+    if not root.passed or not root.failed:
+        return f"all {root.number:,} runs {'passed' if root.passed else 'failed'}: nothing parts them"
+    if not any(len(node.branches) > 1 for node in [root, *found.tree.nodes()]):
+        return "all runs did the same, step by step: what parts them is not in their steps"
+    return "no step tells the passing runs from the failing ones"
+
+
+def parting_text(found: Divergence | None) -> str:
+    """What the run that somebody asked about did at the fork; "" when nothing parts the runs, or nobody looked."""
+    if found is None or found.fork is None:
+        return ""
+    return run_text(found.fork, found.run) or divergence_text(found)
+
+
+def step_change_text(change: StepChange | None) -> str:
+    """`step 2: it called search_docs, now it answers at once`; "" where both runs did the same, step by step."""
+    if change is None:
+        return ""
+    there = [act for act in (change.was, change.now) if act is not None]
+    was = _action_text(change.was, there, "past") if change.was is not None else "went no further"
+    now = _action_text(change.now, there, "singular") if change.now is not None else "goes no further"
+    return f"step {change.step:,}: it {was}, now it {now}"
+
+
+def head_view(found: Divergence) -> View:
+    """Where passing and failing runs part, and over which runs."""
+    root, forked = found.tree.root, found.fork is not None
+    where = "in all executions" if found.everywhere else "in this execution"
+    arguments = "" if found.with_arguments else "; arguments do not count"
+    scope = (f"{numbers.count(root.number, 'run')} {where}{arguments}", "dim")
+    sentence = Node(text((divergence_text(found), "bold" if forked else "")), sign=FORK if forked else ("", ""))
+    return Tree((sentence,), indent=1), Paragraph(text(scope, *counts(root.passed, root.failed)), 3 if forked else 1)
+
+
+def counts(passed: int, failed: int) -> Text:
+    """How many runs passed and failed: `   ✓ 3   ✗ 2`."""
+    good, bad = ("good" if passed else "dim"), ("bad" if failed else "dim")
+    return text((f"   ✓ {passed:,}", good), (f"   ✗ {failed:,}", bad))
+
+
+def fork_text(fork: BranchPoint) -> str:
     """`step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)`."""
     named = fork.branches if len(fork.branches) <= NAMED + 1 else fork.branches[:NAMED]
     parts = []
     for position, branch in enumerate(named):
         number = f"{branch.number:,} of {fork.node.number:,}" if position == 0 else f"{branch.number:,}"
-        verb = describe_branch(fork, branch, "plural" if branch.number != 1 else "singular")
+        verb = _branch_text(fork, branch, "plural" if branch.number != 1 else "singular")
         parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
     rest = fork.branches[len(named) :]
     if rest:
@@ -34,7 +87,7 @@ def describe_fork(fork: BranchPoint) -> str:
     return f"step {fork.step:,}: {', '.join(parts)}"
 
 
-def describe_run(fork: BranchPoint, run: str) -> str:
+def run_text(fork: BranchPoint, run: str) -> str:
     """The same for one run: `most passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once
     (0 of 2 pass)`. "" for a run that did not come to the fork."""
     mine = fork.branch_of(run)
@@ -47,17 +100,17 @@ def describe_run(fork: BranchPoint, run: str) -> str:
     who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
     here = f"{wanted.passed:,} of {wanted.number:,} pass"
     there = f"{mine.passed:,} of {mine.number:,} pass"
-    verb = describe_branch(fork, wanted, "plural")
-    did = describe_branch(fork, mine, "past")
+    verb = _branch_text(fork, wanted, "plural")
+    did = _branch_text(fork, mine, "past")
     return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
 
 
-def describe_branch(fork: BranchPoint, branch: Node, form: Form) -> str:
+def _branch_text(fork: BranchPoint, branch: divergence.Node, form: Form) -> str:
     """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
-    return describe_act(branch.act, [one.act for one in fork.branches], form)
+    return _action_text(branch.act, [one.act for one in fork.branches], form)
 
 
-def describe_act(act: Action, beside: Sequence[Action], form: Form) -> str:
+def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
     """What an agent does, or did, in words that tell it from the acts `beside` it."""
     if act.kind == "call":
         return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"
