@@ -102,7 +102,7 @@ class Prices:
             return usage.cost
         if usage.input_tokens is None and usage.output_tokens is None:
             return None
-        price = price_of(own) if isinstance(own, Mapping) else own
+        price = _price_of(own) if isinstance(own, Mapping) else own
         price = self.of(model) if price is None else price
         if price is None:
             return None
@@ -118,7 +118,7 @@ class Prices:
         return dollars / _MILLION
 
 
-def price_of(data: Mapping[str, Any]) -> Price:
+def _price_of(data: Mapping[str, Any]) -> Price:
     """The price in `{"input": ..., "output": ...}`. Raises `AgentevalError` when it is none."""
     for key, value in data.items():
         if key not in _FIELDS:
@@ -174,7 +174,7 @@ def read_prices(path: Path) -> dict[str, Price]:
             mend = "write `{input: ..., output: ...}`"
             raise AgentevalError(f'the price of "{key.text}" must be an object', where=where(key.start), mend=mend)
         try:
-            prices[key.text] = price_of(data)
+            prices[key.text] = _price_of(data)
         except AgentevalError as error:
             raise AgentevalError(f'"{key.text}": {error.what}', where=where(key.start), mend=error.mend) from None
     return prices

@@ -31,130 +31,9 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.codec import arguments_text, from_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
+_PIECE = 16  # characters of an answer that is shown piece by piece
 _TEST_KEYS = ("test", "test_id", "task_id", "id")
 _TRANSCRIPT_KEYS = ("transcript", "messages", "traj")
-
-
-class Recording(Struct, frozen=True):
-    """One recorded run: the id of its test ("" when the recording does not say) and what the agent did."""
-
-    test: str
-    transcript: Transcript
-
-
-class Library:
-    """Recordings, found by test id or, where recordings have none, by how their conversation begins."""
-
-    def __init__(self, recordings: Iterable[Recording]) -> None:
-        self._by_test: dict[str, list[Transcript]] = {}
-        self._without_test: list[Transcript] = []
-        for recording in recordings:
-            if recording.test:
-                self._by_test.setdefault(recording.test, []).append(recording.transcript)
-            else:
-                self._without_test.append(recording.transcript)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_test.values())) + len(self._without_test)
-
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """The ids of the tests that have recordings, in the order of the recordings."""
-        return tuple(self._by_test)
-
-    def find(self, test: str, messages: Sequence[Message]) -> Sequence[Transcript]:
-        """The recordings of test `test`, else those that begin with `messages` (system messages apart), in order."""
-        if test in self._by_test:
-            return self._by_test[test]
-        start = _spoken(messages)
-        return [
-            transcript
-            for transcript in self._everything()
-            if start and _spoken(transcript.messages)[: len(start)] == start
-        ]
-
-    def _everything(self) -> Iterator[Transcript]:
-        for transcripts in self._by_test.values():
-            yield from transcripts
-        yield from self._without_test
-
-
-def read_file(path: Path) -> Library:
-    """The recordings in a .json or .jsonl file.
-
-    An item is a transcript (this project's JSON or a list of OpenAI messages), or an object that holds one as
-    `transcript`, `messages` or `traj` beside the id of its test (`test`, `test_id`, `task_id` or `id`). A .jsonl file
-    has one item a line; a .json file one item, a list of items, or an object of test id -> item or list of items.
-    Raises `AgentevalError` with the line of the first item that is none.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise AgentevalError(
-            f"the recordings can't be read: {error.strerror}", where=str(path), mend="check the option `file`"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise AgentevalError("the recordings are not UTF-8", where=str(path), mend="save the file as UTF-8") from error
-    if path.suffix.lower() in (".jsonl", ".ndjson"):
-        return Library(_from_lines(text, path))
-    return Library(from_value(_decoded(text, str(path)), str(path)))
-
-
-def from_value(data: Any, where: str) -> Iterator[Recording]:
-    """The recordings in a decoded .json file or a mapping out of the configuration (see `read_file`)."""
-    if isinstance(data, Mapping) and not any(key in data for key in _TRANSCRIPT_KEYS):
-        for test, value in data.items():
-            for item in _listed(value):
-                yield _recording(item, f"{where}: {test}", test=str(test))
-    else:
-        for number, item in enumerate(_listed(data), 1):
-            yield _recording(item, f"{where}: item {number}")
-
-
-def _from_lines(text: str, path: Path) -> Iterator[Recording]:
-    # Only newlines end a line: a JSON string may hold other characters that `splitlines` takes for ends of line.
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            place = f"{path}:{number}"
-            yield _recording(_decoded(line, place), place)
-
-
-def _decoded(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise AgentevalError(f"this is not JSON: {error}", where=where, mend="mend or remove it") from error
-
-
-def _listed(value: Any) -> list[Any]:
-    """A list of items; one item alone (an object, or a list of messages) is a list of one."""
-    if not isinstance(value, list):
-        return [value]
-    is_messages = bool(value) and all(isinstance(one, Mapping) and "role" in one for one in value)
-    return [value] if is_messages else value
-
-
-def _recording(item: Any, where: str, test: str = "") -> Recording:
-    value = item
-    if isinstance(item, Mapping):
-        if not test:
-            given = next((item[key] for key in _TEST_KEYS if isinstance(item.get(key), str | int)), "")
-            test = str(given)
-        if "transcript" in item:
-            value = item["transcript"]
-        elif isinstance(item.get("traj"), list):
-            value = item["traj"]
-    try:
-        return Recording(test, from_json(value))
-    except AgentevalError as error:
-        raise AgentevalError(error.what, where=where, mend=error.mend) from error
-
-
-def _spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    return [(message.role, message.content.strip()) for message in messages if message.role != "system"]
-
-
-_PIECE = 16  # characters of an answer that is shown piece by piece
 
 
 class ReplayAgent:
@@ -211,9 +90,9 @@ class ReplayAgent:
     def _load(self) -> Library:
         options = self._options
         if options.file is not None:
-            return read_file(self._setup.base_dir / Path(options.file).expanduser())
+            return _read_file(self._setup.base_dir / Path(options.file).expanduser())
         if options.transcripts is not None:
-            return Library(from_value({**options.transcripts}, f"agent {self._setup.name!r}"))
+            return Library(_from_value({**options.transcripts}, f"agent {self._setup.name!r}"))
         if self._setup.transcripts is None:
             raise AgentevalError(
                 "there is no history to replay from", where=f"agent {self._setup.name!r}", mend="use `file`"
@@ -264,3 +143,122 @@ def _as_events(transcript: Transcript, given: int) -> Iterator[tuple[float, Agen
 
 def _with_place(error: AgentevalError) -> str:
     return f"{error.where}: {error.what}" if error.where else error.what
+
+
+class Recording(Struct, frozen=True):
+    """One recorded run: the id of its test ("" when the recording does not say) and what the agent did."""
+
+    test: str
+    transcript: Transcript
+
+
+class Library:
+    """Recordings, found by test id or, where recordings have none, by how their conversation begins."""
+
+    def __init__(self, recordings: Iterable[Recording]) -> None:
+        self._by_test: dict[str, list[Transcript]] = {}
+        self._without_test: list[Transcript] = []
+        for recording in recordings:
+            if recording.test:
+                self._by_test.setdefault(recording.test, []).append(recording.transcript)
+            else:
+                self._without_test.append(recording.transcript)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_test.values())) + len(self._without_test)
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The ids of the tests that have recordings, in the order of the recordings."""
+        return tuple(self._by_test)
+
+    def find(self, test: str, messages: Sequence[Message]) -> Sequence[Transcript]:
+        """The recordings of test `test`, else those that begin with `messages` (system messages apart), in order."""
+        if test in self._by_test:
+            return self._by_test[test]
+        start = _spoken(messages)
+        return [
+            transcript
+            for transcript in self._everything()
+            if start and _spoken(transcript.messages)[: len(start)] == start
+        ]
+
+    def _everything(self) -> Iterator[Transcript]:
+        for transcripts in self._by_test.values():
+            yield from transcripts
+        yield from self._without_test
+
+
+def _read_file(path: Path) -> Library:
+    """The recordings in a .json or .jsonl file.
+
+    An item is a transcript (this project's JSON or a list of OpenAI messages), or an object that holds one as
+    `transcript`, `messages` or `traj` beside the id of its test (`test`, `test_id`, `task_id` or `id`). A .jsonl file
+    has one item a line; a .json file one item, a list of items, or an object of test id -> item or list of items.
+    Raises `AgentevalError` with the line of the first item that is none.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise AgentevalError(
+            f"the recordings can't be read: {error.strerror}", where=str(path), mend="check the option `file`"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise AgentevalError("the recordings are not UTF-8", where=str(path), mend="save the file as UTF-8") from error
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return Library(_from_lines(text, path))
+    return Library(_from_value(_decoded(text, str(path)), str(path)))
+
+
+def _from_value(data: Any, where: str) -> Iterator[Recording]:
+    """The recordings in a decoded .json file or a mapping out of the configuration (see `read_file`)."""
+    if isinstance(data, Mapping) and not any(key in data for key in _TRANSCRIPT_KEYS):
+        for test, value in data.items():
+            for item in _listed(value):
+                yield _recording(item, f"{where}: {test}", test=str(test))
+    else:
+        for number, item in enumerate(_listed(data), 1):
+            yield _recording(item, f"{where}: item {number}")
+
+
+def _from_lines(text: str, path: Path) -> Iterator[Recording]:
+    # Only newlines end a line: a JSON string may hold other characters that `splitlines` takes for ends of line.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            place = f"{path}:{number}"
+            yield _recording(_decoded(line, place), place)
+
+
+def _decoded(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AgentevalError(f"this is not JSON: {error}", where=where, mend="mend or remove it") from error
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list of items; one item alone (an object, or a list of messages) is a list of one."""
+    if not isinstance(value, list):
+        return [value]
+    is_messages = bool(value) and all(isinstance(one, Mapping) and "role" in one for one in value)
+    return [value] if is_messages else value
+
+
+def _recording(item: Any, where: str, test: str = "") -> Recording:
+    value = item
+    if isinstance(item, Mapping):
+        if not test:
+            given = next((item[key] for key in _TEST_KEYS if isinstance(item.get(key), str | int)), "")
+            test = str(given)
+        if "transcript" in item:
+            value = item["transcript"]
+        elif isinstance(item.get("traj"), list):
+            value = item["traj"]
+    try:
+        return Recording(test, from_json(value))
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=where, mend=error.mend) from error
+
+
+def _spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(message.role, message.content.strip()) for message in messages if message.role != "system"]

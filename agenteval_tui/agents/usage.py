@@ -22,7 +22,7 @@ def tokens_in(value: Any) -> int | None:
     return int(value)
 
 
-def dollars_in(value: Any) -> float | None:
+def _dollars_in(value: Any) -> float | None:
     """A cost in US dollars; None for what can't be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -46,7 +46,7 @@ class Figures:
     def cost(self, raw: Any, key: str = "cost") -> float | None:
         """The cost at a key; None where there is none."""
         value = raw.get(key) if isinstance(raw, Mapping) else None
-        taken = dollars_in(value)
+        taken = _dollars_in(value)
         if taken is None and value is not None:
             self.odd[key] = value
         return taken

@@ -95,10 +95,10 @@ def audit_suite(loaded: LoadedSuite, store: Store, *, runs: int = RUNS) -> list[
     """Audit every test of a suite by its newest `runs` stored runs. Tests without one are there with a note."""
     if loaded.suite is None:
         return []
-    return [audit_test(loaded, test, store, runs=runs) for test in loaded.suite.tests]
+    return [_audit_test(loaded, test, store, runs=runs) for test in loaded.suite.tests]
 
 
-def audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RUNS) -> TestAudit:
+def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RUNS) -> TestAudit:
     """Audit one test."""
     audit = TestAudit(test.id, test.name, loaded.line_of(test.id))
     rows = [row for row in store.runs_of_test(loaded.key, test.id, runs) if _usable(row)]

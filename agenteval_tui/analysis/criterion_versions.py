@@ -71,13 +71,13 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
     current, names = "", tuple[str, ...]()
     try:
         loaded = load(suite_key)
-        spec = current_spec(loaded, test_id, criterion)
+        spec = _current_spec(loaded, test_id, criterion)
         current = spec.hash if spec is not None else ""
         tests = loaded.suite.tests if loaded.suite is not None else ()
         names = next((test.criterion_names for test in tests if test.id.casefold() == test_id.casefold()), ())
     except AgentevalError:
         pass  # the file is gone or can't be read: the history still has its versions
-    texts = {one.hash: spec_text(own_spec(store, suite_key, test_id, criterion, one.hash)) for one in found}
+    texts = {one.hash: _spec_text(own_spec(store, suite_key, test_id, criterion, one.hash)) for one in found}
     was = store.read(lambda connection: former_name(connection, suite_key, test_id, criterion, names))
     return Versions(suite_key, test_id, criterion, tuple(found), texts, current, was)
 
@@ -89,7 +89,7 @@ def load(suite_key: str) -> LoadedSuite:
     return load_suite(Path(suite_key))
 
 
-def current_spec(loaded: LoadedSuite, test_id: str, criterion: str) -> CriterionSpec | None:
+def _current_spec(loaded: LoadedSuite, test_id: str, criterion: str) -> CriterionSpec | None:
     """The criterion as it stands in the file; None: it is not there."""
     place = _place(loaded, test_id, criterion)
     if place is None or loaded.suite is None:
@@ -126,7 +126,7 @@ def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content
     return replace(spec, name=criterion, description="", config=to_text(json_like(spec.document.value)))
 
 
-def spec_text(spec: CriterionSpec) -> str:
+def _spec_text(spec: CriterionSpec) -> str:
     """A version as text: all that judges, and the config as it was written."""
     lines = [f"prototype_class: {spec.prototype}"]
     if spec.negate:
@@ -189,7 +189,7 @@ def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: Criterio
     """
 
     place = _place(loaded, test_id, criterion)
-    now = current_spec(loaded, test_id, criterion)
+    now = _current_spec(loaded, test_id, criterion)
     if place is None or now is None or loaded.suite is None:
         raise AgentevalError(
             f"there is no criterion {criterion!r} in test {test_id} any more",

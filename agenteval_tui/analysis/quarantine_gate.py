@@ -88,7 +88,7 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: Quarantined) -> Ga
             if run.execution_id not in thresholds:
                 thresholds[run.execution_id] = _thresholds(store, run.execution_id)
             names = frozenset(one.criterion for one in of_test)
-            now = exclude_quarantined(store, run, names, thresholds[run.execution_id].get(run.id))
+            now = _exclude_quarantined(store, run, names, thresholds[run.execution_id].get(run.id))
             if now.status == "passed":
                 excused.add(run.id)
             elif now.why != run.why:
@@ -113,7 +113,7 @@ def _by_test(quarantined: Quarantined) -> dict[tuple[str, str], tuple[Quarantine
     return found
 
 
-def exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_threshold: float | None) -> RunRow:
+def _exclude_quarantined(store: Store, run: RunRow, names: frozenset[str], pass_threshold: float | None) -> RunRow:
     """The run with the outcome and score that it has without these criteria."""
     results = store.results(run.id)
     left = [one for one in results if one.criterion not in names]

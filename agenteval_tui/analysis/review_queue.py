@@ -119,7 +119,7 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
         for position, name in by_run.get(row.rowid, [(-1, "")]):
             question = ""
             if why == "needs_review" and position >= 0:
-                question = question_of(store, row.id, position)
+                question = _question_of(store, row.id, position)
             items.append(
                 Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, why,
                      position, name, question)
@@ -127,7 +127,7 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
     return items
 
 
-def question_of(store: Store, run_id: str, position: int) -> str:
+def _question_of(store: Store, run_id: str, position: int) -> str:
     """What a criterion of a run asks a person; "" for one that asks nobody."""
     results = store.results(run_id)
     if not 0 <= position < len(results):

@@ -96,10 +96,10 @@ def steps_of(transcript: Transcript) -> list[Step]:
 
 def align(left: Transcript, right: Transcript) -> Alignment:
     """The two transcripts, step by step. The same two always give the same; milliseconds for thousands of steps."""
-    return align_steps(steps_of(left), steps_of(right))
+    return _align_steps(steps_of(left), steps_of(right))
 
 
-def align_steps(left: Sequence[Step], right: Sequence[Step]) -> Alignment:
+def _align_steps(left: Sequence[Step], right: Sequence[Step]) -> Alignment:
     """The steps of two transcripts (`steps_of`), matched."""
     turns_left, turns_right = _turns(left), _turns(right)
     pairs: list[Pair] = []

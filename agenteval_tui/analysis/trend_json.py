@@ -98,12 +98,12 @@ def _series(series: Series) -> dict[str, Any]:
     return {
         "name": series.name,
         "key": series.key,
-        **figures_json(series.overall),
+        **_figures_json(series.overall),
         **{_NAMES[measure]: _spent(series.spent_overall.get(measure)) for measure in MEASURES},
         "bins": [
             None
             if point is None
-            else {**figures_json(point), **{_NAMES[m]: _spent(_at(series, m, number)) for m in MEASURES}}
+            else {**_figures_json(point), **{_NAMES[m]: _spent(_at(series, m, number)) for m in MEASURES}}
             for number, point in enumerate(series.points)
         ],
     }
@@ -114,7 +114,7 @@ def _at(series: Series, measure: Measure, number: int) -> Spent | None:
     return None if points is None else points[number]
 
 
-def figures_json(figures: Figures) -> dict[str, Any]:
+def _figures_json(figures: Figures) -> dict[str, Any]:
     """The figures in the words of `agenteval stats`."""
     return {
         "tests": figures.tests,
@@ -144,7 +144,7 @@ def _alerts(watched: AlertCheck) -> dict[str, Any]:
                 "below": alert.below,
                 "state": alert.state,
                 "by_chance": alert.by_chance,
-                **figures_json(alert.figures),
+                **_figures_json(alert.figures),
             }
             for alert in watched.alerts
         ],

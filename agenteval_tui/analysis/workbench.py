@@ -289,7 +289,7 @@ class Workbench:
 
         suggestions = suggest(self, criterion, text, most=most)
         yield suggestions
-        for _ in count_flips(self, criterion, suggestions):
+        for _ in _count_flips(self, criterion, suggestions):
             yield suggestions
 
     @staticmethod
@@ -492,7 +492,7 @@ def suggest(bench: Workbench, criterion: int, text: str | None = None, *, most: 
     return tuple(Suggestion(one) for one in relaxations(spec, bench.transcript, variables, most=most))
 
 
-def count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggestion]) -> Iterator[Suggestion]:
+def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggestion]) -> Iterator[Suggestion]:
     """Count what each would do to every stored run, in slices of a few milliseconds; yields the one it is at.
 
     Flips are counted against the criterion as it is saved, as for any other edit.

@@ -86,7 +86,7 @@ def restore(recording: Recording, given: Any, *, events: bool = False) -> Record
         variables=given["variables"] if isinstance(given.get("variables"), dict) else recording.variables,
         started_ms=recording.started_ms if (began := moment_ms(given.get("started"))) is None else began,
     )
-    return restore_ending(made, given)
+    return _restore_ending(made, given)
 
 
 def is_ours(given: Any) -> bool:
@@ -94,7 +94,7 @@ def is_ours(given: Any) -> bool:
     return isinstance(given, Mapping) and given.get("version") == VERSION and given.get("outcome") in _OUTCOMES
 
 
-def restore_ending(recording: Recording, given: Any) -> Recording:
+def _restore_ending(recording: Recording, given: Any) -> Recording:
     """The recording with what `ending_fields` says of its end and its row. An outcome is taken over only where its
     results can make it: anybody may have written the file."""
     if not is_ours(given):
@@ -110,7 +110,7 @@ def restore_ending(recording: Recording, given: Any) -> Recording:
         tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
     )
     outcome = str(given["outcome"])
-    if outcome not in possible_outcomes(made):
+    if outcome not in _possible_outcomes(made):
         return made
     found = None if isinstance(given.get("score"), str | bool) else number(given.get("score"))
     return replace(
@@ -124,7 +124,7 @@ def restore_ending(recording: Recording, given: Any) -> Recording:
     )
 
 
-def possible_outcomes(recording: Recording) -> frozenset[str]:
+def _possible_outcomes(recording: Recording) -> frozenset[str]:
     """The outcomes that a run with these results can have: without a threshold of its test, or with any."""
     if recording.transcript.error is not None:
         return frozenset({"error", "cancelled", "skipped"})
@@ -140,7 +140,7 @@ def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, eve
     if given is None:
         return recording
     try:
-        return restore(recording, given, events=events) if whole else restore_ending(recording, given)
+        return restore(recording, given, events=events) if whole else _restore_ending(recording, given)
     except AgentevalError as error:
         note = f"what `{KEY}` says of this run can't be read: {error.what}"
         return replace(recording, notes=(*recording.notes, note))

@@ -31,44 +31,16 @@ from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
 from agenteval_tui.transcripts.model import RunError
 
-
-class Way(NamedTuple):
-    """`condition`: what was asked; `about`: a tool, an argument, a key, a label; `way`: how it was missed."""
-
-    condition: str
-    about: str = ""
-    way: str = ""
-
-
-def way_of(metric: str, line: Evidence) -> Way:
-    """What a missed line of evidence of a metric type comes down to."""
-    known = _WAYS.get(metric)
-    try:
-        condition, about, way = known(line) if known is not None else Way(line.condition)
-    except (LookupError, TypeError, ValueError, AttributeError):
-        condition, about, way = Way(line.condition)  # fields that are not ours: of a file, or a newer program
-    return Way(cut(condition, LONGEST), cut(about, LONGEST), cut(way, LONGEST))
-
-
-def extraction_way(line: Evidence) -> str:
-    """Why nothing was extracted, as a class."""
-    known = _EXTRACTION_WAYS.get(line.code)
-    if known is not None:
-        return known
-    given = line.message or str(line.fields.get("message") or "")
-    return fingerprint(given) if given or line.code in _NO_CLASS else str(line.code)
-
-
-def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
-    """Why a check could not be made: its code; of what others say (an exception, a server, a plug-in) also their
-    message without what differs from run to run."""
-    if code == Code.BROKE:
-        return Way(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
-    if message or code in _NO_CLASS:
-        return Way("", "", fingerprint(message or str(fields.get("message") or "")))
-    return Way(code, cut(str(fields.get("measure") or ""), LONGEST))
-
-
+Kind = Literal["failed", "error", "agent", "threshold", "ending"]
+"""`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
+criterion passed, and the score is below the test's `pass_threshold`; `ending`: the answer was cut, or stopped by a
+filter, and then failed: `condition` is which."""
+_KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
+_OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
+VERSION = 3
+"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors."""
+_ID = 10
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _EXTRACTION_WAYS: dict[str, str] = {
     Code.EMPTY_ANSWER: "empty answer",
     Code.NO_CODE_BLOCK: "no code block",
@@ -86,84 +58,12 @@ _NO_CLASS = frozenset(
 _INDEX = re.compile(r"\[\d+\]")
 _LISTED = re.compile(r"\[\d+\]|(?<=\.)\d+(?=\.|$)")
 _KEYS = 6  # of those that are missing together, as many as a cause names
-
-
-def _base(condition: str) -> str:
-    return condition.split("[", 1)[0]
-
-
-def _tool_check(line: Evidence) -> Way:
-    """Usage, arguments, forbidden tools."""
-    fields = line.fields
-    tool = str(fields.get("tool") or "")
-    if fields.get("forbidden"):
-        return Way("forbidden_tools", tool, "called") if tool else Way("tool_call_forbidden", "", "called")
-    if line.code in (Code.TOO_FEW, Code.TOO_MANY):
-        return Way("usage", tool, "called another number of times")
-    if line.code == Code.NEVER_CALLED:
-        return Way("arguments" if fields.get("arguments_of") else "usage", tool, "never called")
-    if line.code == Code.UNREADABLE:
-        return Way("arguments", tool, "unreadable")
-    if line.code == Code.MESSAGE:
-        return Way(_part(line.condition))  # of a history that had no codes yet
-    names, way = _arguments(fields.get("arguments") or ())
-    return Way("arguments", f"{tool}({', '.join(names)})" if names else tool, way)
-
-
-def _part(condition: str) -> str:
-    """The part of a ToolCheck that a condition is of: `tools[1].arguments[2]` is of the arguments."""
-    return _base(condition.rsplit(".", 1)[-1])
-
-
-def _arguments(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], str]:
-    """Which arguments are wrong, and whether they are other ones, missing or too many."""
-    by_kind: dict[str, list[str]] = {"differs": [], "missing": [], "extra": []}
-    for one in differing:
-        by_kind.get(one["is"], []).append(one["path"])
-    ways = [said for kind, said in _ARGUMENT_WAYS.items() if by_kind[kind]]
-    names = sorted({_LISTED.sub("[]", path) for paths in by_kind.values() for path in paths})
-    return names, ", ".join(ways) or "other value"
-
-
 _ARGUMENT_WAYS = {"differs": "other value", "missing": "missing", "extra": "not expected"}
-
-
-def _trajectory(line: Evidence) -> Way:
-    fields = line.fields
-    if line.group == "messages":
-        return Way("messages")
-    if line.code == Code.MESSAGE:
-        return Way("calls")
-    tool = str(fields.get("tool") or "")
-    near = fields.get("near_call") or {}
-    if line.code == Code.DIFFERS:
-        wrong = [one["argument"] for one in near.get("arguments") or () if one["is"] in ("differs", "extra")]
-        names = sorted({_LISTED.sub("[]", name) for name in wrong})
-        return Way("calls", f"{tool}({', '.join(names)})" if names else tool, "other arguments")
-    return Way("calls", tool, _CALL_WAYS.get(line.code, "never called"))
-
-
 _CALL_WAYS: dict[str, str] = {
     Code.UNEXPECTED: "not expected",
     Code.CALLED: "called",
     Code.OUT_OF_PLACE: "at another place",
 }
-
-
-def _json(line: Evidence) -> Way:
-    base, fields = _base(line.condition), line.fields
-    if line.code == Code.NOT_JSON or base == "parses":
-        return Way("parses", "", "no JSON")
-    if line.code == Code.MESSAGE:
-        return Way(base)
-    if line.code == Code.MISSING:
-        names = [str(key) for key in fields.get("keys") or (fields.get("key"),)]
-        return Way(base, ", ".join(names[:_KEYS]), "missing")
-    return Way(
-        base, _LISTED.sub("[]", dotted_path(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value")
-    )
-
-
 _JSON_WAYS: dict[str, str] = {
     Code.WRONG_TYPE: "another type",
     Code.NOT_A_CHOICE: "not one of the choices",
@@ -171,36 +71,6 @@ _JSON_WAYS: dict[str, str] = {
     Code.TOO_FEW: "too few items",
     Code.OUT_OF_BOUNDS: "out of bounds",
 }
-
-
-def _label(line: Evidence) -> Way:
-    """A pair of labels is a cause: this one is taken for that one."""
-    given = "" if line.found is None else str(line.found).strip()
-    if not given:
-        return Way(line.condition, str(line.expected), "no label")
-    way = f"taken for {given}" if len(given) <= 40 and "\n" not in given else "no label but a text"
-    return Way(line.condition, str(line.expected), way)
-
-
-def _function(line: Evidence) -> Way:
-    """What a function itself says of why it is not content; that it returned something says nothing."""
-    return Way(line.condition, "", fingerprint(line.message or str(line.fields.get("message") or "")))
-
-
-def _without_index(line: Evidence) -> Way:
-    return Way(_INDEX.sub("", line.condition))
-
-
-_WAYS: dict[str, Callable[[Evidence], Way]] = {
-    "ToolCheck": _tool_check,
-    "Trajectory": _trajectory,
-    "Json": _json,
-    "Classification": _label,
-    "Python": _function,
-    "Human": _without_index,
-}
-
-
 _EXTRACTION_WORDS: dict[str, str] = {
     "empty answer": "the final answer is empty",
     "no code block": "the code block that was asked for is not in the answer",
@@ -230,8 +100,6 @@ _LISTS = {
     "secrets": "secret is in the text",
 }
 _PLACE = re.compile(r"^(\w+)\[(\d+)\]$")
-
-
 _ERRORS: dict[str, str] = {
     Code.UNKNOWN_VARIABLE: "a variable is unknown",
     Code.BAD_PLACEHOLDER: "a placeholder can't be read",
@@ -256,7 +124,6 @@ _ERRORS: dict[str, str] = {
     Code.UNUSABLE_RETURN: "what the function returned can't be used",
     Code.UNUSABLE_VECTOR: "the embedder's vectors can't be used",
 }
-
 _AGENT: dict[str, str] = {
     ErrorCode.NO_CONNECTION: "no connection to the server",
     ErrorCode.CONNECT_TIMEOUT: "no connection to the server in time",
@@ -300,110 +167,6 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.CERTIFICATE, "unknown_authority"): "the server's certificate was signed by an unknown authority",
     **{(ErrorCode.ENDING, code): said for code, said in ENDINGS.items()},
 }
-
-
-def words_of(cause: Cause) -> str:
-    """What is wrong, without the criterion's name."""
-    if cause.kind == "agent":
-        return f"the agent failed ({cause.condition.replace('_', ' ')}): {_of_agent(cause)}"
-    if cause.kind == "ending":
-        return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
-    if cause.kind == "threshold":
-        return "the score is below the test's threshold; this has the lowest"
-    if cause.kind == "error":
-        why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
-        if cause.condition == Code.NOT_MEASURED:
-            why = f"{MEASURES.get(cause.about, cause.about)} was not measured"
-        said = ": ".join(part for part in (why, cause.way) if part)
-        return f"{cause.metric or 'the check'} can't be made: {said or 'no reason given'}"
-    if not (cause.criterion or cause.metric or cause.way or cause.condition):
-        return "no stored result says why"
-    if cause.condition.startswith("verdict of "):
-        return f"failed, says {cause.condition.removeprefix('verdict of ')}"
-    if cause.condition == "negate":
-        return f"{cause.metric or 'everything'} holds, and must not"
-    if cause.metric in ("", "extraction"):
-        return _EXTRACTION_WORDS.get(cause.way, cause.way) or "the score is too low"
-    special = {
-        "ToolCheck": _tools,
-        "Trajectory": _tools,
-        "Json": _json_words,
-        "Classification": _label_words,
-        "TextMatch": _condition,
-    }.get(cause.metric)
-    return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
-
-
-def _of_agent(cause: Cause) -> str:
-    if not cause.about:
-        return cause.way or "no reason given"
-    said = _AGENT_WAYS.get((cause.about, cause.way)) or _AGENT.get(cause.about) or cause.about.replace("_", " ")
-    return said.format(cause.way or "?")
-
-
-def _condition(cause: Cause) -> str:
-    place = _PLACE.match(cause.condition)
-    if place and place[1] in _LISTS:
-        return f"the {nth(int(place[2]) + 1)} {_LISTS[place[1]]}"
-    said = _TEXT.get(cause.condition) if cause.metric == "TextMatch" else None
-    if said:
-        return said
-    plain = {
-        "pattern": "the pattern is not found",
-        "not": "the pattern is found",
-        "score": "the score is too low",
-        "function": "the function says no",
-    }
-    said = plain.get(cause.condition, f"{cause.condition} does not hold")
-    return f"{said}: {cause.way}" if cause.way else said
-
-
-def _tools(cause: Cause) -> str:
-    about, way = cause.about, cause.way
-    if not about:
-        return {
-            "called": "a tool was called, and none may be",
-            "never called": "none of the expected tools was called",
-            "not expected": "more calls than expected",
-        }.get(way, f"{cause.metric}: {cause.condition} does not hold")
-    if cause.condition == "forbidden_tools" or (cause.condition == "calls" and way == "called"):
-        return f"{about} was called, and must not be"
-    if cause.condition == "usage" and way == "called another number of times":
-        return f"{about} was called another number of times"
-    if way == "never called":
-        return f"{about} was never called"
-    if way == "at another place":
-        return f"{about} was called, but at another place"
-    if way == "not expected" and cause.condition == "calls":
-        return f"{about} was called, which is not expected"
-    return (
-        f"the arguments of {about}: {way}" if way != "other arguments" else f"{about} was called with other arguments"
-    )
-
-
-def _json_words(cause: Cause) -> str:
-    if cause.condition == "parses":
-        return "the value is no JSON"
-    rule = {"schema": " (schema)", "equals": " (equals)"}.get(cause.condition, "")
-    if cause.way == "missing":
-        return f"{cause.about} is missing in the JSON{rule}"
-    return f"{cause.about or 'the JSON'}: {cause.way}{rule}"
-
-
-def _label_words(cause: Cause) -> str:
-    return f"{cause.about or 'the label'}: {cause.way}"
-
-
-Kind = Literal["failed", "error", "agent", "threshold", "ending"]
-"""`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
-criterion passed, and the score is below the test's `pass_threshold`; `ending`: the answer was cut, or stopped by a
-filter, and then failed: `condition` is which."""
-_KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
-_OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
-VERSION = 3
-"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors."""
-_ID = 10
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Cause(Struct, frozen=True):
@@ -569,3 +332,226 @@ def _signature(result: CriterionResult) -> str | None:
         return ""
     cause = cause_of(result)
     return None if cause is None else cause.signature
+
+
+class Way(NamedTuple):
+    """`condition`: what was asked; `about`: a tool, an argument, a key, a label; `way`: how it was missed."""
+
+    condition: str
+    about: str = ""
+    way: str = ""
+
+
+def way_of(metric: str, line: Evidence) -> Way:
+    """What a missed line of evidence of a metric type comes down to."""
+    known = _WAYS.get(metric)
+    try:
+        condition, about, way = known(line) if known is not None else Way(line.condition)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        condition, about, way = Way(line.condition)  # fields that are not ours: of a file, or a newer program
+    return Way(cut(condition, LONGEST), cut(about, LONGEST), cut(way, LONGEST))
+
+
+def extraction_way(line: Evidence) -> str:
+    """Why nothing was extracted, as a class."""
+    known = _EXTRACTION_WAYS.get(line.code)
+    if known is not None:
+        return known
+    given = line.message or str(line.fields.get("message") or "")
+    return fingerprint(given) if given or line.code in _NO_CLASS else str(line.code)
+
+
+def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
+    """Why a check could not be made: its code; of what others say (an exception, a server, a plug-in) also their
+    message without what differs from run to run."""
+    if code == Code.BROKE:
+        return Way(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
+    if message or code in _NO_CLASS:
+        return Way("", "", fingerprint(message or str(fields.get("message") or "")))
+    return Way(code, cut(str(fields.get("measure") or ""), LONGEST))
+
+
+def _base(condition: str) -> str:
+    return condition.split("[", 1)[0]
+
+
+def _tool_check(line: Evidence) -> Way:
+    """Usage, arguments, forbidden tools."""
+    fields = line.fields
+    tool = str(fields.get("tool") or "")
+    if fields.get("forbidden"):
+        return Way("forbidden_tools", tool, "called") if tool else Way("tool_call_forbidden", "", "called")
+    if line.code in (Code.TOO_FEW, Code.TOO_MANY):
+        return Way("usage", tool, "called another number of times")
+    if line.code == Code.NEVER_CALLED:
+        return Way("arguments" if fields.get("arguments_of") else "usage", tool, "never called")
+    if line.code == Code.UNREADABLE:
+        return Way("arguments", tool, "unreadable")
+    if line.code == Code.MESSAGE:
+        return Way(_part(line.condition))  # of a history that had no codes yet
+    names, way = _arguments(fields.get("arguments") or ())
+    return Way("arguments", f"{tool}({', '.join(names)})" if names else tool, way)
+
+
+def _part(condition: str) -> str:
+    """The part of a ToolCheck that a condition is of: `tools[1].arguments[2]` is of the arguments."""
+    return _base(condition.rsplit(".", 1)[-1])
+
+
+def _arguments(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], str]:
+    """Which arguments are wrong, and whether they are other ones, missing or too many."""
+    by_kind: dict[str, list[str]] = {"differs": [], "missing": [], "extra": []}
+    for one in differing:
+        by_kind.get(one["is"], []).append(one["path"])
+    ways = [said for kind, said in _ARGUMENT_WAYS.items() if by_kind[kind]]
+    names = sorted({_LISTED.sub("[]", path) for paths in by_kind.values() for path in paths})
+    return names, ", ".join(ways) or "other value"
+
+
+def _trajectory(line: Evidence) -> Way:
+    fields = line.fields
+    if line.group == "messages":
+        return Way("messages")
+    if line.code == Code.MESSAGE:
+        return Way("calls")
+    tool = str(fields.get("tool") or "")
+    near = fields.get("near_call") or {}
+    if line.code == Code.DIFFERS:
+        wrong = [one["argument"] for one in near.get("arguments") or () if one["is"] in ("differs", "extra")]
+        names = sorted({_LISTED.sub("[]", name) for name in wrong})
+        return Way("calls", f"{tool}({', '.join(names)})" if names else tool, "other arguments")
+    return Way("calls", tool, _CALL_WAYS.get(line.code, "never called"))
+
+
+def _json(line: Evidence) -> Way:
+    base, fields = _base(line.condition), line.fields
+    if line.code == Code.NOT_JSON or base == "parses":
+        return Way("parses", "", "no JSON")
+    if line.code == Code.MESSAGE:
+        return Way(base)
+    if line.code == Code.MISSING:
+        names = [str(key) for key in fields.get("keys") or (fields.get("key"),)]
+        return Way(base, ", ".join(names[:_KEYS]), "missing")
+    return Way(
+        base, _LISTED.sub("[]", dotted_path(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value")
+    )
+
+
+def _label(line: Evidence) -> Way:
+    """A pair of labels is a cause: this one is taken for that one."""
+    given = "" if line.found is None else str(line.found).strip()
+    if not given:
+        return Way(line.condition, str(line.expected), "no label")
+    way = f"taken for {given}" if len(given) <= 40 and "\n" not in given else "no label but a text"
+    return Way(line.condition, str(line.expected), way)
+
+
+def _function(line: Evidence) -> Way:
+    """What a function itself says of why it is not content; that it returned something says nothing."""
+    return Way(line.condition, "", fingerprint(line.message or str(line.fields.get("message") or "")))
+
+
+def _without_index(line: Evidence) -> Way:
+    return Way(_INDEX.sub("", line.condition))
+
+
+_WAYS: dict[str, Callable[[Evidence], Way]] = {
+    "ToolCheck": _tool_check,
+    "Trajectory": _trajectory,
+    "Json": _json,
+    "Classification": _label,
+    "Python": _function,
+    "Human": _without_index,
+}
+
+
+def words_of(cause: Cause) -> str:
+    """What is wrong, without the criterion's name."""
+    if cause.kind == "agent":
+        return f"the agent failed ({cause.condition.replace('_', ' ')}): {_of_agent(cause)}"
+    if cause.kind == "ending":
+        return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
+    if cause.kind == "threshold":
+        return "the score is below the test's threshold; this has the lowest"
+    if cause.kind == "error":
+        why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
+        if cause.condition == Code.NOT_MEASURED:
+            why = f"{MEASURES.get(cause.about, cause.about)} was not measured"
+        said = ": ".join(part for part in (why, cause.way) if part)
+        return f"{cause.metric or 'the check'} can't be made: {said or 'no reason given'}"
+    if not (cause.criterion or cause.metric or cause.way or cause.condition):
+        return "no stored result says why"
+    if cause.condition.startswith("verdict of "):
+        return f"failed, says {cause.condition.removeprefix('verdict of ')}"
+    if cause.condition == "negate":
+        return f"{cause.metric or 'everything'} holds, and must not"
+    if cause.metric in ("", "extraction"):
+        return _EXTRACTION_WORDS.get(cause.way, cause.way) or "the score is too low"
+    special = {
+        "ToolCheck": _tools,
+        "Trajectory": _tools,
+        "Json": _json_words,
+        "Classification": _label_words,
+        "TextMatch": _condition,
+    }.get(cause.metric)
+    return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
+
+
+def _of_agent(cause: Cause) -> str:
+    if not cause.about:
+        return cause.way or "no reason given"
+    said = _AGENT_WAYS.get((cause.about, cause.way)) or _AGENT.get(cause.about) or cause.about.replace("_", " ")
+    return said.format(cause.way or "?")
+
+
+def _condition(cause: Cause) -> str:
+    place = _PLACE.match(cause.condition)
+    if place and place[1] in _LISTS:
+        return f"the {nth(int(place[2]) + 1)} {_LISTS[place[1]]}"
+    said = _TEXT.get(cause.condition) if cause.metric == "TextMatch" else None
+    if said:
+        return said
+    plain = {
+        "pattern": "the pattern is not found",
+        "not": "the pattern is found",
+        "score": "the score is too low",
+        "function": "the function says no",
+    }
+    said = plain.get(cause.condition, f"{cause.condition} does not hold")
+    return f"{said}: {cause.way}" if cause.way else said
+
+
+def _tools(cause: Cause) -> str:
+    about, way = cause.about, cause.way
+    if not about:
+        return {
+            "called": "a tool was called, and none may be",
+            "never called": "none of the expected tools was called",
+            "not expected": "more calls than expected",
+        }.get(way, f"{cause.metric}: {cause.condition} does not hold")
+    if cause.condition == "forbidden_tools" or (cause.condition == "calls" and way == "called"):
+        return f"{about} was called, and must not be"
+    if cause.condition == "usage" and way == "called another number of times":
+        return f"{about} was called another number of times"
+    if way == "never called":
+        return f"{about} was never called"
+    if way == "at another place":
+        return f"{about} was called, but at another place"
+    if way == "not expected" and cause.condition == "calls":
+        return f"{about} was called, which is not expected"
+    return (
+        f"the arguments of {about}: {way}" if way != "other arguments" else f"{about} was called with other arguments"
+    )
+
+
+def _json_words(cause: Cause) -> str:
+    if cause.condition == "parses":
+        return "the value is no JSON"
+    rule = {"schema": " (schema)", "equals": " (equals)"}.get(cause.condition, "")
+    if cause.way == "missing":
+        return f"{cause.about} is missing in the JSON{rule}"
+    return f"{cause.about or 'the JSON'}: {cause.way}{rule}"
+
+
+def _label_words(cause: Cause) -> str:
+    return f"{cause.about or 'the label'}: {cause.way}"

@@ -24,7 +24,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "score": result.score,
         "rating": result.rating,
         "value": result.value,
-        "metrics": [metric_to_json(metric) for metric in result.metrics],
+        "metrics": [_metric_to_json(metric) for metric in result.metrics],
         "reason": sentences.criterion_sentence(result),
         **_said(result),
         "severity": result.severity,
@@ -38,7 +38,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
     }
 
 
-def metric_to_json(metric: MetricResult) -> dict[str, Any]:
+def _metric_to_json(metric: MetricResult) -> dict[str, Any]:
     """`{"name", "type", "outcome", "score", "rating", "evidence": [...]}` and more."""
     return {
         "name": metric.name,

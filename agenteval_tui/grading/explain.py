@@ -91,7 +91,7 @@ def on_one_line(text: str) -> str:
 _BREAKS = re.compile(r"\r\n|[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-def mark_of(outcome: Outcome) -> Mark:
+def _mark_of(outcome: Outcome) -> Mark:
     """The mark of an outcome."""
     marks: dict[Outcome, Mark] = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERROR: "error"}
     return marks.get(outcome, "info")
@@ -109,14 +109,14 @@ def _criterion(result: CriterionResult) -> Fact:
         text += f" ({', '.join(notes)})"
     children: list[Fact] = []
     if own := own_reason(result):
-        children.append(Fact(mark_of(result.outcome), own))
+        children.append(Fact(_mark_of(result.outcome), own))
     if result.value is not None:
         where = result.value_spans[0] if result.value_spans else None
         lines = result.value.count("\n") + 1
         size = f" ({lines} lines, {len(result.value)} characters)" if len(result.value) > _VALUE else ""
         children.append(Fact("info", f"{result.prototype_class} found {quoted(result.value, _VALUE)}{size}", (), where))
     children.extend(_metric(metric) for metric in result.metrics)
-    return Fact(mark_of(result.outcome), text, tuple(children))
+    return Fact(_mark_of(result.outcome), text, tuple(children))
 
 
 def _metric(metric: MetricResult) -> Fact:
@@ -128,7 +128,7 @@ def _metric(metric: MetricResult) -> Fact:
     elif sentences.metric_sentence(metric):
         text += f": {sentences.metric_sentence(metric)}"
     ordered = sorted(metric.evidence, key=lambda one: one.passed is True)
-    return Fact(mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
+    return Fact(_mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
 
 
 def _evidence(evidence: Evidence) -> Fact:

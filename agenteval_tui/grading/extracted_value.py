@@ -15,6 +15,7 @@ from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.transcripts.model import Transcript
 
 SpanMap = Callable[[int, int], tuple[Span, ...]]
+_SPANS = 50
 
 
 class Value:
@@ -43,7 +44,7 @@ class Value:
 
     @cached_property
     def _lower_map(self) -> list[int] | None:
-        return offsets_of(self.text, str.lower)
+        return _offsets_of(self.text, str.lower)
 
     def in_text(self, start: int, end: int) -> tuple[int, int]:
         """Characters `start`..`end` of `lower`, as characters of `text`."""
@@ -69,7 +70,7 @@ class NothingExtracted(Struct, frozen=True):
     fields: Fields = field(default_factory=dict)
 
 
-def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
+def _offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
     """For each offset of `fold(text)` the offset in `text`; None when `fold` changes no lengths."""
     if text.isascii() or len(fold(text)) == len(text):
         return None
@@ -82,9 +83,6 @@ def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
 
 class ExtractionError(CodedError):
     """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""
-
-
-_SPANS = 50
 
 
 class JsonValue(Value):

@@ -76,10 +76,10 @@ class AgentFacts(Struct, frozen=True):
 
     def texts(self) -> Sequence[str]:
         """Lines of answers, the newest first: what a criterion may look for."""
-        return text_pieces(self.answers)
+        return _text_pieces(self.answers)
 
 
-def text_pieces(answers: Iterable[str], most: int = 60, longest: int = 120) -> tuple[str, ...]:
+def _text_pieces(answers: Iterable[str], most: int = 60, longest: int = 120) -> tuple[str, ...]:
     """Lines of the answers that are short enough to be looked for, each once."""
     found: dict[str, None] = {}
     for answer in answers:

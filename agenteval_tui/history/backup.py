@@ -97,7 +97,7 @@ def move_suites(store: Store, old: str, new: str) -> MoveResult:
     return moved
 
 
-def moved_key(key: str, old: str, new: str) -> str:
+def _moved_key(key: str, old: str, new: str) -> str:
     """The suite's path after the move; as it was when it is not in `old`, or in `new` already (a folder in it)."""
     if key == new or key.startswith(f"{new}/"):
         return key
@@ -119,7 +119,7 @@ class _Move(Struct):
         """Rename the suites; tests that are there under both names become one."""
         suites = merged = 0
         for suite, key in connection.execute("SELECT id, key FROM suites").fetchall():
-            to = moved_key(key, self.old, self.new)
+            to = _moved_key(key, self.old, self.new)
             if to == key:
                 continue
             suites += 1
@@ -142,9 +142,9 @@ class _Move(Struct):
         rows = connection.execute("SELECT id, suite_keys, project FROM executions").fetchall()
         for execution, keys, project in rows:
             was = json.loads(keys)
-            now = [moved_key(key, self.old, self.new) for key in was]
+            now = [_moved_key(key, self.old, self.new) for key in was]
             # A root of a repository may lie above what was moved: it is looked for where the suites are now.
-            belongs = clean(project_of_keys(now)) if now != was else moved_key(project, self.old, self.new)
+            belongs = clean(project_of_keys(now)) if now != was else _moved_key(project, self.old, self.new)
             if now != was or belongs != project:
                 connection.execute(
                     "UPDATE executions SET suite_keys = ?, project = ? WHERE id = ?",
@@ -152,7 +152,7 @@ class _Move(Struct):
                 )
         for signature, context in connection.execute("SELECT signature, context FROM triage").fetchall():
             held = json.loads(context)
-            tests = [[moved_key(key, self.old, self.new), test] for key, test in held.get("tests", ())]
+            tests = [[_moved_key(key, self.old, self.new), test] for key, test in held.get("tests", ())]
             if tests != held.get("tests", tests):
                 changed = json_text({**held, "tests": tests})
                 connection.execute("UPDATE triage SET context = ? WHERE signature = ?", (changed, signature))

@@ -55,7 +55,7 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
     A run with several failed criteria is there several times. What had to be made out of evidence is kept, where the
     history can be written; that is not waited for.
     """
-    found, made = store.read(lambda c: read_failures(c, runs))
+    found, made = store.read(lambda c: _read_failures(c, runs))
     if made and not store.read_only:
         store.write(KeepCauses(made))
     return found
@@ -86,7 +86,7 @@ class KeepCauses(Struct):
         )
 
 
-def read_failures(
+def _read_failures(
     connection: sqlite3.Connection, runs: Sequence[int] | None
 ) -> tuple[list[Failure], list[tuple[int, int, str]]]:
     """The failures, and what `KeepCauses` should keep of them."""

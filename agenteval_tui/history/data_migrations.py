@@ -12,6 +12,56 @@ from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.task_specs import unpack
 
+_ERRORS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
+    (re.compile(pattern), code, about)
+    for pattern, code, about in (
+        # Sentences as `core.fingerprint` stored them: numbers are N, quoted texts …, all on one line.
+        (r"the pattern .* took longer than N s on this text$|the pattern .*…$", "slow_pattern", ""),
+        (r"unknown variable ", "unknown_variable", ""),
+        (r"\{\{.*\}\} cannot be read: a name or a dotted path", "bad_placeholder", ""),
+        (r"(?:the result of .*: )?N characters are too many to ", "too_large", ""),
+        (r"(?:the result of .*: )?the value is longer than N characters$", "too_large", ""),
+        (r"(?:the result of .*: )?the (?:JSON|value) is nested too deeply", "too_deep", ""),
+        (r"the schema refers to itself without an end", "too_deep", ""),
+        (r"(?:the result of .*: )?the JSON cannot be read: ", "unreadable_number", ""),
+        (r"(?:the result of .*: )?… (?:cannot be applied: |is nested too deeply to be applied$)", "path_failed", ""),
+        (r"the schema refers to .*, which is not in it", "unresolved_reference", ""),
+        (r"there is nothing to compare with: ", "no_expected_value", ""),
+        (r"there is no right label: ", "no_expected_value", ""),
+        (r"the system prompt was not recorded: ", "no_system_prompt", ""),
+        (r"a text without words has no grade$", "no_words", ""),
+        (r"this value is no list of documents: ", "not_a_list", ""),
+        (r"the time of the run was not measured$", "not_measured", "time"),
+        (r"the number of tokens was not measured$", "not_measured", "tokens"),
+        (r"the input was not measured$", "not_measured", "input_tokens"),
+        (r"the output was not measured$", "not_measured", "output_tokens"),
+        (r"the cost of the run was not measured$", "not_measured", "cost"),
+        (r"the number of tool calls was not measured$", "not_measured", "calls"),
+        (r"(?:the (?:judge|embedder|function)\b.*|nobody) was not asked yet$", "not_asked", ""),
+        (r"no judge was asked$", "not_asked", ""),
+        (r"(?:the (?:judge|embedder|function)\b.*|nobody) was not asked this yet: ", "not_asked_this", ""),
+        (r"the judge's reply can't be read, neither the first nor the second", "unreadable_reply", ""),
+        # Since then a score that is none makes the whole reply unreadable.
+        (r"the judge's score .* is no (?:score|number)", "unreadable_reply", ""),
+        (r"the judge's score .* is not on the scale", "off_scale", ""),
+        (r"the judge would see nothing: ", "nothing_to_see", ""),
+        (r"the label can't be read$|the label's (?:verdict|rating) ", "unusable_label", ""),
+        (
+            r"the embedder's reply can't be read: |the embedder gave (?:a vector of zeros|vectors of)",
+            "unusable_vector",
+            "",
+        ),
+    )
+)
+_BY_METRIC = {
+    "Python": re.compile(r"what \S+ returned can't be read$|\S+:\S+ returned "),
+}
+_BROKE = re.compile(r"the (?:check|metric) broke: ")
+_RETURNED = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]* returned ")
+_SLOW_EXTRACTION = re.compile(r"the pattern .* took longer than N s on this text$")
+_PLACES = 7
+"""kind, criterion, prototype class, metric, condition, about, way."""
+
 
 def find_versions(connection: sqlite3.Connection) -> None:
     """Give runs without a version of their agent the one that their task names. Within the caller's transaction.
@@ -72,57 +122,6 @@ def _data(connection: sqlite3.Connection, number: int, kind: type[Any]) -> Any:
     except (HistoryError, TypeError):
         return kind()  # broken bytes: not known
     return value if isinstance(value, kind) else kind()
-
-
-_ERRORS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
-    (re.compile(pattern), code, about)
-    for pattern, code, about in (
-        # Sentences as `core.fingerprint` stored them: numbers are N, quoted texts …, all on one line.
-        (r"the pattern .* took longer than N s on this text$|the pattern .*…$", "slow_pattern", ""),
-        (r"unknown variable ", "unknown_variable", ""),
-        (r"\{\{.*\}\} cannot be read: a name or a dotted path", "bad_placeholder", ""),
-        (r"(?:the result of .*: )?N characters are too many to ", "too_large", ""),
-        (r"(?:the result of .*: )?the value is longer than N characters$", "too_large", ""),
-        (r"(?:the result of .*: )?the (?:JSON|value) is nested too deeply", "too_deep", ""),
-        (r"the schema refers to itself without an end", "too_deep", ""),
-        (r"(?:the result of .*: )?the JSON cannot be read: ", "unreadable_number", ""),
-        (r"(?:the result of .*: )?… (?:cannot be applied: |is nested too deeply to be applied$)", "path_failed", ""),
-        (r"the schema refers to .*, which is not in it", "unresolved_reference", ""),
-        (r"there is nothing to compare with: ", "no_expected_value", ""),
-        (r"there is no right label: ", "no_expected_value", ""),
-        (r"the system prompt was not recorded: ", "no_system_prompt", ""),
-        (r"a text without words has no grade$", "no_words", ""),
-        (r"this value is no list of documents: ", "not_a_list", ""),
-        (r"the time of the run was not measured$", "not_measured", "time"),
-        (r"the number of tokens was not measured$", "not_measured", "tokens"),
-        (r"the input was not measured$", "not_measured", "input_tokens"),
-        (r"the output was not measured$", "not_measured", "output_tokens"),
-        (r"the cost of the run was not measured$", "not_measured", "cost"),
-        (r"the number of tool calls was not measured$", "not_measured", "calls"),
-        (r"(?:the (?:judge|embedder|function)\b.*|nobody) was not asked yet$", "not_asked", ""),
-        (r"no judge was asked$", "not_asked", ""),
-        (r"(?:the (?:judge|embedder|function)\b.*|nobody) was not asked this yet: ", "not_asked_this", ""),
-        (r"the judge's reply can't be read, neither the first nor the second", "unreadable_reply", ""),
-        # Since then a score that is none makes the whole reply unreadable.
-        (r"the judge's score .* is no (?:score|number)", "unreadable_reply", ""),
-        (r"the judge's score .* is not on the scale", "off_scale", ""),
-        (r"the judge would see nothing: ", "nothing_to_see", ""),
-        (r"the label can't be read$|the label's (?:verdict|rating) ", "unusable_label", ""),
-        (
-            r"the embedder's reply can't be read: |the embedder gave (?:a vector of zeros|vectors of)",
-            "unusable_vector",
-            "",
-        ),
-    )
-)
-_BY_METRIC = {
-    "Python": re.compile(r"what \S+ returned can't be read$|\S+:\S+ returned "),
-}
-_BROKE = re.compile(r"the (?:check|metric) broke: ")
-_RETURNED = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]* returned ")
-_SLOW_EXTRACTION = re.compile(r"the pattern .* took longer than N s on this text$")
-_PLACES = 7
-"""kind, criterion, prototype class, metric, condition, about, way."""
 
 
 def upgraded(signature: str) -> str:

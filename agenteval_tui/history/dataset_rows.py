@@ -64,13 +64,13 @@ def _keys_of(runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[str]:
     for _, group in groupby(sorted(without), key=lambda one: one[0]):
         listed = list(group)
         first = {row: place for _, row, place in reversed(listed)}
-        made = assumed_keys({row: runs[place].variables for row, place in sorted(first.items())})
+        made = _assumed_keys({row: runs[place].variables for row, place in sorted(first.items())})
         for _, row, place in listed:
             keys[place] = made[row]
     return keys
 
 
-def assumed_keys(rows: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
+def _assumed_keys(rows: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
     """Keys for the rows of one test in one execution, made of all variables that their runs had, by place."""
     names = {row: id_in(variables, ID_COLUMN) for row, variables in rows.items()}
     repeated = any(count > 1 for name, count in Counter(names.values()).items() if name is not None)
@@ -141,7 +141,7 @@ def key_runs(connection: sqlite3.Connection) -> None:
     keyed = []
     for (execution, test), group in groupby(rows, key=lambda one: (one[0], one[1])):
         plans = {row: plan for _, _, row, plan in group}
-        for row, key in assumed_keys({row: variables.get(plan, {}) for row, plan in plans.items()}).items():
+        for row, key in _assumed_keys({row: variables.get(plan, {}) for row, plan in plans.items()}).items():
             places[test, key] = row
             keyed.append((execution, test, row, key))
     write_rows(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.store import Store
 
+
 _MOST = 20  # problems of a kind that are listed
 _PARTS = (
     ("transcripts", ("transcripts",)),
@@ -45,6 +46,28 @@ _PARTS = (
     ("tool calls", ("tool_calls",)),
     ("replies of judges", ("judge_replies", "run_replies")),
 )
+_NAMED = (
+    ("runs", "execution", "executions"),
+    ("runs", "test", "tests"),
+    ("runs", "plan", "plans"),
+    ("runs", "dataset_row", "dataset_rows"),
+    ("runs", "transcript", "transcripts"),
+    ("tests", "suite", "suites"),
+    ("criterion_results", "run", "runs"),
+    ("evidence", "run", "runs"),
+    ("failed_attempts", "run", "runs"),
+    ("run_replies", "reply", "judge_replies"),
+    ("criterion_texts", "test", "tests"),
+    ("criterion_texts", "criterion", "criteria"),
+)
+_DECIDED = (
+    ("labels", "run", "runs"),
+    ("baselines", "test", "tests"),
+    ("baselines", "execution", "executions"),
+    ("baselines", "run", "runs"),
+    ("quarantines", "test", "tests"),
+)
+"""What people decided, and about what."""
 
 
 class DiskUsage(Struct, frozen=True):
@@ -151,7 +174,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
                 connection.execute("BEGIN")  # one moment of the file, whoever writes meanwhile
                 wrong += _wrong_totals(connection)
                 wrong += _loose_rows(connection)
-                wrong += loose_decisions(connection)
+                wrong += _loose_decisions(connection)
                 lost = int(connection.execute("SELECT count(*) FROM runs WHERE transcript = ?", (LOST,)).fetchone()[0])
                 evidence = int(connection.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
                 damage += _unreadable(connection) if deep else []
@@ -248,31 +271,7 @@ def _wrong_totals(connection: Connection) -> list[str]:
     return said
 
 
-_NAMED = (
-    ("runs", "execution", "executions"),
-    ("runs", "test", "tests"),
-    ("runs", "plan", "plans"),
-    ("runs", "dataset_row", "dataset_rows"),
-    ("runs", "transcript", "transcripts"),
-    ("tests", "suite", "suites"),
-    ("criterion_results", "run", "runs"),
-    ("evidence", "run", "runs"),
-    ("failed_attempts", "run", "runs"),
-    ("run_replies", "reply", "judge_replies"),
-    ("criterion_texts", "test", "tests"),
-    ("criterion_texts", "criterion", "criteria"),
-)
-_DECIDED = (
-    ("labels", "run", "runs"),
-    ("baselines", "test", "tests"),
-    ("baselines", "execution", "executions"),
-    ("baselines", "run", "runs"),
-    ("quarantines", "test", "tests"),
-)
-"""What people decided, and about what."""
-
-
-def loose_decisions(connection: sqlite3.Connection) -> list[str]:
+def _loose_decisions(connection: sqlite3.Connection) -> list[str]:
     """What people decided about runs, executions and tests that are not in the history."""
     said = []
     for table, column, other in _DECIDED:
@@ -414,7 +413,7 @@ def _health(path: Path) -> Health:
         wrong: list[str] = []
         if sound and version == schema.newest():
             wrong += map(str, schema_check.differences(connection, version))
-            wrong += loose_decisions(connection) if not wrong else []
+            wrong += _loose_decisions(connection) if not wrong else []
         return Health(
             path=path,
             version=version,

@@ -24,6 +24,7 @@ from agenteval_tui.history.process_liveness import is_alive
 _SMALL = 4 << 20  # bytes
 # Of an import more may have been to come: its runs are not planned beforehand.
 _ALL_ENDED = "kind = 'run' AND passed + failed + errors + skipped + needs_review = runs"
+_SALVAGE = "agenteval db salvage writes everything in it into a new history with the right tables"
 
 
 class OpenedDatabase(Struct, frozen=True):
@@ -142,9 +143,6 @@ def _refuse_another_shape(path: Path, immutable: bool) -> None:
             if all(one.addable for one in found)
             else _SALVAGE,
         )
-
-
-_SALVAGE = "agenteval db salvage writes everything in it into a new history with the right tables"
 
 
 def _another_shape(path: Path, found: tuple[schema_check.Difference, ...], remedy: str) -> HistoryError:

@@ -168,10 +168,10 @@ def listed(store: Store) -> list[Quarantine]:
 
 def active(store: Store, at_ms: int | None = None) -> Quarantined:
     """Those that hold at that time (None: now)."""
-    return active_at(store.read(quarantines), now_ms() if at_ms is None else at_ms)
+    return _active_at(store.read(quarantines), now_ms() if at_ms is None else at_ms)
 
 
-def active_at(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
+def _active_at(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
     """Those among them that hold at that time."""
     return Quarantined({quarantine.key: quarantine for quarantine in quarantines if quarantine.holds(at_ms)})
 

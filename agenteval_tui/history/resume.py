@@ -44,7 +44,7 @@ class Resume(Struct):
         if found is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
         execution, status, owner, kind, options = found
-        check_resumable(self.execution_id, status, owner, kind)
+        _check_resumable(self.execution_id, status, owner, kind)
         again = {clean(one) for one in self.again}
         queued = 0
         for row in connection.execute(_ROWS, (execution,)).fetchall():
@@ -75,7 +75,7 @@ class Resume(Struct):
         return queued
 
 
-def check_resumable(execution_id: str, status: str, owner: str, kind: str) -> None:
+def _check_resumable(execution_id: str, status: str, owner: str, kind: str) -> None:
     """Raise AgentevalError when an execution of this kind and state can't be taken up."""
     if kind != "run":
         raise AgentevalError(

@@ -269,7 +269,7 @@ def withdraw(
     spent: Sequence[float | None],
 ) -> None:
     """Take an ended run's results, search entry and share of the totals (`spent`: tokens, cost) away; its row stays."""
-    entry = stored_document(connection, run)
+    entry = _stored_document(connection, run)
     if entry is not None:
         connection.execute(
             "INSERT INTO search (search, rowid, prompt, answer, tools) VALUES ('delete', ?, ?, ?, ?)", (run, *entry)
@@ -332,7 +332,7 @@ def keep_attempts(
     )
 
 
-def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
+def _stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
     """The texts under which a run can be found, made anew from its transcript; None: it is not in the index."""
     found = connection.execute(
         "SELECT t.data, r.plan FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)

@@ -16,6 +16,13 @@ from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import runs_in
 
 _WORD = re.compile(r'"([^"]*)"?|(\S+)')
+FIELDS = ("outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is")
+NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
+_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled", "queued", "running")
+_SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
+_QUERY_PART = re.compile(r'(\w+):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
+_AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
+_MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
 
 def match_expression(text: str) -> str:
@@ -101,15 +108,6 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
     if wanted.labelled:
         conditions.append("id IN (SELECT run FROM labels)")
     return conditions, [clean(value) for value in values]
-
-
-FIELDS = ("outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is")
-NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
-_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled", "queued", "running")
-_SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
-_QUERY_PART = re.compile(r'(\w+):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
-_AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
-_MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
 
 class HistoryQuery(Struct, frozen=True):

@@ -120,7 +120,7 @@ class Engine:
                 await self._connect(self._executor)
             await self._begin()
             self._tick(self._loop)
-            with rare_garbage_collection():
+            with _rare_garbage_collection():
                 self._fill()
                 try:
                     await self._finished.wait()
@@ -442,7 +442,7 @@ class Engine:
 
 
 @contextmanager
-def rare_garbage_collection() -> Iterator[None]:
+def _rare_garbage_collection() -> Iterator[None]:
     """Leave alone what is there already, and look for cycles among what is new every 50,000 objects.
 
     A run makes many small objects that all go by themselves, and a plan of thousands of runs stays to the end: Python's

@@ -27,10 +27,10 @@ def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[
         again = [run.ref.run for run in plan.runs]
         return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)
     tasks = Tasks(plan)
-    return store.begin_execution(execution_record(plan, started_ms, pid, tasks), planned_runs(plan, tasks))
+    return store.begin_execution(_execution_record(plan, started_ms, pid, tasks), _planned_runs(plan, tasks))
 
 
-def execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
+def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
     """The execution itself. Where several tests run together, its id is their batch id as well."""
     return ExecutionRecord(
         id=plan.execution_id,
@@ -46,7 +46,7 @@ def execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks)
     )
 
 
-def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
+def _planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
     """All runs of the plan, in its order."""
     versions: dict[str, str] = {}
     rows = []

@@ -24,6 +24,11 @@ BARREN = 10
 """So many bursts of refusals with no success between them: the server is not busy, it does not want us."""
 LONE = 2
 """A refusal is a lone one when since the one before so many times the runs on their way were answered."""
+LONGEST_HOLD_S = 600.0
+"""A server that asks for more is not busy: a quota is used up. The run ends with its words."""
+REFUSED_ITSELF = 2
+"""So often may a run be refused that was refused before, while the server serves others, and once of these while
+nothing asks that was never refused: then it is given up."""
 
 
 class Throttle:
@@ -100,13 +105,6 @@ class Throttle:
         if self.limit >= wanted:
             self.limit = None
         return True
-
-
-LONGEST_HOLD_S = 600.0
-"""A server that asks for more is not busy: a quota is used up. The run ends with its words."""
-REFUSED_ITSELF = 2
-"""So often may a run be refused that was refused before, while the server serves others, and once of these while
-nothing asks that was never refused: then it is given up."""
 
 
 class Refusals:

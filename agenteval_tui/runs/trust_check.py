@@ -53,10 +53,10 @@ def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreig
     What needs no trust is not in it; nothing is started. `own`: the agents that the user wrote (None: those that the
     plan says are). `foreign`: see `check_trust`.
     """
-    return merge_needs(uses_of(plan, own=own), foreign=foreign)
+    return merge_needs(_uses_of(plan, own=own), foreign=foreign)
 
 
-def uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
+def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
     """All that a plan uses and that could need trust: each agent, context and criterion is looked at once."""
     uses: list[Use] = []
     users = plan.respondents.user_agents if own is None else own
@@ -98,7 +98,7 @@ def check_trust(
     `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
     names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
     """
-    return permission_for(uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
+    return permission_for(_uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
 
 
 def check_asking(
@@ -118,10 +118,10 @@ def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Perm
 
     `trusted`: somebody said so for this time.
     """
-    return permission_for([use_of(agent) for agent in agents], everything=trusted)
+    return permission_for([_use_of(agent) for agent in agents], everything=trusted)
 
 
-def use_of(agent: Configured) -> Use:
+def _use_of(agent: Configured) -> Use:
     """The use of an agent as it is configured: by its suite's folder, or as the user's own."""
     return use_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
 

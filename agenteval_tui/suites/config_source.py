@@ -242,13 +242,13 @@ def block_indent(node: ScalarNode, text: str) -> int:
                 spaces = len(line) - len(line.lstrip(" "))
                 return spaces - (len(first) - len(first.lstrip(" ")))
     return (
-        int(digits) + parent_indent(text, body_start(node, text))
+        int(digits) + _parent_indent(text, body_start(node, text))
         if digits
-        else parent_indent(text, body_start(node, text)) + 2
+        else _parent_indent(text, body_start(node, text)) + 2
     )
 
 
-def parent_indent(text: str, offset: int) -> int:
+def _parent_indent(text: str, offset: int) -> int:
     """The column of the key that a value at `offset` belongs to: behind the "- " of its line, if there are any."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     lead = re.match(r"[ ]*(?:-[ ]+)*", line)

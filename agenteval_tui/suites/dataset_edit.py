@@ -26,6 +26,8 @@ from agenteval_tui.suites.yaml.tree import MappingNode, ScalarNode, SequenceNode
 from agenteval_tui.suites.yaml.write import flow, key_text, scalar
 
 PROVENANCE = "provenance"
+SHOWN = 4_000
+"""Characters of a row that a preview has."""
 
 
 def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> int:
@@ -242,10 +244,6 @@ def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, 
             "the row can't be added to this file without changing another", where=str(path), mend="add it by hand"
         )
     return (BOM if before.startswith(BOM) else b"") + made.encode()
-
-
-SHOWN = 4_000
-"""Characters of a row that a preview has."""
 
 
 class RowAdded(Struct, frozen=True):

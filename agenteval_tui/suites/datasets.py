@@ -26,186 +26,20 @@ from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, comp
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import Dataset
 
+
+KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
 PROMPT_COLUMNS = ("input", "prompt", "question")
 EXPECTED_COLUMNS = ("expected", "expected_value", "expected_response", "answer")
 EXPECTED = "expected_value"
 """The variable that the expected value of a row is in, whatever its column is called."""
-
 # Outputs of the course's (and LangSmith's) rows, and the answer of OpenAI's, have more names.
 _OUTPUTS = (*EXPECTED_COLUMNS, "output", "response", "text")
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
-
-
-def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The variables that a row gives: its columns, and `expected_value`.
-
-    `{"inputs": {...}, "outputs": {...}}` (the course, LangSmith): the inputs' keys are variables; `outputs`, `metadata`
-    and what else stands there stay objects, for `{{outputs.tool_used}}`. `{"input": [messages], "ideal": ...}` (OpenAI
-    evals): `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
-    """
-    inputs, outputs = data.get("inputs"), data.get("outputs")
-    if isinstance(inputs, dict) and (outputs is None or isinstance(outputs, dict)):
-        variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
-        variables.update(inputs)
-        if EXPECTED not in variables and outputs:
-            found = _first(outputs, _OUTPUTS)
-            if found is None and len(outputs) == 1:
-                found = next(iter(outputs.values()))
-            if found is not None:
-                variables[EXPECTED] = found
-        return variables
-    item = data.get("item")
-    if isinstance(item, dict) and data.keys() <= {"item", "sample"}:
-        return with_expected(dict(item))
-    variables = with_expected(dict(data))
-    if EXPECTED not in variables and "ideal" in data and _is_messages(data.get("input")):
-        ideal = data["ideal"]
-        variables[EXPECTED] = ideal[0] if isinstance(ideal, list) and len(ideal) == 1 else ideal
-    return variables
-
-
-def with_expected(variables: dict[str, Any]) -> dict[str, Any]:
-    """`variables` itself, with `expected_value` put in from the first column that has an expected value.
-
-    An empty cell is no expected value.
-    """
-    if EXPECTED not in variables:
-        for name in EXPECTED_COLUMNS:
-            value = variables.get(name)
-            if value is not None and value != "":
-                variables[EXPECTED] = value
-                break
-        else:
-            found = _first(variables, EXPECTED_COLUMNS)
-            if found is not None:
-                variables[EXPECTED] = found
-    return variables
-
-
-def prompt_of(variables: Mapping[str, Any]) -> str | None:
-    """The prompt that a row's variables hold: the first of `input`, `prompt`, `question` that is not empty.
-
-    Numbers and objects become JSON. None when there is none, or when it is a list of chat messages: ask `messages_of`
-    first.
-    """
-    value = _first(variables, PROMPT_COLUMNS)
-    if value is None or _is_messages(value):
-        return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The conversation that a row begins with: the first of `input`, `prompt`, `question`, `messages` that is not
-    empty, if it is a list of OpenAI chat messages; else None.
-    """
-    value = _first(variables, (*PROMPT_COLUMNS, "messages"))
-    return [dict(one) for one in value] if _is_messages(value) else None
-
-
-def has_prompt(variables: Mapping[str, Any]) -> bool:
-    """Whether a row says what the agent is asked."""
-    for name in PROMPT_COLUMNS:  # the quick way, for many rows
-        value = variables.get(name)
-        if isinstance(value, str) and value and not value.isspace():
-            return True
-    return prompt_of(variables) is not None or messages_of(variables) is not None
-
-
-def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """The value of the first name that has one that is not empty; then the same ignoring case. None: there is none."""
-    for name in names:
-        value = variables.get(name)
-        if _says_something(value):
-            return value
-    folded: dict[str, Any] = {}
-    for key, value in variables.items():
-        lower = key.lower()
-        if lower != key and lower in names and _says_something(value):
-            folded.setdefault(lower, value)
-    return next((folded[name] for name in names if name in folded), None)
-
-
-def _says_something(value: Any) -> bool:
-    if isinstance(value, str):
-        return bool(value) and not value.isspace()
-    return not (value is None or value == [] or value == {})
-
-
-def _is_messages(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(one, dict) and one.get("role") in _ROLES and "content" in one for one in value)
-    )
-
-
 MAX_LINE = 16 * 1024 * 1024  # characters; also of a field with line ends in it
-
 # What `surrogateescape` makes of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-
-
-class LineTooLongError(Exception):
-    """A line is longer than may be held; the problem is among the `Lines`' problems."""
-
-
-class LineReader:
-    """An iterator of lines with their line ends. `number` is the line that came last, 1-based; 0 before the first.
-
-    Bytes that are no UTF-8 and NUL characters go to `problems`, with the line as it is otherwise; whoever reads takes
-    them from there. Raises `LineTooLongError`.
-    """
-
-    def __init__(self, stream: TextIO, path: Path) -> None:
-        self._stream = stream
-        self._file = str(path)
-        self.number = 0
-        self.header = 1  # the line where the header of a .csv begins
-        self.characters = 0
-        self.last = ""
-        self.problems: list[Problem] = []
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = self._stream.readline(MAX_LINE + 1)
-        if not line:
-            raise StopIteration
-        self.number += 1
-        self.characters += len(line)
-        self.last = line
-        if len(line) > MAX_LINE:
-            self.report("too-large", 1, 1, f"this line is longer than {MAX_LINE:,} characters", "split it into rows")
-            raise LineTooLongError
-        if not line.isascii() and (wrong := _NOT_UTF8.search(line)) is not None:
-            at = wrong.start() + 1
-            byte = ord(wrong.group()) - 0xDC00
-            self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8")
-        if "\0" in line:
-            at = line.index("\0") + 1
-            self.report("bad-character", at, at + 1, "a NUL character can't stand in a dataset", "remove it")
-        return line
-
-    def report(
-        self, code: str, column: int, end_column: int, message: str, fix: str | None, line: int | None = None
-    ) -> None:
-        """Note a problem on `line` (the last one if None)."""
-        at = self.number if line is None else line
-        self.problems.append(Problem(self._file, at, column, at, end_column, "error", code, message, fix))
-
-    def taken(self) -> list[Problem]:
-        """The problems since the last time this was asked."""
-        problems, self.problems = self.problems, []
-        return problems
-
-
-def text_end(line: str) -> int:
-    """The 1-based column behind the text of a line, without its line end."""
-    return len(line.rstrip("\r\n")) + 1
-
-
-KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
+# One cell at a time, to say where a column's name stands. (`csv` does not tell.)
+_CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\r|\Z)')
 
 
 class DatasetRow(Struct, frozen=True):
@@ -312,7 +146,7 @@ def rows_and_problems(
 def _found(path: Path, out: list[LineReader] | None) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     kind = kind_of(path)
     if kind == "yaml":
-        yield from yaml_rows(path)
+        yield from _yaml_rows(path)
         return
 
     try:
@@ -325,18 +159,177 @@ def _found(path: Path, out: list[LineReader] | None) -> Iterator[tuple[int, dict
             if out is not None:
                 out.append(lines)
             if kind == "csv":
-                yield from csv_rows(lines)
+                yield from _csv_rows(lines)
             else:
-                yield from jsonl_rows(lines)
+                yield from _jsonl_rows(lines)
     except OSError as error:
         raise AgentevalError(f"this dataset can't be read: {error.strerror or error}", where=str(path)) from None
 
 
-# One cell at a time, to say where a column's name stands. (`csv` does not tell.)
-_CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\r|\Z)')
+def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables that a row gives: its columns, and `expected_value`.
+
+    `{"inputs": {...}, "outputs": {...}}` (the course, LangSmith): the inputs' keys are variables; `outputs`, `metadata`
+    and what else stands there stay objects, for `{{outputs.tool_used}}`. `{"input": [messages], "ideal": ...}` (OpenAI
+    evals): `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
+    """
+    inputs, outputs = data.get("inputs"), data.get("outputs")
+    if isinstance(inputs, dict) and (outputs is None or isinstance(outputs, dict)):
+        variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
+        variables.update(inputs)
+        if EXPECTED not in variables and outputs:
+            found = _first(outputs, _OUTPUTS)
+            if found is None and len(outputs) == 1:
+                found = next(iter(outputs.values()))
+            if found is not None:
+                variables[EXPECTED] = found
+        return variables
+    item = data.get("item")
+    if isinstance(item, dict) and data.keys() <= {"item", "sample"}:
+        return _with_expected(dict(item))
+    variables = _with_expected(dict(data))
+    if EXPECTED not in variables and "ideal" in data and _is_messages(data.get("input")):
+        ideal = data["ideal"]
+        variables[EXPECTED] = ideal[0] if isinstance(ideal, list) and len(ideal) == 1 else ideal
+    return variables
 
 
-def csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
+    """`variables` itself, with `expected_value` put in from the first column that has an expected value.
+
+    An empty cell is no expected value.
+    """
+    if EXPECTED not in variables:
+        for name in EXPECTED_COLUMNS:
+            value = variables.get(name)
+            if value is not None and value != "":
+                variables[EXPECTED] = value
+                break
+        else:
+            found = _first(variables, EXPECTED_COLUMNS)
+            if found is not None:
+                variables[EXPECTED] = found
+    return variables
+
+
+def prompt_of(variables: Mapping[str, Any]) -> str | None:
+    """The prompt that a row's variables hold: the first of `input`, `prompt`, `question` that is not empty.
+
+    Numbers and objects become JSON. None when there is none, or when it is a list of chat messages: ask `messages_of`
+    first.
+    """
+    value = _first(variables, PROMPT_COLUMNS)
+    if value is None or _is_messages(value):
+        return None
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def messages_of(variables: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The conversation that a row begins with: the first of `input`, `prompt`, `question`, `messages` that is not
+    empty, if it is a list of OpenAI chat messages; else None.
+    """
+    value = _first(variables, (*PROMPT_COLUMNS, "messages"))
+    return [dict(one) for one in value] if _is_messages(value) else None
+
+
+def has_prompt(variables: Mapping[str, Any]) -> bool:
+    """Whether a row says what the agent is asked."""
+    for name in PROMPT_COLUMNS:  # the quick way, for many rows
+        value = variables.get(name)
+        if isinstance(value, str) and value and not value.isspace():
+            return True
+    return prompt_of(variables) is not None or messages_of(variables) is not None
+
+
+def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """The value of the first name that has one that is not empty; then the same ignoring case. None: there is none."""
+    for name in names:
+        value = variables.get(name)
+        if _says_something(value):
+            return value
+    folded: dict[str, Any] = {}
+    for key, value in variables.items():
+        lower = key.lower()
+        if lower != key and lower in names and _says_something(value):
+            folded.setdefault(lower, value)
+    return next((folded[name] for name in names if name in folded), None)
+
+
+def _says_something(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return not (value is None or value == [] or value == {})
+
+
+def _is_messages(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, dict) and one.get("role") in _ROLES and "content" in one for one in value)
+    )
+
+
+class LineTooLongError(Exception):
+    """A line is longer than may be held; the problem is among the `Lines`' problems."""
+
+
+class LineReader:
+    """An iterator of lines with their line ends. `number` is the line that came last, 1-based; 0 before the first.
+
+    Bytes that are no UTF-8 and NUL characters go to `problems`, with the line as it is otherwise; whoever reads takes
+    them from there. Raises `LineTooLongError`.
+    """
+
+    def __init__(self, stream: TextIO, path: Path) -> None:
+        self._stream = stream
+        self._file = str(path)
+        self.number = 0
+        self.header = 1  # the line where the header of a .csv begins
+        self.characters = 0
+        self.last = ""
+        self.problems: list[Problem] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(MAX_LINE + 1)
+        if not line:
+            raise StopIteration
+        self.number += 1
+        self.characters += len(line)
+        self.last = line
+        if len(line) > MAX_LINE:
+            self.report("too-large", 1, 1, f"this line is longer than {MAX_LINE:,} characters", "split it into rows")
+            raise LineTooLongError
+        if not line.isascii() and (wrong := _NOT_UTF8.search(line)) is not None:
+            at = wrong.start() + 1
+            byte = ord(wrong.group()) - 0xDC00
+            self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8")
+        if "\0" in line:
+            at = line.index("\0") + 1
+            self.report("bad-character", at, at + 1, "a NUL character can't stand in a dataset", "remove it")
+        return line
+
+    def report(
+        self, code: str, column: int, end_column: int, message: str, fix: str | None, line: int | None = None
+    ) -> None:
+        """Note a problem on `line` (the last one if None)."""
+        at = self.number if line is None else line
+        self.problems.append(Problem(self._file, at, column, at, end_column, "error", code, message, fix))
+
+    def taken(self) -> list[Problem]:
+        """The problems since the last time this was asked."""
+        problems, self.problems = self.problems, []
+        return problems
+
+
+def _text_end(line: str) -> int:
+    """The 1-based column behind the text of a line, without its line end."""
+    return len(line.rstrip("\r\n")) + 1
+
+
+def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of every right row, and a problem for each that is not.
 
     Comma-separated, quoted by `"`. The first row is the header; lines that begin with `#` and blank lines before it
@@ -377,12 +370,12 @@ def csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem
         variables: dict[str, Any] = dict(zip(names, row, strict=True))
         for at, cell in enumerate(row):
             if "{" in cell or "[" in cell:
-                variables[names[at]] = decoded_cell(cell)
-        yield start, with_expected(variables)
+                variables[names[at]] = _decoded_cell(cell)
+        yield start, _with_expected(variables)
     yield from lines.taken()
 
 
-def decoded_cell(cell: str) -> Any:
+def _decoded_cell(cell: str) -> Any:
     """The object or list that a cell holds as JSON; every other cell is the text that stands there."""
     text = cell.strip()
     if not ((text.startswith("{") and text.endswith("}")) or (text.startswith("[") and text.endswith("]"))):
@@ -391,10 +384,6 @@ def decoded_cell(cell: str) -> Any:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return cell
-
-
-class _ConstantError(ValueError):
-    """NaN and Infinity: Python reads them, JSON has no word for them."""
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -425,9 +414,9 @@ def _report(error: BaseException, lines: LineReader, start: int) -> None:
     if "expected after" in said:
         at = _behind_quote(lines.last, inside=start != lines.number)
         message = f"text stands behind a closed quote{where}"
-        lines.report("syntax", at, text_end(lines.last), message, 'a quote inside a quoted text is written ""')
+        lines.report("syntax", at, _text_end(lines.last), message, 'a quote inside a quoted text is written ""')
         return
-    lines.report("syntax", 1, text_end(lines.last), f"this line is no CSV{where}: {said}", "check its quotes")
+    lines.report("syntax", 1, _text_end(lines.last), f"this line is no CSV{where}: {said}", "check its quotes")
 
 
 def _behind_quote(line: str, *, inside: bool) -> int:
@@ -483,11 +472,15 @@ def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: in
     else:
         fix = f'"{names[len(row)]}" is the first column without a cell: add the cells, empty ones with a comma'
     message = f"this row has {cells}, and the header {len(names):,}"
-    end = text_end(lines.last) if start == lines.number else 2
+    end = _text_end(lines.last) if start == lines.number else 2
     lines.report("wrong-length", 1, end, message, fix, line=start)
 
 
-def jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+class _ConstantError(ValueError):
+    """NaN and Infinity: Python reads them, JSON has no word for them."""
+
+
+def _jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of every line that holds a JSON object, and a problem for each that does not."""
     any_row = False
     while True:
@@ -509,7 +502,7 @@ def jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Probl
 
 
 def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
-    end = text_end(line)
+    end = _text_end(line)
     begin = len(line) - len(line.lstrip()) + 1
     try:
         data = _DECODER.decode(line)
@@ -548,7 +541,7 @@ def _whole(data: Any) -> bool:
     return True
 
 
-def yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+def _yaml_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of the objects of a YAML list (or of `rows:`), and what is wrong. The file is read at once."""
 
     text = decode_utf8(read_bytes(path), path)

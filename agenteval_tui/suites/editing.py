@@ -37,354 +37,10 @@ from agenteval_tui.suites.yaml.tree import (
 )
 from agenteval_tui.suites.yaml.write import block_item
 
-KeyPath = Sequence[str | int]
-"""Keys and places (0-based) from the root."""
-
-
-class TreeEdit:
-    """A YAML text that is being edited. `text` is the text so far, `data` what it says."""
-
-    def __init__(self, text: str, where: str) -> None:
-        """`where` names the file in errors. Raises `SaveFailed` when the text has a YAML error."""
-        self.where = where
-        root = read_tree(text)
-        if root is None:
-            raise SaveFailed(
-                "the file has a YAML error, so it can't be edited here", where=where, mend="mend that first"
-            )
-        self.text = text
-        self.root: Node = root
-        self.data: Any = plain_data(root)
-        self.eol = "\r\n" if "\r\n" in text else "\n"
-
-    # What stands there
-
-    def has(self, path: KeyPath) -> bool:
-        """Is there something at this path?"""
-        here = self.data
-        for step in path:
-            known = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
-            if step not in known:
-                return False
-            here = here[step]
-        return True
-
-    def get(self, path: KeyPath) -> Any:
-        """The plain data at a path that is there."""
-        here = self.data
-        for step in path:
-            here = here[step]
-        return here
-
-    # Steps
-
-    def set(self, path: KeyPath, key: str, value: Any, order: Sequence[str]) -> None:
-        """Put `value` (plain data or `YamlText`) at a key of the object at `path`; None takes the key out.
-
-        `order`: all keys that such an object may have, in the order in which they are usually written.
-        """
-        owner, in_flow = self._find(path)
-        if not isinstance(owner, MappingNode):
-            raise self._cant([*path, key])
-        own = {one.text: (one, node) for one, node in edit.own_pairs(owner)}
-        meant = copy.deepcopy(self.data)
-        target = _at(meant, path)
-        if value is None:
-            if key not in own:
-                return
-            target.pop(key, None)
-            self._take(edit.remove_key(self.text, owner, key), meant, [*path, key])
-            return
-        target[key] = plain_value(value)
-        if key not in own:
-            ways = edit.add_key(self.text, owner, key, value, order, self.eol, in_flow=in_flow)
-            self._take(ways, meant, [*path, key])
-            return
-        name, node = own[key]
-        if isinstance(node, Alias):
-            raise self._shared([*path, key])
-        if isinstance(value, str):
-            self._set_text(node, value, [*path, key])
-            return
-        if not isinstance(value, edit.YamlFragment) and same(plain_data(node), value):
-            return
-        ways = edit.replace_value(self.text, name, node, value, self.eol, in_flow=in_flow or owner.flow)
-        self._take(ways, meant, [*path, key])
-
-    def insert(self, path: KeyPath, at: int, value: Mapping[str, Any], *, apart: bool = False) -> None:
-        """Put an object into the list at `path`, as number `at`."""
-        listed = self._list(path)
-        meant = copy.deepcopy(self.data)
-        _at(meant, path).insert(at, dict(value))
-        if listed.flow:
-            item = write.flow(dict(value), bare_keys=True)
-        else:
-            item = block_item(value, column=edit.item_column(self.text, listed), eol=self.eol)
-        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
-
-    def copy(self, path: KeyPath, index: int, at: int, *, apart: bool = False) -> None:
-        """Put a copy of item `index` into the same list as number `at`: byte by byte, with its comments."""
-        listed = self._list(path)
-        if isinstance(listed.items[index], Alias) or edit.has_anchor(listed.items[index], self.text):
-            self.insert(path, at, self.get([*path, index]), apart=apart)
-            return
-        where = edit.spans(self.text, listed)
-        if where is None:
-            raise self._cant(path)
-        meant = copy.deepcopy(self.data)
-        items = _at(meant, path)
-        items.insert(at, copy.deepcopy(items[index]))
-        item = self.text[where[index][0] : where[index][1]]
-        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
-
-    def delete(self, path: KeyPath, index: int) -> None:
-        """Take an item out of a list that has others."""
-        listed = self._list(path)
-        meant = copy.deepcopy(self.data)
-        del _at(meant, path)[index]
-        ways = edit.remove_items(self.text, listed, index) if len(listed.items) > 1 else iter(())
-        self._take(ways, meant, [*path, index])
-
-    def arrange(self, path: KeyPath, order: Sequence[int]) -> None:
-        """Put the items of a list into another order: `order` has each of their numbers once."""
-        if list(order) == sorted(order):
-            return
-        listed = self._list(path)
-        meant = copy.deepcopy(self.data)
-        items = _at(meant, path)
-        items[:] = [items[index] for index in order]
-        self._take(edit.reorder_items(self.text, listed, order), meant, path)
-
-    # Within
-
-    def _find(self, path: KeyPath) -> tuple[Node, bool]:
-        """The node at `path`, and whether it stands in a flow collection. An alias on the way can't be edited."""
-        here, in_flow = self.root, False
-        for place, step in enumerate(path):
-            if isinstance(here, MappingNode):
-                found = next((node for key, node in edit.own_pairs(here) if key.text == step), None)
-            elif isinstance(here, SequenceNode) and isinstance(step, int) and step < len(here.items):
-                found = here.items[step]
-            else:
-                found = None
-            if found is None or isinstance(found, Alias):
-                raise self._shared(path[: place + 1])
-            in_flow = in_flow or (isinstance(here, MappingNode | SequenceNode) and here.flow)
-            here = found
-        return here, in_flow
-
-    def _list(self, path: KeyPath) -> SequenceNode:
-        found, in_flow = self._find(path)
-        if not isinstance(found, SequenceNode) or not found.items or (in_flow and not found.flow):
-            raise self._cant(path)
-        return found
-
-    def _set_text(self, node: Node, value: str, path: KeyPath) -> None:
-        real = resolve(node)
-        if isinstance(real, ScalarNode) and real.text == value and not is_null(node):
-            return
-        result = splice(self.text, self.root, node, value)
-        root = read_tree(result) if result is not None else None
-        if result is None or root is None:
-            raise self._cant(path)
-        self.text, self.root, self.data = result, root, plain_data(root)
-
-    def _take(self, ways: Iterator[str], meant: Any, path: KeyPath) -> None:
-        for text in ways:
-            root = read_tree(text)
-            if root is not None and same(plain_data(root), meant):
-                self.text, self.root, self.data = text, root, meant
-                return
-        raise self._cant(path)
-
-    def _cant(self, path: KeyPath) -> SaveFailed:
-        # A block that ends with the file, and the file without a line end: whatever follows it changes its text.
-        ends = self.text.endswith("\n")
-        return SaveFailed(
-            f"{_words(path)} can't be written without changing something else",
-            where=self.where,
-            mend="if it is shared through an anchor or `<<`, edit the file itself"
-            if ends
-            else "end the file's last line",
-        )
-
-    def _shared(self, path: KeyPath) -> SaveFailed:
-        return SaveFailed(
-            f"{_words(path)} is shared through an anchor, so a change would change more than this",
-            where=self.where,
-            mend="edit the file itself (or write the value out there)",
-        )
-
-
-def _at(data: Any, path: KeyPath) -> Any:
-    for step in path:
-        data = data[step]
-    return data
-
-
-def _words(path: KeyPath) -> str:
-    """A path for people: tests[2].criteria[1].name."""
-    parts = [f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path]
-    return "".join(parts).lstrip(".") or "this"
-
-
-def read_tree(text: str) -> Node | None:
-    """The tree of a text; None when there is the least wrong with it."""
-    broken = False
-
-    def report(*_: Any) -> None:
-        nonlocal broken
-        broken = True
-
-    root, whole = compose(text, report)
-    return root if whole and not broken else None
-
-
-def free_id(loaded: LoadedSuite, name: str) -> str:
-    """An id for a new test, made from its name; with a number behind it where the suite has one of that id."""
-    made = slug(name)[:60].strip("-._") or "test"
-    made = made if ID.fullmatch(made) else "test"
-    taken, number, wanted = loaded.test_nodes.keys(), 1, made
-    while wanted.casefold() in taken:
-        number += 1
-        wanted = f"{made}-{number}"
-    return wanted
-
-
-def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
-    """Write `test` (keys as a suite has them, its `id` among them) behind the last test; the suite as it then is.
-
-    The list keeps its style; encoding, byte order mark, line ends and the file's mode stay. Raises `FileChanged` when
-    the file is not the one that was read, and `SaveFailed` when the test can't be added so that nothing else changes;
-    then the file is as it was.
-    """
-    where = str(loaded.path)
-    check_unchanged(loaded, read_again(loaded))
-    if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
-        raise SaveFailed(
-            "the file has a YAML error, so no test can be added to it", where=where, mend="mend that first"
-        )
-    data = dict(test)
-    for text in _ways(loaded, data):
-        if _holds(loaded, text, data):
-            break
-    else:
-        raise SaveFailed(
-            "a test can't be added to this file without changing something else",
-            where=where,
-            mend="if its tests are shared through an anchor, write the test by hand",
-        )
-    content = (BOM if loaded.bom else b"") + text.encode("utf-8")
-    saved = load_bytes(content, loaded.path)
-    tests = len(loaded.suite.tests) if loaded.suite is not None else 0
-    if saved.suite is None or len(saved.suite.tests) != tests + 1:
-        found = next(
-            (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
-        )
-        raise SaveFailed(f"this test would not be right: {found}", where=where)
-    write_over(loaded, content)
-    return saved
-
-
-def _ways(loaded: LoadedSuite, test: dict[str, Any]) -> Iterator[str]:
-    """The file's text with the test added, the best way first."""
-    assert loaded.root is not None
-    text, top = loaded.text, resolve(loaded.root)
-    assert isinstance(top, MappingNode)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    node = top.get("tests")
-    if node is None:
-        column = 2
-        yield _ended(text, eol) + f"{eol}tests:{eol}{block_item(test, column=column, eol=eol)}{eol}"
-        return
-    if isinstance(node, Alias):
-        return
-    listed = resolve(node)
-    if isinstance(listed, SequenceNode) and listed.items and listed.flow:
-        at = content_end(listed.items[-1], text)
-        yield apply(text, [Edit(at, at, ", " + write.flow(test, bare_keys=True))])
-    elif isinstance(listed, SequenceNode) and listed.items:
-        yield from _behind_last(text, listed, test, eol)
-    elif is_null(node) or isinstance(listed, SequenceNode):
-        key = top.key("tests")
-        assert key is not None
-        colon = text.find(":", key.end) + 1
-        end = max(content_end(node, text), colon)
-        rest = text[end : line_end(text, end)]
-        item = block_item(test, column=key.start - (text.rfind("\n", 0, key.start) + 1) + 2, eol=eol)
-        yield text[:colon] + rest + eol + item + text[line_end(text, end) :]
-
-
-def _behind_last(text: str, listed: SequenceNode, test: dict[str, Any], eol: str) -> Iterator[str]:
-    dashes = [text.rfind("-", 0, item.start) for item in listed.items]
-    column = dashes[0] - (text.rfind("\n", 0, dashes[0]) + 1)
-    item = block_item(test, column=column, eol=eol)
-    # As the tests before stand: with an empty line between them, or without.
-    between = text[content_end(listed.items[-2], text) : dashes[-1]] if len(listed.items) > 1 else "\n\n"
-    gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
-    at = line_end(text, content_end(listed.items[-1], text))
-    yield text[:at] + gap + item + text[at:]
-    # A text that owns the blank lines behind it can only be followed at the very end.
-    yield _ended(text, eol) + item + eol
-
-
-def _ended(text: str, eol: str) -> str:
-    return text if not text or text.endswith("\n") else text + eol
-
-
-def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
-    """Does `text` say all that the file says, with the test behind its tests, and nothing else?"""
-    broken = False
-
-    def report(*_: Any) -> None:
-        nonlocal broken
-        broken = True
-
-    root, whole = compose(text, report)
-    if root is None or not whole or broken:
-        return False
-    assert loaded.root is not None
-    before, after = plain_data(loaded.root), plain_data(root)
-    if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(after.get("tests"), list):
-        return False
-    tests = before.get("tests") or []
-    return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
-
-
-class Written(Struct, frozen=True):
-    """One file of a change: its bytes before, and the SHA-256 of its bytes behind it."""
-
-    path: Path
-    before: bytes
-    after: str
-
-
-def change_record(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) -> Written | None:
-    """What to remember of a change from `loaded`, whose bytes were `before`; None when it changed nothing."""
-    if change_to.digest == loaded.digest or hashlib.sha256(before).hexdigest() != loaded.digest:
-        return None
-    return Written(change_to.path, before, change_to.digest)
-
-
-def undo_change(change: Written) -> LoadedSuite:
-    """Write the bytes from before. Raises `SaveFailed` when the file is another one by now, or can't be written."""
-    now = load_suite(change.path)
-    if now.digest != change.after:
-        raise SaveFailed(
-            "this file was changed since, so the change can't be undone", where=str(change.path),
-            mend="undo it in an editor, or with your version control",
-        )  # fmt: skip
-    write_over(now, change.before)
-    return load_suite(change.path)
-
-
-def bytes_of(loaded: LoadedSuite) -> bytes:
-    """The file's bytes as they are now. Raises `SaveFailed`."""
-    return read_again(loaded)
-
-
 TEST_KEYS = tuple(Test.model_fields)
 CRITERION_KEYS = tuple(Criterion.model_fields)
+KeyPath = Sequence[str | int]
+"""Keys and places (0-based) from the root."""
 
 
 class CriterionEdit(Struct, frozen=True):
@@ -457,7 +113,7 @@ def _put_back(loaded: LoadedSuite, place: int, alone: str | None) -> str | None:
         return None
     start = spans(loaded.text, resolve(loaded.node()).get("tests"))[place][0]  # type: ignore[union-attr, arg-type, index]
     text = loaded.text[:start] + alone[len(head) : len(alone) - len(tail)] + loaded.text[start + len(own) :]
-    edited, root = read_tree(alone), read_tree(text)
+    edited, root = _read_tree(alone), _read_tree(text)
     if edited is None or root is None:
         return None
     meant = plain_data(loaded.root)
@@ -668,6 +324,205 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     return saved
 
 
+class TreeEdit:
+    """A YAML text that is being edited. `text` is the text so far, `data` what it says."""
+
+    def __init__(self, text: str, where: str) -> None:
+        """`where` names the file in errors. Raises `SaveFailed` when the text has a YAML error."""
+        self.where = where
+        root = _read_tree(text)
+        if root is None:
+            raise SaveFailed(
+                "the file has a YAML error, so it can't be edited here", where=where, mend="mend that first"
+            )
+        self.text = text
+        self.root: Node = root
+        self.data: Any = plain_data(root)
+        self.eol = "\r\n" if "\r\n" in text else "\n"
+
+    # What stands there
+
+    def has(self, path: KeyPath) -> bool:
+        """Is there something at this path?"""
+        here = self.data
+        for step in path:
+            known = range(len(here)) if isinstance(here, list) else here if isinstance(here, dict) else ()
+            if step not in known:
+                return False
+            here = here[step]
+        return True
+
+    def get(self, path: KeyPath) -> Any:
+        """The plain data at a path that is there."""
+        here = self.data
+        for step in path:
+            here = here[step]
+        return here
+
+    # Steps
+
+    def set(self, path: KeyPath, key: str, value: Any, order: Sequence[str]) -> None:
+        """Put `value` (plain data or `YamlText`) at a key of the object at `path`; None takes the key out.
+
+        `order`: all keys that such an object may have, in the order in which they are usually written.
+        """
+        owner, in_flow = self._find(path)
+        if not isinstance(owner, MappingNode):
+            raise self._cant([*path, key])
+        own = {one.text: (one, node) for one, node in edit.own_pairs(owner)}
+        meant = copy.deepcopy(self.data)
+        target = _at(meant, path)
+        if value is None:
+            if key not in own:
+                return
+            target.pop(key, None)
+            self._take(edit.remove_key(self.text, owner, key), meant, [*path, key])
+            return
+        target[key] = plain_value(value)
+        if key not in own:
+            ways = edit.add_key(self.text, owner, key, value, order, self.eol, in_flow=in_flow)
+            self._take(ways, meant, [*path, key])
+            return
+        name, node = own[key]
+        if isinstance(node, Alias):
+            raise self._shared([*path, key])
+        if isinstance(value, str):
+            self._set_text(node, value, [*path, key])
+            return
+        if not isinstance(value, edit.YamlFragment) and same(plain_data(node), value):
+            return
+        ways = edit.replace_value(self.text, name, node, value, self.eol, in_flow=in_flow or owner.flow)
+        self._take(ways, meant, [*path, key])
+
+    def insert(self, path: KeyPath, at: int, value: Mapping[str, Any], *, apart: bool = False) -> None:
+        """Put an object into the list at `path`, as number `at`."""
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        _at(meant, path).insert(at, dict(value))
+        if listed.flow:
+            item = write.flow(dict(value), bare_keys=True)
+        else:
+            item = block_item(value, column=edit.item_column(self.text, listed), eol=self.eol)
+        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
+
+    def copy(self, path: KeyPath, index: int, at: int, *, apart: bool = False) -> None:
+        """Put a copy of item `index` into the same list as number `at`: byte by byte, with its comments."""
+        listed = self._list(path)
+        if isinstance(listed.items[index], Alias) or edit.has_anchor(listed.items[index], self.text):
+            self.insert(path, at, self.get([*path, index]), apart=apart)
+            return
+        where = edit.spans(self.text, listed)
+        if where is None:
+            raise self._cant(path)
+        meant = copy.deepcopy(self.data)
+        items = _at(meant, path)
+        items.insert(at, copy.deepcopy(items[index]))
+        item = self.text[where[index][0] : where[index][1]]
+        self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
+
+    def delete(self, path: KeyPath, index: int) -> None:
+        """Take an item out of a list that has others."""
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        del _at(meant, path)[index]
+        ways = edit.remove_items(self.text, listed, index) if len(listed.items) > 1 else iter(())
+        self._take(ways, meant, [*path, index])
+
+    def arrange(self, path: KeyPath, order: Sequence[int]) -> None:
+        """Put the items of a list into another order: `order` has each of their numbers once."""
+        if list(order) == sorted(order):
+            return
+        listed = self._list(path)
+        meant = copy.deepcopy(self.data)
+        items = _at(meant, path)
+        items[:] = [items[index] for index in order]
+        self._take(edit.reorder_items(self.text, listed, order), meant, path)
+
+    # Within
+
+    def _find(self, path: KeyPath) -> tuple[Node, bool]:
+        """The node at `path`, and whether it stands in a flow collection. An alias on the way can't be edited."""
+        here, in_flow = self.root, False
+        for place, step in enumerate(path):
+            if isinstance(here, MappingNode):
+                found = next((node for key, node in edit.own_pairs(here) if key.text == step), None)
+            elif isinstance(here, SequenceNode) and isinstance(step, int) and step < len(here.items):
+                found = here.items[step]
+            else:
+                found = None
+            if found is None or isinstance(found, Alias):
+                raise self._shared(path[: place + 1])
+            in_flow = in_flow or (isinstance(here, MappingNode | SequenceNode) and here.flow)
+            here = found
+        return here, in_flow
+
+    def _list(self, path: KeyPath) -> SequenceNode:
+        found, in_flow = self._find(path)
+        if not isinstance(found, SequenceNode) or not found.items or (in_flow and not found.flow):
+            raise self._cant(path)
+        return found
+
+    def _set_text(self, node: Node, value: str, path: KeyPath) -> None:
+        real = resolve(node)
+        if isinstance(real, ScalarNode) and real.text == value and not is_null(node):
+            return
+        result = splice(self.text, self.root, node, value)
+        root = _read_tree(result) if result is not None else None
+        if result is None or root is None:
+            raise self._cant(path)
+        self.text, self.root, self.data = result, root, plain_data(root)
+
+    def _take(self, ways: Iterator[str], meant: Any, path: KeyPath) -> None:
+        for text in ways:
+            root = _read_tree(text)
+            if root is not None and same(plain_data(root), meant):
+                self.text, self.root, self.data = text, root, meant
+                return
+        raise self._cant(path)
+
+    def _cant(self, path: KeyPath) -> SaveFailed:
+        # A block that ends with the file, and the file without a line end: whatever follows it changes its text.
+        ends = self.text.endswith("\n")
+        return SaveFailed(
+            f"{_words(path)} can't be written without changing something else",
+            where=self.where,
+            mend="if it is shared through an anchor or `<<`, edit the file itself"
+            if ends
+            else "end the file's last line",
+        )
+
+    def _shared(self, path: KeyPath) -> SaveFailed:
+        return SaveFailed(
+            f"{_words(path)} is shared through an anchor, so a change would change more than this",
+            where=self.where,
+            mend="edit the file itself (or write the value out there)",
+        )
+
+
+def _at(data: Any, path: KeyPath) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def _words(path: KeyPath) -> str:
+    """A path for people: tests[2].criteria[1].name."""
+    parts = [f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path]
+    return "".join(parts).lstrip(".") or "this"
+
+
+def _read_tree(text: str) -> Node | None:
+    """The tree of a text; None when there is the least wrong with it."""
+    broken = False
+
+    def report(*_: Any) -> None:
+        nonlocal broken
+        broken = True
+
+    root, whole = compose(text, report)
+    return root if whole and not broken else None
+
+
 def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     """The id that a test has in `now`: its own, or the one that somebody gave it meanwhile; "" when it is gone.
 
@@ -723,3 +578,146 @@ def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
         seen[criterion.name] = seen.get(criterion.name, 0) + 1
         names.append((criterion.name, seen[criterion.name]))
     return names
+
+
+def free_id(loaded: LoadedSuite, name: str) -> str:
+    """An id for a new test, made from its name; with a number behind it where the suite has one of that id."""
+    made = slug(name)[:60].strip("-._") or "test"
+    made = made if ID.fullmatch(made) else "test"
+    taken, number, wanted = loaded.test_nodes.keys(), 1, made
+    while wanted.casefold() in taken:
+        number += 1
+        wanted = f"{made}-{number}"
+    return wanted
+
+
+def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
+    """Write `test` (keys as a suite has them, its `id` among them) behind the last test; the suite as it then is.
+
+    The list keeps its style; encoding, byte order mark, line ends and the file's mode stay. Raises `FileChanged` when
+    the file is not the one that was read, and `SaveFailed` when the test can't be added so that nothing else changes;
+    then the file is as it was.
+    """
+    where = str(loaded.path)
+    check_unchanged(loaded, read_again(loaded))
+    if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
+        raise SaveFailed(
+            "the file has a YAML error, so no test can be added to it", where=where, mend="mend that first"
+        )
+    data = dict(test)
+    for text in _ways(loaded, data):
+        if _holds(loaded, text, data):
+            break
+    else:
+        raise SaveFailed(
+            "a test can't be added to this file without changing something else",
+            where=where,
+            mend="if its tests are shared through an anchor, write the test by hand",
+        )
+    content = (BOM if loaded.bom else b"") + text.encode("utf-8")
+    saved = load_bytes(content, loaded.path)
+    tests = len(loaded.suite.tests) if loaded.suite is not None else 0
+    if saved.suite is None or len(saved.suite.tests) != tests + 1:
+        found = next(
+            (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
+        )
+        raise SaveFailed(f"this test would not be right: {found}", where=where)
+    write_over(loaded, content)
+    return saved
+
+
+def _ways(loaded: LoadedSuite, test: dict[str, Any]) -> Iterator[str]:
+    """The file's text with the test added, the best way first."""
+    assert loaded.root is not None
+    text, top = loaded.text, resolve(loaded.root)
+    assert isinstance(top, MappingNode)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    node = top.get("tests")
+    if node is None:
+        column = 2
+        yield _ended(text, eol) + f"{eol}tests:{eol}{block_item(test, column=column, eol=eol)}{eol}"
+        return
+    if isinstance(node, Alias):
+        return
+    listed = resolve(node)
+    if isinstance(listed, SequenceNode) and listed.items and listed.flow:
+        at = content_end(listed.items[-1], text)
+        yield apply(text, [Edit(at, at, ", " + write.flow(test, bare_keys=True))])
+    elif isinstance(listed, SequenceNode) and listed.items:
+        yield from _behind_last(text, listed, test, eol)
+    elif is_null(node) or isinstance(listed, SequenceNode):
+        key = top.key("tests")
+        assert key is not None
+        colon = text.find(":", key.end) + 1
+        end = max(content_end(node, text), colon)
+        rest = text[end : line_end(text, end)]
+        item = block_item(test, column=key.start - (text.rfind("\n", 0, key.start) + 1) + 2, eol=eol)
+        yield text[:colon] + rest + eol + item + text[line_end(text, end) :]
+
+
+def _behind_last(text: str, listed: SequenceNode, test: dict[str, Any], eol: str) -> Iterator[str]:
+    dashes = [text.rfind("-", 0, item.start) for item in listed.items]
+    column = dashes[0] - (text.rfind("\n", 0, dashes[0]) + 1)
+    item = block_item(test, column=column, eol=eol)
+    # As the tests before stand: with an empty line between them, or without.
+    between = text[content_end(listed.items[-2], text) : dashes[-1]] if len(listed.items) > 1 else "\n\n"
+    gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
+    at = line_end(text, content_end(listed.items[-1], text))
+    yield text[:at] + gap + item + text[at:]
+    # A text that owns the blank lines behind it can only be followed at the very end.
+    yield _ended(text, eol) + item + eol
+
+
+def _ended(text: str, eol: str) -> str:
+    return text if not text or text.endswith("\n") else text + eol
+
+
+def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
+    """Does `text` say all that the file says, with the test behind its tests, and nothing else?"""
+    broken = False
+
+    def report(*_: Any) -> None:
+        nonlocal broken
+        broken = True
+
+    root, whole = compose(text, report)
+    if root is None or not whole or broken:
+        return False
+    assert loaded.root is not None
+    before, after = plain_data(loaded.root), plain_data(root)
+    if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(after.get("tests"), list):
+        return False
+    tests = before.get("tests") or []
+    return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
+
+
+class Written(Struct, frozen=True):
+    """One file of a change: its bytes before, and the SHA-256 of its bytes behind it."""
+
+    path: Path
+    before: bytes
+    after: str
+
+
+def change_record(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) -> Written | None:
+    """What to remember of a change from `loaded`, whose bytes were `before`; None when it changed nothing."""
+    if change_to.digest == loaded.digest or hashlib.sha256(before).hexdigest() != loaded.digest:
+        return None
+    return Written(change_to.path, before, change_to.digest)
+
+
+def undo_change(change: Written) -> LoadedSuite:
+    """Write the bytes from before. Raises `SaveFailed` when the file is another one by now, or can't be written."""
+    now = load_suite(change.path)
+    if now.digest != change.after:
+        raise SaveFailed(
+            "this file was changed since, so the change can't be undone", where=str(change.path),
+            mend="undo it in an editor, or with your version control",
+        )  # fmt: skip
+    write_over(now, change.before)
+    return load_suite(change.path)
+
+
+def bytes_of(loaded: LoadedSuite) -> bytes:
+    """The file's bytes as they are now. Raises `SaveFailed`."""
+    return read_again(loaded)

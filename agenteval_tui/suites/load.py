@@ -33,7 +33,12 @@ from agenteval_tui.suites.yaml.tree import (
 if TYPE_CHECKING:
     from agenteval_tui.suites.config_source import ConfigSource
 
+
 MAX_PROBLEMS = 1000  # of one file: who has more mends these first
+_BIG = 50_000  # characters
+_TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
+_VISIBLE = re.compile(r"[^\r\n]")
+Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
 
 
 class LoadedSuite(Struct, frozen=True, eq=False):
@@ -193,9 +198,6 @@ def _no_collecting(size: int) -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-_BIG = 50_000  # characters
 
 
 def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
@@ -419,12 +421,6 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
         if agent is not None:
             agents[key.text] = agent
     return agents
-
-
-_TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
-_VISIBLE = re.compile(r"[^\r\n]")
-
-Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
 
 
 def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:

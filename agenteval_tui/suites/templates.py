@@ -24,10 +24,88 @@ from agenteval_tui.core.errors import AgentevalError, line_and_column
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
+
 MAX_RENDERED = 10_000_000
 """Characters that a template may make."""
 _MARKS = ("{{", "{%", "{#")
 _ONE_EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}).)*?)-?\}\}\s*", re.DOTALL)
+MAX_SECONDS = 2.0
+"""How long it may take."""
+_MOST = 50_000_000  # units (characters, or an eighth of an item) of all values that are made on the way
+_WIDEST = 10_000  # of a width, an indentation, a repetition
+_LONGEST = 200_000  # characters that slow filters look at
+_BITS = 100_000  # of a whole number
+_ITEM = 8
+_SLOW_FILTERS = frozenset(("pprint", "striptags", "title", "urlize", "wordwrap", "xmlattr", "filesizeformat"))
+# Filters of which a whole number is a width, a number of copies, or a number of digits.
+_WIDTH_FILTERS = frozenset(("batch", "center", "indent", "round", "slice", "tojson", "wordwrap"))
+# What may be called of texts, bytes, lists, numbers and objects. `format` is checked where it is looked up.
+_METHODS = frozenset(
+    [
+        "capitalize",
+        "casefold",
+        "center",
+        "copy",
+        "count",
+        "encode",
+        "decode",
+        "endswith",
+        "find",
+        "get",
+        "index",
+        "isalnum",
+        "isalpha",
+        "isascii",
+        "isdecimal",
+        "isdigit",
+        "isidentifier",
+        "islower",
+        "isnumeric",
+        "isprintable",
+        "isspace",
+        "istitle",
+        "isupper",
+        "items",
+        "join",
+        "keys",
+        "ljust",
+        "lower",
+        "lstrip",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "rfind",
+        "rindex",
+        "rjust",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "swapcase",
+        "title",
+        "upper",
+        "values",
+        "zfill",
+        "is_integer",
+        "bit_length",
+        "hex",
+        "union",
+        "intersection",
+        "difference",
+        "symmetric_difference",
+        "issubset",
+        "issuperset",
+        "isdisjoint",
+    ]
+)
+_WIDTH_METHODS = frozenset(("center", "ljust", "rjust", "zfill"))
+_BUILTIN = (str, bytes, list, tuple, dict, set, frozenset, int, float)
+_DIGITS = re.compile(r"\d{5,}")
+_STAR = re.compile(r"%[^%a-zA-Z]*\*")
 
 
 class TemplateProblem(Struct, frozen=True):
@@ -251,86 +329,6 @@ def _error(text: str, problem: TemplateProblem) -> AgentevalError:
     line, column = line_and_column(text, problem.start)
     where = f"line {line}, column {column} of the text"
     return AgentevalError(problem.message, where=where, mend=problem.fix or "")
-
-
-MAX_SECONDS = 2.0
-"""How long it may take."""
-_MOST = 50_000_000  # units (characters, or an eighth of an item) of all values that are made on the way
-_WIDEST = 10_000  # of a width, an indentation, a repetition
-_LONGEST = 200_000  # characters that slow filters look at
-_BITS = 100_000  # of a whole number
-_ITEM = 8
-
-_SLOW_FILTERS = frozenset(("pprint", "striptags", "title", "urlize", "wordwrap", "xmlattr", "filesizeformat"))
-# Filters of which a whole number is a width, a number of copies, or a number of digits.
-_WIDTH_FILTERS = frozenset(("batch", "center", "indent", "round", "slice", "tojson", "wordwrap"))
-# What may be called of texts, bytes, lists, numbers and objects. `format` is checked where it is looked up.
-_METHODS = frozenset(
-    [
-        "capitalize",
-        "casefold",
-        "center",
-        "copy",
-        "count",
-        "encode",
-        "decode",
-        "endswith",
-        "find",
-        "get",
-        "index",
-        "isalnum",
-        "isalpha",
-        "isascii",
-        "isdecimal",
-        "isdigit",
-        "isidentifier",
-        "islower",
-        "isnumeric",
-        "isprintable",
-        "isspace",
-        "istitle",
-        "isupper",
-        "items",
-        "join",
-        "keys",
-        "ljust",
-        "lower",
-        "lstrip",
-        "partition",
-        "removeprefix",
-        "removesuffix",
-        "replace",
-        "rfind",
-        "rindex",
-        "rjust",
-        "rpartition",
-        "rsplit",
-        "rstrip",
-        "split",
-        "splitlines",
-        "startswith",
-        "strip",
-        "swapcase",
-        "title",
-        "upper",
-        "values",
-        "zfill",
-        "is_integer",
-        "bit_length",
-        "hex",
-        "union",
-        "intersection",
-        "difference",
-        "symmetric_difference",
-        "issubset",
-        "issuperset",
-        "isdisjoint",
-    ]
-)
-_WIDTH_METHODS = frozenset(("center", "ljust", "rjust", "zfill"))
-_BUILTIN = (str, bytes, list, tuple, dict, set, frozenset, int, float)
-_DIGITS = re.compile(r"\d{5,}")
-_STAR = re.compile(r"%[^%a-zA-Z]*\*")
 
 
 class TooLargeError(Exception):

@@ -62,7 +62,7 @@ def targets(screen: Screen[Any]) -> list[Target]:
     panes: list[Target] = []
     rows: list[Target] = []
     for widget in screen.focus_chain:
-        seen = seen_region(screen, widget)
+        seen = _seen_region(screen, widget)
         if seen is None:
             continue
         panes.append(Target(seen.x, seen.y, _focus(widget)))
@@ -74,7 +74,7 @@ def targets(screen: Screen[Any]) -> list[Target]:
     return [*panes, *tabs, *moved][:MOST]
 
 
-def seen_region(screen: Screen[Any], widget: Widget) -> Region | None:
+def _seen_region(screen: Screen[Any], widget: Widget) -> Region | None:
     """The part of a widget that is on the screen; None when nothing of it is."""
     try:
         seen = screen.find_widget(widget).visible_region
@@ -135,7 +135,7 @@ def _block(view: BlocksView, index: int) -> Callable[[], None]:
 
 
 def _tabs(screen: Screen[Any], block: LineBlock) -> Iterator[Target]:
-    seen = seen_region(screen, block)
+    seen = _seen_region(screen, block)
     if seen is None:
         return
     column = 0

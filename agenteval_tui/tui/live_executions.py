@@ -79,13 +79,13 @@ class LiveExecutions:
                 row = await asyncio.to_thread(self._execution, execution)
                 if row is not None:
                     place = NotificationSource("execution", row.id)
-                    self._notifier.say(end_text(row), severity=_weight(row), place=place)
+                    self._notifier.say(_end_text(row), severity=_weight(row), place=place)
         for execution in live:
             if execution not in self._failing and not self._shown.looks_at(execution):
                 run = await asyncio.to_thread(self._first_failure, execution)
                 if run is not None and execution not in self._failing:
                     self._failing.add(execution)
-                    self._notifier.say(failure_of(run), severity="warning", place=NotificationSource("run", run.id))
+                    self._notifier.say(_failure_of(run), severity="warning", place=NotificationSource("run", run.id))
 
     def _execution(self, execution: str) -> ExecutionRow | None:
         try:
@@ -111,7 +111,7 @@ class LiveExecutions:
         return (("   ", ""), (f"{glyph('running')} {what} running", "running"))
 
 
-def end_text(row: ExecutionRow) -> str:
+def _end_text(row: ExecutionRow) -> str:
     """How an execution ended, in a sentence."""
     bad = [f"{n} {word}" for n, word in ((row.failed, "failed"), (row.errors, "errors")) if n]
     beside = f", {', '.join(bad)}" if bad else ""
@@ -119,7 +119,7 @@ def end_text(row: ExecutionRow) -> str:
     return f"{title} {row.status}: {row.passed} of {row.runs} passed{beside}."
 
 
-def failure_of(run: RunRow) -> str:
+def _failure_of(run: RunRow) -> str:
     """That a run failed, and why, in a sentence."""
     why = one_line(run.why or run.error_message, 160)
     return f"{one_line(run.test_id, NAME)} run {run.repetition} {run.status}{': ' + why if why else '.'}"

@@ -31,159 +31,12 @@ from agenteval_tui.uxon.tokens import Token, tokenize
 from agenteval_tui.uxon.tree import Node
 from agenteval_tui.uxon.type_descriptions import expected, shown
 
+MOST_ITEMS = 100
+Kind = Literal["property", "value", "type", "tool", "argument", "example", "text"]
+_MARK = "\ue000completion\ue000"
 _QUOTES = "\"'`“”„‟"
 _WORDS = ("string", "key", "number", "literal", "error")
-
-
-class Cursor(Struct, frozen=True):
-    """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
-
-    `before` and `after` are the tokens beside them that are no comments. `quoted` tells whether a quote was typed.
-    """
-
-    start: int
-    end: int
-    prefix: str
-    quoted: bool
-    before: Token | None
-    after: Token | None
-
-    def stands_behind(self, text: str, chars: str) -> bool:
-        """Whether the token before is one of these single characters."""
-        return self.before is not None and text[self.before.start : self.before.end] in tuple(chars)
-
-    def stands_before(self, text: str, chars: str) -> bool:
-        """Whether the token after is one of these single characters."""
-        return self.after is not None and text[self.after.start : self.after.end] in tuple(chars)
-
-
-def cursor_at(text: str, offset: int) -> Cursor | None:
-    """What is being written at `offset` (0..len(text)); None in a comment."""
-    tokens = tokenize(text)
-    index = bisect_right([token.start for token in tokens], offset) - 1
-    # A token that begins at the cursor is what follows it; the one before may end right there.
-    if index >= 0 and tokens[index].start == offset:
-        index -= 1
-    token = tokens[index] if index >= 0 and offset <= tokens[index].end else None
-    if token is not None and token.kind == "comment" and _inside_comment(text, token, offset):
-        return None
-    start = end = offset
-    prefix, quoted = "", False
-    if token is not None and token.kind in _WORDS:
-        quoted = text[token.start] in _QUOTES
-        closed = quoted and body_range(text, token.start, token.end)[2]
-        if not quoted:
-            start, end, prefix = token.start, token.end, text[token.start : offset]
-        elif not (closed and offset == token.end):
-            start = token.start
-            prefix = read_string(text, token.start, offset)[0]
-            # Where the quote is not closed, the tokenizer's end of the string is a guess: what follows stays.
-            end = token.end if closed and _ends_well(text, tokens, index) else offset
-    before = next((one for one in reversed(tokens) if one.start < start and one.kind != "comment"), None)
-    if end > start and token is not None and end < token.end:
-        # Without the piece that is being written, the rest of the text reads otherwise.
-        tokens = [Token(one.kind, one.start + end, one.end + end) for one in tokenize(text[end:])]
-    after = next((one for one in tokens if one.start >= end and one.kind != "comment"), None)
-    return Cursor(start, end, prefix, quoted, before, after)
-
-
-def _inside_comment(text: str, token: Token, offset: int) -> bool:
-    if text.startswith("//", token.start):
-        return True
-    closed = token.end - token.start >= 4 and text.endswith("*/", token.start, token.end)
-    return offset < token.end or not closed
-
-
-def _ends_well(text: str, tokens: list[Token], index: int) -> bool:
-    """Whether what follows a string can follow one; a word right behind it says that its quote opens another one."""
-    token = tokens[index]
-    return index + 1 >= len(tokens) or tokens[index + 1].start > token.end or tokens[index + 1].kind not in _WORDS
-
-
 _DEEPEST = 4  # objects inside each other that are written at once
-
-
-class Skeleton(Struct, frozen=True):
-    """Text to put in, and the offset in it where the cursor goes."""
-
-    text: str
-    cursor: int
-
-    def between(self, before: str, after: str) -> Skeleton:
-        """The same inside of other text."""
-        return Skeleton(before + self.text + after, len(before) + self.cursor)
-
-
-def finished_skeleton(text: str) -> Skeleton:
-    """Text with nothing more to write in it."""
-    return Skeleton(text, len(text))
-
-
-def skeleton_of_value(value: Any) -> Skeleton:
-    """A JSON value as it is; the cursor is in its first empty string, list or object, else behind it.
-
-    What JSON has no word for (infinity, a value that holds itself) is written as a string.
-    """
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (ValueError, TypeError, RecursionError):
-        return finished_skeleton(quote(type(value).__name__ if isinstance(value, (dict, list)) else str(value)))
-    places = [at + 1 for hole in ('""', "[]", "{}") if (at := text.find(hole)) >= 0]
-    return Skeleton(text, min(places, default=len(text)))
-
-
-def skeleton_of_type(kind: Type, default: Any = None, depth: int = 0) -> Skeleton:
-    """The least that is a value of that type, in valid JSON; with the cursor where the person decides."""
-    if isinstance(kind, UnionType):
-        return skeleton_of_type(kind.options[0], default, depth)
-    if isinstance(kind, ArrayType):
-        return (
-            Skeleton("[]", 1) if depth >= _DEEPEST else skeleton_of_type(kind.item, None, depth + 1).between("[", "]")
-        )
-    if isinstance(kind, MapType):
-        return Skeleton("{}", 1)
-    if isinstance(kind, ObjectType):
-        return skeleton_of_object(kind, depth)
-    if kind.kind == "boolean":
-        return finished_skeleton("false" if default is True else "true")  # who writes it down wants the other one
-    if kind.kind in ("integer", "number"):
-        return finished_skeleton(_number(kind, default))
-    return finished_skeleton("null") if kind.kind == "null" else Skeleton('""', 1)
-
-
-def skeleton_of_object(kind: ObjectType, depth: int = 0) -> Skeleton:
-    """An object with what it needs: the name of its variant first."""
-    needed = [prop for prop in kind.properties if prop.required]
-    if kind.variants is not None:
-        return Skeleton('""', 1).between(f"{{{quote(kind.variants.discriminator)}: ", "}")
-    if not needed or depth >= _DEEPEST:
-        return Skeleton("{}", 1)
-    parts = [skeleton_of_member(prop, depth + 1) for prop in needed]
-    rest = "".join(f", {part.text}" for part in parts[1:])
-    return parts[0].between("{", rest + "}")
-
-
-def skeleton_of_member(prop: Property, depth: int = 0) -> Skeleton:
-    """A property with the beginning of its value."""
-    return skeleton_of_type(prop.type, prop.default, depth).between(f"{quote(prop.name)}: ", "")
-
-
-def _number(kind: ScalarType, default: Any) -> str:
-    if isinstance(default, (int, float)) and not isinstance(default, bool):
-        return json.dumps(default)
-    value: float = 1
-    if kind.minimum is not None:
-        value = max(value, kind.minimum)
-    if kind.maximum is not None:
-        value = min(value, kind.maximum)
-    return str(int(value)) if value == int(value) else json.dumps(value)
-
-
-MOST_ITEMS = 100
-
-Kind = Literal["property", "value", "type", "tool", "argument", "example", "text"]
-
-_MARK = "\ue000completion\ue000"
 
 
 class Completion(Struct, frozen=True):
@@ -206,6 +59,17 @@ class Completion(Struct, frozen=True):
         return Fix(self.label, self.edits).apply(text)
 
 
+class Skeleton(Struct, frozen=True):
+    """Text to put in, and the offset in it where the cursor goes."""
+
+    text: str
+    cursor: int
+
+    def between(self, before: str, after: str) -> Skeleton:
+        """The same inside of other text."""
+        return Skeleton(before + self.text + after, len(before) + self.cursor)
+
+
 class _Item(NamedTuple):
     label: str  # what the prefix is compared with, too
     kind: Kind
@@ -220,7 +84,7 @@ def complete(text: str, offset: int, schema: Type, facts: Facts = NO_FACTS) -> t
     first. Writing an item into a text that could be read gives a text that can be read.
     """
     offset = min(max(offset, 0), len(text))
-    cursor = cursor_at(text, offset)
+    cursor = _cursor_at(text, offset)
     if cursor is None:
         return ()
     before, after = text[: cursor.start], text[cursor.end :]
@@ -255,17 +119,17 @@ def _names(spot: SchemaLocation, facts: Facts) -> Iterator[_Item]:
             continue
         if kind.variants is not None and kind.variants.discriminator not in taken:
             prop = discriminator(kind.variants)
-            yield _Item(prop.name, "property", prop.doc, skeleton_of_member(prop))
+            yield _Item(prop.name, "property", prop.doc, _skeleton_of_member(prop))
         for prop in properties_of(node, kind):
             if member_of(node, prop) is None and prop.name not in taken:
                 taken.add(prop.name)
-                yield _Item(prop.name, "property", _first_sentence(prop.doc), skeleton_of_member(prop))
+                yield _Item(prop.name, "property", _first_sentence(prop.doc), _skeleton_of_member(prop))
     if spot.property is not None and any(isinstance(kind, ScalarType) for kind in spot.types):
         # Free values may be objects of a known make ({"$contains": "..."}).
         for example in spot.property.examples:
             if isinstance(example, dict) and len(example) == 1 and not taken - {_MARK}:
                 ((name, value),) = example.items()
-                yield _Item(str(name), "example", "", skeleton_of_value(value).between(f"{quote(str(name))}: ", ""))
+                yield _Item(str(name), "example", "", _skeleton_of_value(value).between(f"{quote(str(name))}: ", ""))
 
 
 def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, taken: set[str]) -> Iterator[_Item]:
@@ -274,7 +138,7 @@ def _arguments(spot: SchemaLocation, kind: MapType, facts: Facts, taken: set[str
         if name not in taken:
             seen = facts.values(tool, name)
             detail = f"an argument of {tool}" + (f", as {shown(seen[0])}" if seen else "")
-            value = skeleton_of_value(seen[0]) if seen else skeleton_of_type(kind.value)
+            value = _skeleton_of_value(seen[0]) if seen else _skeleton_of_type(kind.value)
             yield _Item(name, "argument", detail, value.between(f"{quote(name)}: ", ""))
 
 
@@ -307,12 +171,12 @@ def _of_type(kind: Type, spot: SchemaLocation, facts: Facts, taken: Sequence[Any
     elif kind.enum:
         for value in kind.enum:
             if value not in taken:
-                yield _Item(_label(value), "value", "", finished_skeleton(skeleton_of_value(value).text))
+                yield _Item(_label(value), "value", "", _finished_skeleton(_skeleton_of_value(value).text))
     elif kind.kind == "boolean":
         default = spot.property.default if spot.property is not None else None
         for value in (True, False) if default is not True else (False, True):
             yield _Item(
-                shown(value), "value", "the default" if value is default else "", finished_skeleton(shown(value))
+                shown(value), "value", "the default" if value is default else "", _finished_skeleton(shown(value))
             )
     else:
         yield from _free(kind, spot, facts, taken)
@@ -335,11 +199,11 @@ def _free(kind: ScalarType, spot: SchemaLocation, facts: Facts, taken: Sequence[
         found, detail = facts.values(tool, spot.free), f"a value of {spot.free}"
     for value in found:
         if value not in taken:
-            yield _Item(_label(value), what, detail, finished_skeleton(skeleton_of_value(value).text))
+            yield _Item(_label(value), what, detail, _finished_skeleton(_skeleton_of_value(value).text))
     for value in prop.examples:
-        yield _Item(_label(value), "example", "", skeleton_of_value(value))
+        yield _Item(_label(value), "example", "", _skeleton_of_value(value))
     if kind.kind in ("integer", "number") and isinstance(prop.default, (int, float)):
-        yield _Item(shown(prop.default), "value", "the default", finished_skeleton(shown(prop.default)))
+        yield _Item(shown(prop.default), "value", "the default", _finished_skeleton(shown(prop.default)))
 
 
 def _variants(spot: SchemaLocation) -> Iterator[_Item]:
@@ -354,16 +218,16 @@ def _variants(spot: SchemaLocation) -> Iterator[_Item]:
         variants.options.items(), key=lambda pair: sum(pair[1].property(name) is None for name in own)
     )  # a stable sort: the order of the schema otherwise
     for name, option in fitting:
-        yield _Item(name, "type", _first_sentence(option.doc), finished_skeleton(quote(name)))
+        yield _Item(name, "type", _first_sentence(option.doc), _finished_skeleton(quote(name)))
 
 
 def _objects(kind: ObjectType) -> Iterator[_Item]:
     if kind.variants is None:
-        yield _Item("{}", "value", _first_sentence(kind.doc), skeleton_of_object(kind))
+        yield _Item("{}", "value", _first_sentence(kind.doc), _skeleton_of_object(kind))
         return
     name = quote(kind.variants.discriminator)
     for option, inner in kind.variants.options.items():
-        new = finished_skeleton(f"{{{name}: {quote(option)}").between("", "}")
+        new = _finished_skeleton(f"{{{name}: {quote(option)}").between("", "}")
         yield _Item(option, "type", _first_sentence(inner.doc), new)
 
 
@@ -372,7 +236,7 @@ def _whole(spot: SchemaLocation) -> Iterator[_Item]:
     for kind in objects_of(spot.types):
         if isinstance(kind, ObjectType):
             for prop in sorted(kind.properties, key=lambda one: not isinstance(one.type, ArrayType)):
-                new = skeleton_of_member(prop).between("{\n  ", "\n}")
+                new = _skeleton_of_member(prop).between("{\n  ", "\n}")
                 yield _Item(prop.name, "property", _first_sentence(prop.doc), new)
 
 
@@ -382,7 +246,7 @@ def _beside(owner: Node) -> list[Any]:
 
 
 def _label(value: Any) -> str:
-    return value if isinstance(value, str) else skeleton_of_value(value).text
+    return value if isinstance(value, str) else _skeleton_of_value(value).text
 
 
 def _first_sentence(doc: str) -> str:
@@ -435,7 +299,7 @@ def _chosen(items: Iterable[_Item], prefix: str) -> list[_Item]:
 def _completion(
     text: str, cursor: Cursor, item: _Item, order: int, *, comma_before: bool, comma_after: bool, renames: bool
 ) -> Completion:
-    new = finished_skeleton(quote(item.label)) if renames else item.new
+    new = _finished_skeleton(quote(item.label)) if renames else item.new
     start, end = cursor.start, cursor.end
     if start == end and start and not text[start - 1].isspace() and text[start - 1] not in "{[\ufeff":
         new = new.between(" ", "")
@@ -450,3 +314,133 @@ def _completion(
             edits = (TextEdit(cursor.before.end, cursor.before.end, ","), *edits)
         at += 1
     return Completion(item.label, item.kind, item.detail, edits, at, order)
+
+
+class Cursor(Struct, frozen=True):
+    """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
+
+    `before` and `after` are the tokens beside them that are no comments. `quoted` tells whether a quote was typed.
+    """
+
+    start: int
+    end: int
+    prefix: str
+    quoted: bool
+    before: Token | None
+    after: Token | None
+
+    def stands_behind(self, text: str, chars: str) -> bool:
+        """Whether the token before is one of these single characters."""
+        return self.before is not None and text[self.before.start : self.before.end] in tuple(chars)
+
+    def stands_before(self, text: str, chars: str) -> bool:
+        """Whether the token after is one of these single characters."""
+        return self.after is not None and text[self.after.start : self.after.end] in tuple(chars)
+
+
+def _cursor_at(text: str, offset: int) -> Cursor | None:
+    """What is being written at `offset` (0..len(text)); None in a comment."""
+    tokens = tokenize(text)
+    index = bisect_right([token.start for token in tokens], offset) - 1
+    # A token that begins at the cursor is what follows it; the one before may end right there.
+    if index >= 0 and tokens[index].start == offset:
+        index -= 1
+    token = tokens[index] if index >= 0 and offset <= tokens[index].end else None
+    if token is not None and token.kind == "comment" and _inside_comment(text, token, offset):
+        return None
+    start = end = offset
+    prefix, quoted = "", False
+    if token is not None and token.kind in _WORDS:
+        quoted = text[token.start] in _QUOTES
+        closed = quoted and body_range(text, token.start, token.end)[2]
+        if not quoted:
+            start, end, prefix = token.start, token.end, text[token.start : offset]
+        elif not (closed and offset == token.end):
+            start = token.start
+            prefix = read_string(text, token.start, offset)[0]
+            # Where the quote is not closed, the tokenizer's end of the string is a guess: what follows stays.
+            end = token.end if closed and _ends_well(text, tokens, index) else offset
+    before = next((one for one in reversed(tokens) if one.start < start and one.kind != "comment"), None)
+    if end > start and token is not None and end < token.end:
+        # Without the piece that is being written, the rest of the text reads otherwise.
+        tokens = [Token(one.kind, one.start + end, one.end + end) for one in tokenize(text[end:])]
+    after = next((one for one in tokens if one.start >= end and one.kind != "comment"), None)
+    return Cursor(start, end, prefix, quoted, before, after)
+
+
+def _inside_comment(text: str, token: Token, offset: int) -> bool:
+    if text.startswith("//", token.start):
+        return True
+    closed = token.end - token.start >= 4 and text.endswith("*/", token.start, token.end)
+    return offset < token.end or not closed
+
+
+def _ends_well(text: str, tokens: list[Token], index: int) -> bool:
+    """Whether what follows a string can follow one; a word right behind it says that its quote opens another one."""
+    token = tokens[index]
+    return index + 1 >= len(tokens) or tokens[index + 1].start > token.end or tokens[index + 1].kind not in _WORDS
+
+
+def _finished_skeleton(text: str) -> Skeleton:
+    """Text with nothing more to write in it."""
+    return Skeleton(text, len(text))
+
+
+def _skeleton_of_value(value: Any) -> Skeleton:
+    """A JSON value as it is; the cursor is in its first empty string, list or object, else behind it.
+
+    What JSON has no word for (infinity, a value that holds itself) is written as a string.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return _finished_skeleton(quote(type(value).__name__ if isinstance(value, (dict, list)) else str(value)))
+    places = [at + 1 for hole in ('""', "[]", "{}") if (at := text.find(hole)) >= 0]
+    return Skeleton(text, min(places, default=len(text)))
+
+
+def _skeleton_of_type(kind: Type, default: Any = None, depth: int = 0) -> Skeleton:
+    """The least that is a value of that type, in valid JSON; with the cursor where the person decides."""
+    if isinstance(kind, UnionType):
+        return _skeleton_of_type(kind.options[0], default, depth)
+    if isinstance(kind, ArrayType):
+        return (
+            Skeleton("[]", 1) if depth >= _DEEPEST else _skeleton_of_type(kind.item, None, depth + 1).between("[", "]")
+        )
+    if isinstance(kind, MapType):
+        return Skeleton("{}", 1)
+    if isinstance(kind, ObjectType):
+        return _skeleton_of_object(kind, depth)
+    if kind.kind == "boolean":
+        return _finished_skeleton("false" if default is True else "true")  # who writes it down wants the other one
+    if kind.kind in ("integer", "number"):
+        return _finished_skeleton(_number(kind, default))
+    return _finished_skeleton("null") if kind.kind == "null" else Skeleton('""', 1)
+
+
+def _skeleton_of_object(kind: ObjectType, depth: int = 0) -> Skeleton:
+    """An object with what it needs: the name of its variant first."""
+    needed = [prop for prop in kind.properties if prop.required]
+    if kind.variants is not None:
+        return Skeleton('""', 1).between(f"{{{quote(kind.variants.discriminator)}: ", "}")
+    if not needed or depth >= _DEEPEST:
+        return Skeleton("{}", 1)
+    parts = [_skeleton_of_member(prop, depth + 1) for prop in needed]
+    rest = "".join(f", {part.text}" for part in parts[1:])
+    return parts[0].between("{", rest + "}")
+
+
+def _skeleton_of_member(prop: Property, depth: int = 0) -> Skeleton:
+    """A property with the beginning of its value."""
+    return _skeleton_of_type(prop.type, prop.default, depth).between(f"{quote(prop.name)}: ", "")
+
+
+def _number(kind: ScalarType, default: Any) -> str:
+    if isinstance(default, (int, float)) and not isinstance(default, bool):
+        return json.dumps(default)
+    value: float = 1
+    if kind.minimum is not None:
+        value = max(value, kind.minimum)
+    if kind.maximum is not None:
+        value = min(value, kind.maximum)
+    return str(int(value)) if value == int(value) else json.dumps(value)

@@ -28,64 +28,17 @@ from agenteval_tui.uxon.tokens import Token, tokenize
 from agenteval_tui.uxon.tree import MULTILINE, Document, Member, Node, NodeKind, delimiter_of
 
 _OPENING = {"}": "{", "]": "["}
+MAX_DEPTH = 100
+"""Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
+_CLOSING = {"{": "}", "[": "]"}
+_PLAIN_VALUES = ("string", "number", "literal", "error", "key")
+# What an open object or list waits for.
+_State = Literal["name", "colon", "value", "comma"]
 _AHEAD = 4000  # tokens
-
-
-def skip_brackets(text: str, tokens: Sequence[Token], index: int) -> int:
-    """The index behind the bracket that closes the one at `index`; the end when nothing does."""
-    depth = 0
-    for position in range(index, len(tokens)):
-        if tokens[position].kind in ("brace", "bracket"):
-            depth += 1 if text[tokens[position].start] in "{[" else -1
-            if depth == 0:
-                return position + 1
-    return len(tokens)
-
-
-def unmatched(text: str, tokens: Sequence[Token], index: int) -> str | None:
-    """The openings that the closing brackets from `index` on still want, in their order; None: too far to look."""
-    if len(tokens) - index > _AHEAD:
-        return None
-    depth: list[str] = []
-    wanted: list[str] = []
-    for position in range(index, len(tokens)):
-        if tokens[position].kind not in ("brace", "bracket"):
-            continue
-        char = text[tokens[position].start]
-        if char in "{[":
-            depth.append(char)
-        elif depth and depth[-1] == _OPENING[char]:
-            depth.pop()
-        elif not depth:
-            wanted.append(_OPENING[char])
-    return "".join(wanted)
-
-
-def closes_one_more(text: str, tokens: Sequence[Token], index: int, char: str) -> bool:
-    """Whether exactly one bracket `char` from `index` on has no partner."""
-    return unmatched(text, tokens, index) == _OPENING[char]
-
-
-def closer_remedy(
-    text: str, tokens: Sequence[Token], index: int, stack: Sequence[str], *, ahead: bool
-) -> Literal["insert", "replace", "remove"]:
-    """What to do about the closing bracket at `index` that does not fit the innermost of `stack`."""
-    opening = _OPENING[text[tokens[index].start]]
-    can_insert = opening in stack
-    rest = unmatched(text, tokens, index + 1) if ahead else None
-    if rest is not None and stack[-1]:
-        outer = "".join(reversed(stack[:-1]))
-        if rest == outer:
-            return "replace"
-        if rest == outer[1:] and can_insert and outer[:1] == opening:
-            return "insert"
-        if not can_insert and rest.startswith(stack[-1]):
-            return "remove"
-    if can_insert:
-        return "insert"
-    return "remove"
-
-
+_LITERALS = {"true": True, "false": False, "null": None}
+_QUOTES = "\"'`“”„‟"
+_TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
+_NONE: tuple[Diagnostic, ...] = ()
 _WORDS_LITERALS = {"true": "true", "false": "false", "null": "null", "none": "null", "nil": "null", "undefined": "null"}
 _VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
 _NON_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
@@ -94,233 +47,11 @@ NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """A number as JSON writes it."""
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,16}\Z")
 _LONGEST_NUMBER = 400  # digits; longer ones are no numbers that a config means
-
-
-def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic | None]:
-    """The value of a JSON number; None with a diagnostic when no computer number can hold it."""
-    end = start + len(source)
-    whole = source.lstrip("-").isdecimal()
-    if whole and len(source) <= _LONGEST_NUMBER:
-        return int(source), None
-    if not whole:
-        value = float(source)
-        if value - value == 0:
-            return value, None
-    message = "This number is too large: write a number below 1e308, or put it in quotes."
-    fix = replace_fix("make it a string", start, end, quote(source))
-    return None, Diagnostic("error", "not-finite", message, start, end, fix)
-
-
-def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
-    """The kind of node, the value that was probably meant, and the diagnostic for a bare word."""
-    end = start + len(source)
-    literal = _WORDS_LITERALS.get(source.lower())
-    if literal is not None:
-        message = f"Expected a value: {cut(source, 40)} is written {literal} here."
-        fix = replace_fix(f"write {literal}", start, end, literal)
-        return "literal", _VALUES[literal], Diagnostic("error", "syntax", message, start, end, fix)
-    if _NON_FINITE.match(source):
-        message = f"{source} is no number that JSON can hold: write a finite number, or null."
-        return (
-            "literal",
-            None,
-            Diagnostic("error", "not-finite", message, start, end, replace_fix("write null", start, end, "null")),
-        )
-    number = _number(source)
-    if number is not None:
-        value, diagnostic = read_number(number, start)
-        if diagnostic is None:
-            message = f"{cut(source, 40)} is not how a number is written: write {number}."
-            fix = replace_fix(f"write {number}", start, end, number)
-            return "number", value, Diagnostic("error", "syntax", message, start, end, fix)
-    right = quote(source)
-    message = f"Strings stand in double quotes: write {right if len(right) <= 60 else 'them around this text'}."
-    fix = replace_fix("put it in quotes", start, end, right)
-    return "string", source, Diagnostic("error", "syntax", message, start, end, fix)
-
-
-def _number(source: str) -> str | None:
-    """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
-    if len(source) > _LONGEST_NUMBER:
-        return None
-    if _HEXADECIMAL.match(source):
-        return str(int(source, 16))
-    if not _NUMBER_LIKE.match(source):
-        return None
-    plain = source.replace("_", "")
-    sign = "-" if plain.startswith("-") else ""
-    plain = plain.lstrip("+-")
-    mantissa, mark, exponent = plain.replace("E", "e").partition("e")
-    whole, point, fraction = mantissa.partition(".")
-    whole = whole.lstrip("0") or "0"
-    return sign + whole + (point + fraction if fraction else "") + mark + exponent
-
-
 _FARTHEST = 2000  # characters of a line that are looked at
 _LINE = re.compile(r"[^\n\r]*")
 _QUOTE = re.compile(r'\\.|"')
 _CAN_FOLLOW = re.compile(r"[ \t]*(?:[,}\]\n\r]|\Z)")
-
-
-class Unescaped(Struct, frozen=True):
-    """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
-
-    value: str
-    end: int
-    next_index: int
-    fix: Fix
-
-
-def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | None:
-    """Whether the string before the token at `index` goes on there. Only a word right behind a quote says so."""
-    before, token = tokens[index - 1], tokens[index]
-    if before.kind not in ("string", "key") or before.end != token.start or text[before.start] != '"':
-        return None
-    if token.kind in ("brace", "bracket", "comma", "colon") or text[token.start] in "\"'":
-        return None
-    line_end = _LINE.match(text, token.start, min(len(text), token.start + _FARTHEST))
-    limit = line_end.end() if line_end else token.end
-    quotes = [m.start() for m in _QUOTE.finditer(text, before.start + 1, limit) if m.group() == '"']
-    end = next((at + 1 for at in quotes if at >= token.start and _CAN_FOLLOW.match(text, at + 1)), None)
-    if end is None:
-        return None
-    next_index = index
-    while next_index < len(tokens) and tokens[next_index].start < end:
-        next_index += 1
-    if tokens[next_index - 1].end != end:
-        return None
-    fix = Fix(ESCAPE_THE_QUOTES, tuple(TextEdit(at, at, "\\") for at in quotes if at < end - 1))
-    value, _ = read_string(text, before.start, end)
-    return Unescaped(value, end, next_index, fix)
-
-
 Report = Callable[[Diagnostic], None]
-
-
-def finish_object(text: str, start: int, end: int, members: list[Member], report: Report) -> Node:
-    """The node of an object; its comments are marked, names given twice are reported."""
-    value: dict[str, Any] = {}
-    latest: dict[str, int] = {}
-    opened: Member | None = None
-    for index, member in enumerate(members):
-        key, node = member.key, member.value
-        mark = key[:2]
-        if mark == "//" or mark == "/*" or mark == "*/":
-            member.commented = True
-            if mark != "//":
-                opened = member if mark == "/*" else None
-        elif opened is not None or node.commented:
-            member.commented = True
-        else:
-            if key in latest:
-                report(_duplicate(text, start, members, latest[key]))
-            latest[key] = index
-            if node.kind != "missing":
-                value[key] = node.value
-            else:
-                value.pop(key, None)
-    if opened is not None:
-        message = 'This switches off all that follows in the object: add "*/": "" where it should end.'
-        last = members[-1].end
-        whole = members[-1].end < end and members[-1].value.kind != "missing"
-        fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
-        report(Diagnostic("warning", "open-comment", message, opened.key_start, opened.key_end, fix))
-    off = len(members) > 1 and members[0].key == "/*" and members[-1].key == "*/"
-    return Node("object", start, end, value, tuple(members), (), off)
-
-
-def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diagnostic:
-    """The earlier member of two with one name has no effect: that is the one to remove."""
-    member = members[index]
-    fix = remove_member(text, start, members, index, "remove this one")
-    name = quote(member.key)
-    name = name if len(name) <= 60 else "This name"
-    message = f"{name} is given again below, and the last one counts: remove this one."
-    return Diagnostic("warning", "duplicate-key", message, member.key_start, member.key_end, fix)
-
-
-def finish_array(start: int, end: int, items: list[Node], report: Report) -> Node:
-    """The node of a list, or of the string that a list of lines stands for."""
-    if items and items[0].kind == "string" and not items[0].items and items[0].value.startswith(MULTILINE):
-        lines = items[1:]
-        wrong = next((line for line in lines if line.kind != "string"), None)
-        if wrong is None:
-            text = delimiter_of(items[0].value).join([line.value for line in lines])
-            return Node("string", start, end, text, (), tuple(items))
-        message = "Every line of an exported text is a string: put this one in double quotes."
-        report(Diagnostic("error", "wrong-type", message, wrong.start, wrong.end))
-    value = [item.value for item in items if item.kind != "missing" and not item.commented]
-    return Node("array", start, end, value, (), tuple(items))
-
-
-_LITERALS = {"true": True, "false": False, "null": None}
-_QUOTES = "\"'`“”„‟"
-_TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
-_NONE: tuple[Diagnostic, ...] = ()
-
-
-def read_name(text: str, token: Token) -> tuple[str, Sequence[Diagnostic]]:
-    """A property name, and what is wrong with how it is written."""
-    start, end = token.start, token.end
-    source = text[start:end]
-    if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
-        return source[1:-1], _NONE
-    if source[0] in _QUOTES:
-        return read_string(text, start, end)
-    return source, (syntax_errors.bare_name(source, start),)
-
-
-def read_plain(text: str, tokens: Sequence[Token], index: int) -> tuple[Node, int, Sequence[Diagnostic]]:
-    """The string, number, literal or bare words at `tokens[index]`; the index behind it; what is wrong with it."""
-    token = tokens[index]
-    start, end = token.start, token.end
-    source = text[start:end]
-    if source[0] == '"' and source[-1] == '"' and "\\" not in source and end - start > 1 and source.isprintable():
-        return Node("string", start, end, source[1:-1]), index + 1, _NONE
-    if source[0] in _QUOTES:
-        value, problems = read_string(text, start, end)
-        return Node("string", start, end, value), index + 1, problems
-    index, end = _words(text, tokens, index)
-    if end == token.end and token.kind != "error":
-        if source in _LITERALS:
-            return Node("literal", start, end, _LITERALS[source]), index, _NONE
-        if NUMBER.fullmatch(source):
-            number, problem = read_number(source, start)
-            return Node("number", start, end, number), index, (problem,) if problem else _NONE
-    kind, meant, problem = read_word(text[start:end], start)
-    node_kind: NodeKind = "literal" if kind == "literal" else "number" if kind == "number" else "string"
-    return Node(node_kind, start, end, meant), index, (problem,)
-
-
-def _words(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
-    """All bare words up to the end of the line are one value: the index behind them, and where they end."""
-    kind, end = tokens[index].kind, tokens[index].end
-    index += 1
-    while index < len(tokens):
-        follows = tokens[index]
-        if follows.kind not in ("error", "number", "literal") or "error" not in (kind, follows.kind):
-            break
-        between = text[end : follows.start]
-        if text[follows.start] == ";" or "\n" in between or "/" in between:
-            break
-        kind, end = "error", follows.end
-        index += 1
-    return index, end
-
-
-def template_end(text: str, start: int) -> int | None:
-    """Where the `{{name}}` ends that stands outside of a string at `start`; None if there is none."""
-    found = _TEMPLATE.match(text, start)
-    return found.end() if found else None
-
-
-MAX_DEPTH = 100
-"""Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
-_CLOSING = {"{": "}", "[": "]"}
-_PLAIN_VALUES = ("string", "number", "literal", "error", "key")
-
-# What an open object or list waits for.
-_State = Literal["name", "colon", "value", "comma"]
 
 
 class _Frame:
@@ -670,3 +401,261 @@ class _Parser:
     def unexpected(self, token: Token) -> None:
         self.report(syntax_errors.unexpected(token, self.text[token.start : token.end]))
         self.index += 1
+
+
+def skip_brackets(text: str, tokens: Sequence[Token], index: int) -> int:
+    """The index behind the bracket that closes the one at `index`; the end when nothing does."""
+    depth = 0
+    for position in range(index, len(tokens)):
+        if tokens[position].kind in ("brace", "bracket"):
+            depth += 1 if text[tokens[position].start] in "{[" else -1
+            if depth == 0:
+                return position + 1
+    return len(tokens)
+
+
+def unmatched(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """The openings that the closing brackets from `index` on still want, in their order; None: too far to look."""
+    if len(tokens) - index > _AHEAD:
+        return None
+    depth: list[str] = []
+    wanted: list[str] = []
+    for position in range(index, len(tokens)):
+        if tokens[position].kind not in ("brace", "bracket"):
+            continue
+        char = text[tokens[position].start]
+        if char in "{[":
+            depth.append(char)
+        elif depth and depth[-1] == _OPENING[char]:
+            depth.pop()
+        elif not depth:
+            wanted.append(_OPENING[char])
+    return "".join(wanted)
+
+
+def closes_one_more(text: str, tokens: Sequence[Token], index: int, char: str) -> bool:
+    """Whether exactly one bracket `char` from `index` on has no partner."""
+    return unmatched(text, tokens, index) == _OPENING[char]
+
+
+def closer_remedy(
+    text: str, tokens: Sequence[Token], index: int, stack: Sequence[str], *, ahead: bool
+) -> Literal["insert", "replace", "remove"]:
+    """What to do about the closing bracket at `index` that does not fit the innermost of `stack`."""
+    opening = _OPENING[text[tokens[index].start]]
+    can_insert = opening in stack
+    rest = unmatched(text, tokens, index + 1) if ahead else None
+    if rest is not None and stack[-1]:
+        outer = "".join(reversed(stack[:-1]))
+        if rest == outer:
+            return "replace"
+        if rest == outer[1:] and can_insert and outer[:1] == opening:
+            return "insert"
+        if not can_insert and rest.startswith(stack[-1]):
+            return "remove"
+    if can_insert:
+        return "insert"
+    return "remove"
+
+
+def read_name(text: str, token: Token) -> tuple[str, Sequence[Diagnostic]]:
+    """A property name, and what is wrong with how it is written."""
+    start, end = token.start, token.end
+    source = text[start:end]
+    if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
+        return source[1:-1], _NONE
+    if source[0] in _QUOTES:
+        return read_string(text, start, end)
+    return source, (syntax_errors.bare_name(source, start),)
+
+
+def read_plain(text: str, tokens: Sequence[Token], index: int) -> tuple[Node, int, Sequence[Diagnostic]]:
+    """The string, number, literal or bare words at `tokens[index]`; the index behind it; what is wrong with it."""
+    token = tokens[index]
+    start, end = token.start, token.end
+    source = text[start:end]
+    if source[0] == '"' and source[-1] == '"' and "\\" not in source and end - start > 1 and source.isprintable():
+        return Node("string", start, end, source[1:-1]), index + 1, _NONE
+    if source[0] in _QUOTES:
+        value, problems = read_string(text, start, end)
+        return Node("string", start, end, value), index + 1, problems
+    index, end = _words(text, tokens, index)
+    if end == token.end and token.kind != "error":
+        if source in _LITERALS:
+            return Node("literal", start, end, _LITERALS[source]), index, _NONE
+        if NUMBER.fullmatch(source):
+            number, problem = read_number(source, start)
+            return Node("number", start, end, number), index, (problem,) if problem else _NONE
+    kind, meant, problem = read_word(text[start:end], start)
+    node_kind: NodeKind = "literal" if kind == "literal" else "number" if kind == "number" else "string"
+    return Node(node_kind, start, end, meant), index, (problem,)
+
+
+def _words(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
+    """All bare words up to the end of the line are one value: the index behind them, and where they end."""
+    kind, end = tokens[index].kind, tokens[index].end
+    index += 1
+    while index < len(tokens):
+        follows = tokens[index]
+        if follows.kind not in ("error", "number", "literal") or "error" not in (kind, follows.kind):
+            break
+        between = text[end : follows.start]
+        if text[follows.start] == ";" or "\n" in between or "/" in between:
+            break
+        kind, end = "error", follows.end
+        index += 1
+    return index, end
+
+
+def template_end(text: str, start: int) -> int | None:
+    """Where the `{{name}}` ends that stands outside of a string at `start`; None if there is none."""
+    found = _TEMPLATE.match(text, start)
+    return found.end() if found else None
+
+
+def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic | None]:
+    """The value of a JSON number; None with a diagnostic when no computer number can hold it."""
+    end = start + len(source)
+    whole = source.lstrip("-").isdecimal()
+    if whole and len(source) <= _LONGEST_NUMBER:
+        return int(source), None
+    if not whole:
+        value = float(source)
+        if value - value == 0:
+            return value, None
+    message = "This number is too large: write a number below 1e308, or put it in quotes."
+    fix = replace_fix("make it a string", start, end, quote(source))
+    return None, Diagnostic("error", "not-finite", message, start, end, fix)
+
+
+def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
+    """The kind of node, the value that was probably meant, and the diagnostic for a bare word."""
+    end = start + len(source)
+    literal = _WORDS_LITERALS.get(source.lower())
+    if literal is not None:
+        message = f"Expected a value: {cut(source, 40)} is written {literal} here."
+        fix = replace_fix(f"write {literal}", start, end, literal)
+        return "literal", _VALUES[literal], Diagnostic("error", "syntax", message, start, end, fix)
+    if _NON_FINITE.match(source):
+        message = f"{source} is no number that JSON can hold: write a finite number, or null."
+        return (
+            "literal",
+            None,
+            Diagnostic("error", "not-finite", message, start, end, replace_fix("write null", start, end, "null")),
+        )
+    number = _number(source)
+    if number is not None:
+        value, diagnostic = read_number(number, start)
+        if diagnostic is None:
+            message = f"{cut(source, 40)} is not how a number is written: write {number}."
+            fix = replace_fix(f"write {number}", start, end, number)
+            return "number", value, Diagnostic("error", "syntax", message, start, end, fix)
+    right = quote(source)
+    message = f"Strings stand in double quotes: write {right if len(right) <= 60 else 'them around this text'}."
+    fix = replace_fix("put it in quotes", start, end, right)
+    return "string", source, Diagnostic("error", "syntax", message, start, end, fix)
+
+
+def _number(source: str) -> str | None:
+    """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
+    if len(source) > _LONGEST_NUMBER:
+        return None
+    if _HEXADECIMAL.match(source):
+        return str(int(source, 16))
+    if not _NUMBER_LIKE.match(source):
+        return None
+    plain = source.replace("_", "")
+    sign = "-" if plain.startswith("-") else ""
+    plain = plain.lstrip("+-")
+    mantissa, mark, exponent = plain.replace("E", "e").partition("e")
+    whole, point, fraction = mantissa.partition(".")
+    whole = whole.lstrip("0") or "0"
+    return sign + whole + (point + fraction if fraction else "") + mark + exponent
+
+
+class Unescaped(Struct, frozen=True):
+    """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
+
+    value: str
+    end: int
+    next_index: int
+    fix: Fix
+
+
+def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | None:
+    """Whether the string before the token at `index` goes on there. Only a word right behind a quote says so."""
+    before, token = tokens[index - 1], tokens[index]
+    if before.kind not in ("string", "key") or before.end != token.start or text[before.start] != '"':
+        return None
+    if token.kind in ("brace", "bracket", "comma", "colon") or text[token.start] in "\"'":
+        return None
+    line_end = _LINE.match(text, token.start, min(len(text), token.start + _FARTHEST))
+    limit = line_end.end() if line_end else token.end
+    quotes = [m.start() for m in _QUOTE.finditer(text, before.start + 1, limit) if m.group() == '"']
+    end = next((at + 1 for at in quotes if at >= token.start and _CAN_FOLLOW.match(text, at + 1)), None)
+    if end is None:
+        return None
+    next_index = index
+    while next_index < len(tokens) and tokens[next_index].start < end:
+        next_index += 1
+    if tokens[next_index - 1].end != end:
+        return None
+    fix = Fix(ESCAPE_THE_QUOTES, tuple(TextEdit(at, at, "\\") for at in quotes if at < end - 1))
+    value, _ = read_string(text, before.start, end)
+    return Unescaped(value, end, next_index, fix)
+
+
+def finish_object(text: str, start: int, end: int, members: list[Member], report: Report) -> Node:
+    """The node of an object; its comments are marked, names given twice are reported."""
+    value: dict[str, Any] = {}
+    latest: dict[str, int] = {}
+    opened: Member | None = None
+    for index, member in enumerate(members):
+        key, node = member.key, member.value
+        mark = key[:2]
+        if mark == "//" or mark == "/*" or mark == "*/":
+            member.commented = True
+            if mark != "//":
+                opened = member if mark == "/*" else None
+        elif opened is not None or node.commented:
+            member.commented = True
+        else:
+            if key in latest:
+                report(_duplicate(text, start, members, latest[key]))
+            latest[key] = index
+            if node.kind != "missing":
+                value[key] = node.value
+            else:
+                value.pop(key, None)
+    if opened is not None:
+        message = 'This switches off all that follows in the object: add "*/": "" where it should end.'
+        last = members[-1].end
+        whole = members[-1].end < end and members[-1].value.kind != "missing"
+        fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
+        report(Diagnostic("warning", "open-comment", message, opened.key_start, opened.key_end, fix))
+    off = len(members) > 1 and members[0].key == "/*" and members[-1].key == "*/"
+    return Node("object", start, end, value, tuple(members), (), off)
+
+
+def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diagnostic:
+    """The earlier member of two with one name has no effect: that is the one to remove."""
+    member = members[index]
+    fix = remove_member(text, start, members, index, "remove this one")
+    name = quote(member.key)
+    name = name if len(name) <= 60 else "This name"
+    message = f"{name} is given again below, and the last one counts: remove this one."
+    return Diagnostic("warning", "duplicate-key", message, member.key_start, member.key_end, fix)
+
+
+def finish_array(start: int, end: int, items: list[Node], report: Report) -> Node:
+    """The node of a list, or of the string that a list of lines stands for."""
+    if items and items[0].kind == "string" and not items[0].items and items[0].value.startswith(MULTILINE):
+        lines = items[1:]
+        wrong = next((line for line in lines if line.kind != "string"), None)
+        if wrong is None:
+            text = delimiter_of(items[0].value).join([line.value for line in lines])
+            return Node("string", start, end, text, (), tuple(items))
+        message = "Every line of an exported text is a string: put this one in double quotes."
+        report(Diagnostic("error", "wrong-type", message, wrong.start, wrong.end))
+    value = [item.value for item in items if item.kind != "missing" and not item.commented]
+    return Node("array", start, end, value, (), tuple(items))

@@ -88,7 +88,7 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
                 return spot
             spot = SchemaLocation(
                 item,
-                items_of(spot.types),
+                _items_of(spot.types),
                 None,
                 node,
                 spot.member,
@@ -149,7 +149,7 @@ def objects_of(types: Iterable[Type]) -> list[ObjectType | MapType]:
     return found
 
 
-def items_of(types: Sequence[Type]) -> tuple[Type, ...]:
+def _items_of(types: Sequence[Type]) -> tuple[Type, ...]:
     """The types of the items of a list there."""
     found = tuple(one for kind in types if isinstance(kind, ArrayType) for one in flat(kind.item))
     return found or tuple(kind for kind in types if isinstance(kind, (ObjectType, MapType)) or _anything(kind))
@@ -157,11 +157,11 @@ def items_of(types: Sequence[Type]) -> tuple[Type, ...]:
 
 def properties_of(node: Node, kind: ObjectType) -> tuple[Property, ...]:
     """The properties that an object can have: those of its type, and of the variant that it says it is."""
-    variant = variant_of(node, kind)
+    variant = _variant_of(node, kind)
     return (*kind.properties, *(variant.properties if variant else ()))
 
 
-def variant_of(node: Node, kind: ObjectType) -> ObjectType | None:
+def _variant_of(node: Node, kind: ObjectType) -> ObjectType | None:
     """The variant that an object says it is; None when it says nothing, or what is not known."""
     if kind.variants is None:
         return None

@@ -15,7 +15,7 @@ def syntax(message: str, start: int, end: int, fix: Fix | None = None) -> Diagno
     return Diagnostic("error", "syntax", message, start, end, fix)
 
 
-def shown_name(name: str | None) -> str:
+def _shown_name(name: str | None) -> str:
     """A name as it is written, cut where it is long."""
     right = quote(name or "")
     return right if len(right) <= _LONGEST_SHOWN else right[: _LONGEST_SHOWN - 2] + '…"'
@@ -80,12 +80,12 @@ def name_in_list(start: int, end: int) -> Diagnostic:
 
 
 def missing_value(name: str | None, start: int, end: int) -> Diagnostic:
-    return syntax(f"{shown_name(name)} has no value: write one behind it, as in {shown_name(name)}: ...", start, end)
+    return syntax(f"{_shown_name(name)} has no value: write one behind it, as in {_shown_name(name)}: ...", start, end)
 
 
 def bare_template(source: str, start: int) -> Diagnostic:
     fix = replace_fix("put it in quotes", start, start + len(source), quote(source))
-    message = f"{{{{ }}}} stands inside of a string: write {shown_name(source)}."
+    message = f"{{{{ }}}} stands inside of a string: write {_shown_name(source)}."
     return syntax(message, start, start + len(source), fix)
 
 
@@ -102,7 +102,7 @@ def not_a_colon(token: Token, source: str) -> Diagnostic:
 
 def missing_colon(name: str | None, start: int, end: int) -> Diagnostic:
     return syntax(
-        f"A colon is missing behind {shown_name(name)}: insert it.", start, end, replace_fix("insert :", end, end, ":")
+        f"A colon is missing behind {_shown_name(name)}: insert it.", start, end, replace_fix("insert :", end, end, ":")
     )
 
 

@@ -72,7 +72,7 @@ class Connections:
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = tls_context()
+            self._tls = _tls_context()
         return self._tls
 
 
@@ -87,7 +87,7 @@ def named_source() -> tuple[str, str]:
     return next(((name, os.environ[name]) for name in VARIABLES if os.environ.get(name)), ("", ""))
 
 
-def tls_context() -> ssl.SSLContext:
+def _tls_context() -> ssl.SSLContext:
     """Our side of TLS. Raises `AgentevalError` where the variable that counts names nothing that can be read."""
     variable, place = named_source()
     if not variable:

@@ -28,6 +28,104 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 if TYPE_CHECKING:
     import httpx
 
+
+Cause = TypeVar("Cause", bound=BaseException)
+_LONGEST_WAIT_S = 1e9  # what is longer is no time
+_NOTED_WAIT_S = 60.0  # a remedy names waits from here on
+_CAUSES = 20  # exceptions behind an exception that are looked at
+# The connection and what it is made of.
+
+
+_NO_CONNECTION = {
+    "lookup_failed": "the host's name can't be looked up",
+    "unknown_host": "there is no such host",
+    "refused": "nobody listens there",
+    "no_route": "no network leads there",
+    "closed": "the connection was closed at once",
+    # Of a proxy.
+    "no_answer": "it does not answer",
+    "closed_without_answer": "it closed the connection without an answer",
+}
+_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
+_UNKNOWN_AUTHORITY = (2, 19, 20, 21)
+_CERTIFICATES = {
+    _EXPIRED: "expired",
+    _NOT_YET: "not_yet_valid",
+    _SELF_SIGNED: "self_signed",
+    **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
+}
+_OTHER_HOST = (62, 64)
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
+           "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
+_WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
+_STATUS_LINE = re.compile(r"\s*(\d{3})\b")
+_TLS = "TLS"
+_PROTOCOLS: Iterable[tuple[re.Pattern[bytes], str]] = tuple(
+    (re.compile(sign, re.DOTALL | re.IGNORECASE), words)
+    for sign, words in (
+        (rb"[\x14-\x17]\x03[\x00-\x04]", _TLS),
+        (rb"SSH-", "the greeting of an SSH server"),
+        (rb"220[ -][^\r\n]*FTP", "the greeting of an FTP server"),
+        (rb"[245]\d\d[ -]", "the greeting of a mail server (SMTP)"),
+        (rb"\* (?:OK|BYE|PREAUTH)", "the greeting of a mail server (IMAP)"),
+        (rb"\+OK", "the greeting of a mail server (POP3)"),
+        (rb"-(?:ERR|DENIED|NOAUTH)", "an answer of Redis"),
+        (rb"RFB \d", "the greeting of a VNC server"),
+        (rb"...\x00[\x09\x0a\xff]", "the greeting of a MySQL server"),
+        (rb"\x00\x00.[\x04\x07]", "HTTP/2 (is it a gRPC server?)"),
+        (rb"AMQP", "the greeting of an AMQP server"),
+    )
+)
+_HTTP_TO_TLS = re.compile(
+    r"plain HTTP request was sent to HTTPS|HTTP request to an HTTPS|speaking plain HTTP to an SSL|"
+    r"requires TLS|combination of host and port requires TLS",
+    re.IGNORECASE,
+)
+# What a server says itself.
+
+_REFUSED = ("auth", "permission", "region")
+_REGION_CODES = (
+    "unsupported_country",
+    "unsupported_region",
+    "country",
+    "geo_block",
+    "geoblock",
+    "unsupported_location",
+)
+_KEY_CODES = ("invalid_api_key", "api_key_invalid", "authentication_error", "invalid_authentication", "unauthenticated",
+              "incorrect_api_key", "invalid_token", "expired_token", "missing_api_key", "no_api_key")  # fmt: skip
+_SCOPE_CODES = ("insufficient_permission", "missing_scope", "insufficient_scope", "permission_denied")
+_PLACE = r"(?:countr(?:y|ies)|regions?|territor(?:y|ies)|locations?|geograph\w*)"
+_NOT_HERE = (
+    r"(?:not (?:supported|available|allowed|permitted|served)|n[o']t available|unsupported|unavailable|blocked|banned|"
+    r"restricted|forbidden|denied|prohibited)"
+)
+_BY_PLACE = re.compile(rf"\b{_PLACE}\b[^.]{{0,80}}\b{_NOT_HERE}|\b{_NOT_HERE}\b[^.]{{0,80}}\b{_PLACE}\b", re.IGNORECASE)
+_KEY = r"(?:api[ _-]?keys?|(?:access |auth\w* |bearer )?tokens?|credentials?|keys?)"
+_WRONG = r"(?:invalid|incorrect|wrong|bad|expired|revoked|missing|unknown|malformed|unrecogni[sz]ed|disabled|no valid)"
+_BAD_KEY = re.compile(
+    rf"\b{_WRONG}\W+(?:\w+\W+){{0,2}}{_KEY}\b|"
+    rf"\b{_KEY}\b\W+(?:\w+\W+){{0,3}}(?:{_WRONG}|not (?:valid|found|provided|set))\b",
+    re.IGNORECASE,
+)
+_BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
+# What stands in an error's `type` or `code`, and the status that it would have had.
+_STATUSES: Iterable[tuple[str, int]] = (
+    ("rate_limit", 429),
+    ("resource_exhausted", 429),
+    ("too_many_requests", 429),
+    ("authentication", 401),
+    ("unauthenticated", 401),
+    ("permission", 403),
+    ("unsupported_country", 403),
+    ("api_key", 401),
+    ("server_error", 500),
+    ("internalservererror", 500),
+    ("api_error", 500),
+    ("overloaded", 529),
+    ("unavailable", 503),
+    ("timeout_error", 504),
+)
 _LONGEST = 400  # characters of a server's own words that are passed on
 _DEEPEST = 6
 _MARKUP = re.compile(
@@ -50,153 +148,6 @@ _CODES = ("code", "type", "status", "error", "reason", "error_code", "object")
 _BESIDE = {*_WORDS, *_CODES, "ok", "success", "status_code", "statusCode", "timestamp", "path", "request_id",
            "requestId", "trace_id", "traceId", "id", "param", "details", "help", "documentation_url"}  # fmt: skip
 _UNSEEN = {"script", "style", "noscript", "template", "svg"}
-
-
-def words_in(body: str) -> str:
-    """The server's own words in an error's body: the message in its JSON, the title of its page, else its text."""
-    if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own
-        lines = [line for line in body.splitlines() if line.startswith("data:")]
-        body = lines[0].removeprefix("data:").strip() if lines else body
-    try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return on_one_line(words_of_page(body) if is_markup(body) else body, _LONGEST)
-    for _ in range(_DEEPEST):
-        if isinstance(value, list) and value:
-            value = value[0]
-        if not isinstance(value, Mapping):
-            break
-        value = next((value[key] for key in _WORDS if _says(value.get(key))), _left_of(value))
-    if isinstance(value, str) and is_markup(value):
-        value = words_of_page(value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return on_one_line(text, _LONGEST)
-
-
-def codes_in(body: str) -> frozenset[str]:
-    """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return frozenset()
-    return frozenset(_codes(value, 0))
-
-
-def is_error(value: Mapping[str, Any]) -> bool:
-    """Whether an object that was sent as a reply says of itself that it is an error."""
-    signs = (value.get("object"), value.get("type"), value.get("status"))
-    if any(sign in ("error", "failed", "failure") for sign in signs if isinstance(sign, str)):
-        return True
-    if value.get("success") is False or value.get("ok") is False:
-        return True
-    return any(_says(value.get(key)) or value.get(key) is True for key in ("error", "errors", "fault"))
-
-
-def is_only_an_error(value: Mapping[str, Any]) -> bool:
-    """Whether an object says that it is an error and holds nothing that could be an answer."""
-    return is_error(value) and set(value) <= _BESIDE
-
-
-def error_in(value: Mapping[str, Any]) -> Any:
-    """The error in such an object: what says most."""
-    return next((value[key] for key in ("error", "errors", "fault") if _says(value.get(key))), value)
-
-
-def is_markup(text: str) -> bool:
-    """Whether a text is a page of HTML, or XML."""
-    start = text[:20_000]
-    return _MARKUP.match(start) is not None or (start.lstrip()[:1] == "<" and _XML.match(start) is not None)
-
-
-def words_of_page(text: str) -> str:
-    """A page as one line: its title and its first heading, else the text that a reader would see."""
-    page = _Page()
-    page.feed(text[:64_000])
-    page.close()
-    title, heading = (" ".join("".join(one).split()) for one in (page.title, page.heading))
-    said = (
-        title
-        if not heading or heading.casefold() in title.casefold()
-        else heading
-        if not title
-        else f"{title}: {heading}"
-    )
-    return said or " ".join("".join(page.text).split()) or "a page without any text"
-
-
-def text_of_page(text: str) -> str:
-    """All that a reader of a page would see, as one line."""
-    page = _Page()
-    page.feed(text[:64_000])
-    page.close()
-    return " ".join("".join([*page.title, " ", *page.text]).split())
-
-
-def _says(value: Any) -> bool:
-    return isinstance(value, str | Mapping | list) and bool(value)
-
-
-def _left_of(value: Mapping[str, Any]) -> Any:
-    """An object without words that are known: itself, if there is anything in it."""
-    return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
-
-
-def _codes(value: Any, depth: int) -> Iterator[str]:
-    if depth > _DEEPEST:
-        return
-    if isinstance(value, list):
-        for one in value[:20]:
-            yield from _codes(one, depth + 1)
-    elif isinstance(value, Mapping):
-        for key, one in value.items():
-            if key in _CODES and isinstance(one, str | int) and not isinstance(one, bool):
-                yield str(one)[:200].lower()
-            elif isinstance(one, Mapping | list):
-                yield from _codes(one, depth + 1)
-
-
-class _Page(HTMLParser):
-    """Gathers a page's title, its first heading and its text."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.title: list[str] = []
-        self.heading: list[str] = []
-        self.text: list[str] = []
-        self._in = ""
-        self._unseen = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if self._unseen:
-            return
-        if tag in _UNSEEN:
-            self._unseen = tag
-        elif (tag == "title" and not self.title) or (tag in ("h1", "h2") and not self.heading):
-            self._in = tag
-        self.text.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._unseen:
-            self._unseen = ""
-        if tag == self._in:
-            self._in = ""
-        self.text.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if self._unseen:
-            return
-        if self._in:
-            (self.title if self._in == "title" else self.heading).append(data)
-        if self._in != "title":
-            self.text.append(data)
-
-
-Cause = TypeVar("Cause", bound=BaseException)
-
-_LONGEST_WAIT_S = 1e9  # what is longer is no time
-_NOTED_WAIT_S = 60.0  # a remedy names waits from here on
-_CAUSES = 20  # exceptions behind an exception that are looked at
 
 
 class ErrorMapper(Struct, frozen=True):
@@ -434,21 +385,6 @@ def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
     return None
 
 
-# The connection and what it is made of.
-
-
-_NO_CONNECTION = {
-    "lookup_failed": "the host's name can't be looked up",
-    "unknown_host": "there is no such host",
-    "refused": "nobody listens there",
-    "no_route": "no network leads there",
-    "closed": "the connection was closed at once",
-    # Of a proxy.
-    "no_answer": "it does not answer",
-    "closed_without_answer": "it closed the connection without an answer",
-}
-
-
 def _why_no_connection(error: Exception) -> str:
     """A key of `_NO_CONNECTION`; "" where the exception says more than we know."""
     lookup = _behind(error, socket.gaierror)
@@ -579,77 +515,10 @@ def _not_trusted(server: ErrorMapper, error: ssl.SSLCertVerificationError) -> Fa
     return server.told("connection", said, mend, ErrorCode.CERTIFICATE, why="untrusted")
 
 
-_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
-_UNKNOWN_AUTHORITY = (2, 19, 20, 21)
-_CERTIFICATES = {
-    _EXPIRED: "expired",
-    _NOT_YET: "not_yet_valid",
-    _SELF_SIGNED: "self_signed",
-    **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
-}
-_OTHER_HOST = (62, 64)
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
-           "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
-_WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
-_STATUS_LINE = re.compile(r"\s*(\d{3})\b")
-_TLS = "TLS"
-_PROTOCOLS: Iterable[tuple[re.Pattern[bytes], str]] = tuple(
-    (re.compile(sign, re.DOTALL | re.IGNORECASE), words)
-    for sign, words in (
-        (rb"[\x14-\x17]\x03[\x00-\x04]", _TLS),
-        (rb"SSH-", "the greeting of an SSH server"),
-        (rb"220[ -][^\r\n]*FTP", "the greeting of an FTP server"),
-        (rb"[245]\d\d[ -]", "the greeting of a mail server (SMTP)"),
-        (rb"\* (?:OK|BYE|PREAUTH)", "the greeting of a mail server (IMAP)"),
-        (rb"\+OK", "the greeting of a mail server (POP3)"),
-        (rb"-(?:ERR|DENIED|NOAUTH)", "an answer of Redis"),
-        (rb"RFB \d", "the greeting of a VNC server"),
-        (rb"...\x00[\x09\x0a\xff]", "the greeting of a MySQL server"),
-        (rb"\x00\x00.[\x04\x07]", "HTTP/2 (is it a gRPC server?)"),
-        (rb"AMQP", "the greeting of an AMQP server"),
-    )
-)
-_HTTP_TO_TLS = re.compile(
-    r"plain HTTP request was sent to HTTPS|HTTP request to an HTTPS|speaking plain HTTP to an SSL|"
-    r"requires TLS|combination of host and port requires TLS",
-    re.IGNORECASE,
-)
-
-
 def _is_broken(error: Exception) -> bool:
     """Whether the parser found the answer wrong, and not only its end missing."""
     text = str(error)
     return "closed connection" not in text and "disconnected" not in text
-
-
-# What a server says itself.
-
-_REFUSED = ("auth", "permission", "region")
-_REGION_CODES = (
-    "unsupported_country",
-    "unsupported_region",
-    "country",
-    "geo_block",
-    "geoblock",
-    "unsupported_location",
-)
-_KEY_CODES = ("invalid_api_key", "api_key_invalid", "authentication_error", "invalid_authentication", "unauthenticated",
-              "incorrect_api_key", "invalid_token", "expired_token", "missing_api_key", "no_api_key")  # fmt: skip
-_SCOPE_CODES = ("insufficient_permission", "missing_scope", "insufficient_scope", "permission_denied")
-_PLACE = r"(?:countr(?:y|ies)|regions?|territor(?:y|ies)|locations?|geograph\w*)"
-_NOT_HERE = (
-    r"(?:not (?:supported|available|allowed|permitted|served)|n[o']t available|unsupported|unavailable|blocked|banned|"
-    r"restricted|forbidden|denied|prohibited)"
-)
-_BY_PLACE = re.compile(rf"\b{_PLACE}\b[^.]{{0,80}}\b{_NOT_HERE}|\b{_NOT_HERE}\b[^.]{{0,80}}\b{_PLACE}\b", re.IGNORECASE)
-_KEY = r"(?:api[ _-]?keys?|(?:access |auth\w* |bearer )?tokens?|credentials?|keys?)"
-_WRONG = r"(?:invalid|incorrect|wrong|bad|expired|revoked|missing|unknown|malformed|unrecogni[sz]ed|disabled|no valid)"
-_BAD_KEY = re.compile(
-    rf"\b{_WRONG}\W+(?:\w+\W+){{0,2}}{_KEY}\b|"
-    rf"\b{_KEY}\b\W+(?:\w+\W+){{0,3}}(?:{_WRONG}|not (?:valid|found|provided|set))\b",
-    re.IGNORECASE,
-)
-_BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
 
 
 def _refusal(status: int, body: str) -> str:
@@ -756,28 +625,149 @@ def _status_in(error: Any) -> int:
     return next((status for sign, status in _STATUSES if sign in codes), 400)
 
 
-# What stands in an error's `type` or `code`, and the status that it would have had.
-_STATUSES: Iterable[tuple[str, int]] = (
-    ("rate_limit", 429),
-    ("resource_exhausted", 429),
-    ("too_many_requests", 429),
-    ("authentication", 401),
-    ("unauthenticated", 401),
-    ("permission", 403),
-    ("unsupported_country", 403),
-    ("api_key", 401),
-    ("server_error", 500),
-    ("internalservererror", 500),
-    ("api_error", 500),
-    ("overloaded", 529),
-    ("unavailable", 503),
-    ("timeout_error", 504),
-)
-
-
 def _positive(text: str | None) -> float | None:
     try:
         value = float(text or "")
     except ValueError:
         return None
     return value if 0 <= value < float("inf") else None
+
+
+def words_in(body: str) -> str:
+    """The server's own words in an error's body: the message in its JSON, the title of its page, else its text."""
+    if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own
+        lines = [line for line in body.splitlines() if line.startswith("data:")]
+        body = lines[0].removeprefix("data:").strip() if lines else body
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return on_one_line(words_of_page(body) if is_markup(body) else body, _LONGEST)
+    for _ in range(_DEEPEST):
+        if isinstance(value, list) and value:
+            value = value[0]
+        if not isinstance(value, Mapping):
+            break
+        value = next((value[key] for key in _WORDS if _says(value.get(key))), _left_of(value))
+    if isinstance(value, str) and is_markup(value):
+        value = words_of_page(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return on_one_line(text, _LONGEST)
+
+
+def codes_in(body: str) -> frozenset[str]:
+    """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(_codes(value, 0))
+
+
+def is_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object that was sent as a reply says of itself that it is an error."""
+    signs = (value.get("object"), value.get("type"), value.get("status"))
+    if any(sign in ("error", "failed", "failure") for sign in signs if isinstance(sign, str)):
+        return True
+    if value.get("success") is False or value.get("ok") is False:
+        return True
+    return any(_says(value.get(key)) or value.get(key) is True for key in ("error", "errors", "fault"))
+
+
+def is_only_an_error(value: Mapping[str, Any]) -> bool:
+    """Whether an object says that it is an error and holds nothing that could be an answer."""
+    return is_error(value) and set(value) <= _BESIDE
+
+
+def error_in(value: Mapping[str, Any]) -> Any:
+    """The error in such an object: what says most."""
+    return next((value[key] for key in ("error", "errors", "fault") if _says(value.get(key))), value)
+
+
+def is_markup(text: str) -> bool:
+    """Whether a text is a page of HTML, or XML."""
+    start = text[:20_000]
+    return _MARKUP.match(start) is not None or (start.lstrip()[:1] == "<" and _XML.match(start) is not None)
+
+
+def words_of_page(text: str) -> str:
+    """A page as one line: its title and its first heading, else the text that a reader would see."""
+    page = _Page()
+    page.feed(text[:64_000])
+    page.close()
+    title, heading = (" ".join("".join(one).split()) for one in (page.title, page.heading))
+    said = (
+        title
+        if not heading or heading.casefold() in title.casefold()
+        else heading
+        if not title
+        else f"{title}: {heading}"
+    )
+    return said or " ".join("".join(page.text).split()) or "a page without any text"
+
+
+def text_of_page(text: str) -> str:
+    """All that a reader of a page would see, as one line."""
+    page = _Page()
+    page.feed(text[:64_000])
+    page.close()
+    return " ".join("".join([*page.title, " ", *page.text]).split())
+
+
+def _says(value: Any) -> bool:
+    return isinstance(value, str | Mapping | list) and bool(value)
+
+
+def _left_of(value: Mapping[str, Any]) -> Any:
+    """An object without words that are known: itself, if there is anything in it."""
+    return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
+
+
+def _codes(value: Any, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for one in value[:20]:
+            yield from _codes(one, depth + 1)
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            if key in _CODES and isinstance(one, str | int) and not isinstance(one, bool):
+                yield str(one)[:200].lower()
+            elif isinstance(one, Mapping | list):
+                yield from _codes(one, depth + 1)
+
+
+class _Page(HTMLParser):
+    """Gathers a page's title, its first heading and its text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.title: list[str] = []
+        self.heading: list[str] = []
+        self.text: list[str] = []
+        self._in = ""
+        self._unseen = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if self._unseen:
+            return
+        if tag in _UNSEEN:
+            self._unseen = tag
+        elif (tag == "title" and not self.title) or (tag in ("h1", "h2") and not self.heading):
+            self._in = tag
+        self.text.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._unseen:
+            self._unseen = ""
+        if tag == self._in:
+            self._in = ""
+        self.text.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if self._unseen:
+            return
+        if self._in:
+            (self.title if self._in == "title" else self.heading).append(data)
+        if self._in != "title":
+            self.text.append(data)

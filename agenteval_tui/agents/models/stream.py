@@ -19,26 +19,15 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import Usage
 
 _QUOTED = 200  # characters of what is no reply that are said
-
-
-class ProviderError(Exception):
-    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
-
-    def __init__(self, error: Any) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class EmptyResponseError(Exception):
-    """This is no reply of the protocol; the text says what it is instead. `mend`: what to do, where that is known."""
-
-    def __init__(self, said: str, mend: str = "") -> None:
-        super().__init__(said)
-        self.mend = mend
-
-
-class CutReplyError(EmptyResponseError):
-    """The reply stops in the midst of its JSON. Of a stream, that is a break like any other."""
+# bool before int: each bool is one.
+_KINDS = (
+    (str, "a text"),
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (list, "a list"),
+    (Mapping, "an object"),
+)
 
 
 class StreamReply(ABC):
@@ -75,27 +64,6 @@ class StreamReply(ABC):
     def rest(self) -> Iterator[AgentEvent]:
         """What can be said only at the end. Raises `NoReplyError` where nothing came that is an answer."""
         return iter(())
-
-
-class CallParts(Struct):
-    """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
-
-    `extra` is what else the server said of the call and wants back.
-    """
-
-    key: int
-    id: str
-    index: int | None = None
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    given_id: str = ""
-    started: bool = False
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def arguments_text(self) -> str:
-        """The arguments as the JSON text on the wire."""
-        return "".join(self.arguments)
 
 
 class ModelReply(StreamReply):
@@ -152,6 +120,84 @@ class ModelReply(StreamReply):
             call.arguments.append(text)
             if call.started:
                 yield ToolArgumentsDelta(call.key, text)
+
+
+Reply = TypeVar("Reply", bound=ModelReply)
+
+
+class Dialogue(Protocol[Reply]):
+    """One run's conversation in the words of a protocol; it grows with each answer."""
+
+    def body(self) -> dict[str, Any]:
+        """The JSON of the next request."""
+        ...
+
+    def reply(self, first_key: int) -> Reply:
+        """What reads the answer to it."""
+        ...
+
+    def add_results(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
+        """Add the model's message and the results of its calls, by their keys."""
+        ...
+
+
+class ModelProtocol(Protocol):
+    """A protocol with an agent's options. `path` and `models_path` are added to the address."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def models_path(self) -> str: ...
+
+    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> Dialogue[Any]:
+        """A conversation that begins with these messages."""
+        ...
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The headers that carry the key, and others that the protocol demands."""
+        ...
+
+
+class ProviderError(Exception):
+    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class EmptyResponseError(Exception):
+    """This is no reply of the protocol; the text says what it is instead. `mend`: what to do, where that is known."""
+
+    def __init__(self, said: str, mend: str = "") -> None:
+        super().__init__(said)
+        self.mend = mend
+
+
+class CutReplyError(EmptyResponseError):
+    """The reply stops in the midst of its JSON. Of a stream, that is a break like any other."""
+
+
+class CallParts(Struct):
+    """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
+
+    `extra` is what else the server said of the call and wants back.
+    """
+
+    key: int
+    id: str
+    index: int | None = None
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    given_id: str = ""
+    started: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the JSON text on the wire."""
+        return "".join(self.arguments)
 
 
 def decoded(text: str) -> Any:
@@ -218,17 +264,6 @@ def kind_of(value: Any) -> str:
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "something else")
 
 
-# bool before int: each bool is one.
-_KINDS = (
-    (str, "a text"),
-    (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
-    (list, "a list"),
-    (Mapping, "an object"),
-)
-
-
 def number(value: Any) -> float | None:
     """A number as a float; None when it is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -237,40 +272,3 @@ def number(value: Any) -> float | None:
 def string(value: Any) -> str:
     """A text; "" when it is none."""
     return value if isinstance(value, str) else ""
-
-
-Reply = TypeVar("Reply", bound=ModelReply)
-
-
-class Dialogue(Protocol[Reply]):
-    """One run's conversation in the words of a protocol; it grows with each answer."""
-
-    def body(self) -> dict[str, Any]:
-        """The JSON of the next request."""
-        ...
-
-    def reply(self, first_key: int) -> Reply:
-        """What reads the answer to it."""
-        ...
-
-    def add_results(self, reply: Reply, results: Mapping[int, ToolCallFinished]) -> None:
-        """Add the model's message and the results of its calls, by their keys."""
-        ...
-
-
-class ModelProtocol(Protocol):
-    """A protocol with an agent's options. `path` and `models_path` are added to the address."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def models_path(self) -> str: ...
-
-    def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> Dialogue[Any]:
-        """A conversation that begins with these messages."""
-        ...
-
-    def key_headers(self, key: str) -> dict[str, str]:
-        """The headers that carry the key, and others that the protocol demands."""
-        ...

@@ -35,13 +35,13 @@ TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
     *("restart", "note", "ready"),
 )
-
 _USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
     "output_tokens": ("output_tokens", "completion_tokens"),
     "cached_tokens": ("cached_tokens",),
     "reasoning_tokens": ("reasoning_tokens",),
 }
+VERSION = 1
 
 
 class EventError(Exception):
@@ -180,9 +180,6 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         raise EventError("a value is nested too deeply") from None
-
-
-VERSION = 1
 
 
 def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict[str, Any]:

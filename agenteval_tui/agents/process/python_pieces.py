@@ -190,17 +190,17 @@ def message_of(piece: Any, note: Any) -> Any:
     made = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
     made["id"] = real_id(field(piece, "id"))
     for one in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
-        made["calls"].append(call_of(one, note))
+        made["calls"].append(_call_of(one, note))
     old = field(piece, "function_call")
     if old and not made["calls"]:
-        made["calls"].append(call_of(old, note))
+        made["calls"].append(_call_of(old, note))
     made["usage"] = usage_of(field(piece, "usage") or field(piece, "usage_metadata") or about.get("token_usage") or {})
     made["model"] = about.get("model_name") or about.get("model") or field(piece, "model")
     made["finish"] = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
     return made
 
 
-def call_of(one: Any, note: Any) -> Any:
+def _call_of(one: Any, note: Any) -> Any:
     """A call of a tool as OpenAI or LangChain have it."""
     function = field(one, "function") or one
     arguments = field(function, "arguments")

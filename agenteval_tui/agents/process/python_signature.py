@@ -26,7 +26,7 @@ def describe(function: Any) -> Any:
             continue
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise TypeError(f"its parameter {parameter.name!r} can't be given by name")
-        schema = schema_of(hints.get(parameter.name, parameter.annotation))
+        schema = _schema_of(hints.get(parameter.name, parameter.annotation))
         if parameter.name in said:
             schema.setdefault("description", said[parameter.name])
         if parameter.default is parameter.empty:
@@ -65,11 +65,11 @@ def converted(function: Any, arguments: Any) -> Any:
     return made
 
 
-def schema_of(kind: Any) -> Any:
+def _schema_of(kind: Any) -> Any:
     """The JSON Schema of an annotation; {} where it says nothing that can be said."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is not None and hasattr(kind, "__metadata__"):  # Annotated
-        schema = schema_of(inner[0])
+        schema = _schema_of(inner[0])
         for note in kind.__metadata__:
             text = note if isinstance(note, str) else getattr(note, "description", None)
             if isinstance(text, str):
@@ -78,7 +78,7 @@ def schema_of(kind: Any) -> Any:
     if getattr(origin, "__name__", "") == "Literal" or origin is getattr(typing, "Literal", 0):
         return {"enum": list(inner)}
     if origin is typing.Union or type(kind).__name__ == "UnionType":
-        options = [schema_of(one) for one in inner]
+        options = [_schema_of(one) for one in inner]
         if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
             return {"type": [option["type"] for option in options]}
         return {"anyOf": options}
@@ -97,26 +97,26 @@ def schema_of(kind: Any) -> Any:
         missing = dataclasses.MISSING
         return {
             "type": "object",
-            "properties": {one.name: schema_of(hints.get(one.name)) for one in fields},
+            "properties": {one.name: _schema_of(hints.get(one.name)) for one in fields},
             "required": [one.name for one in fields if one.default is missing and one.default_factory is missing],
         }
     if issubclass(base, dict) and getattr(base, "__annotations__", None):  # a TypedDict
         return {
             "type": "object",
-            "properties": {name: schema_of(one) for name, one in _hints(base).items()},
+            "properties": {name: _schema_of(one) for name, one in _hints(base).items()},
             "required": sorted(getattr(base, "__required_keys__", ())),
         }
     for known, name in _NAMES.items():
         if base is known or (name not in ("boolean", "integer") and issubclass(base, known)):
             schema = {"type": name}
             if name == "array" and inner and inner[0] is not Ellipsis:
-                schema["items"] = schema_of(inner[0])
+                schema["items"] = _schema_of(inner[0])
             return schema
     names = {one.__name__ for one in base.__mro__}
     if names & {"Mapping", "MutableMapping"}:
         return {"type": "object"}
     if names & {"Sequence", "Iterable", "Set"}:
-        return {"type": "array", "items": schema_of(inner[0])} if inner else {"type": "array"}
+        return {"type": "array", "items": _schema_of(inner[0])} if inner else {"type": "array"}
     return {}
 
 

@@ -56,7 +56,7 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """
     wanted = pair.get("arguments")
     if isinstance(wanted, Mapping):
-        return json_equal(arguments, wanted) if pair.get("exact") else json_contains(arguments, wanted)
+        return _json_equal(arguments, wanted) if pair.get("exact") else _json_contains(arguments, wanted)
     first = argument_text(next(iter(arguments.values()))).strip() if arguments else None
     for request in (pair.get("request"), *(pair.get("requests") or ())):
         if not isinstance(request, str):
@@ -65,29 +65,29 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
             return True
         if request.lstrip().startswith("{"):
             try:
-                if json_equal(arguments, json.loads(request)):
+                if _json_equal(arguments, json.loads(request)):
                     return True
             except (ValueError, RecursionError):
                 continue
     return False
 
 
-def json_equal(one: Any, other: Any) -> bool:
+def _json_equal(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same: 1 is 1.0 and not true, the order of an object's keys does not count."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(json_equal(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_json_equal(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(json_equal, one, other))
+        return len(one) == len(other) and all(map(_json_equal, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def json_contains(got: Any, wanted: Any) -> bool:
+def _json_contains(got: Any, wanted: Any) -> bool:
     """Whether `got` is `wanted`, or more: objects may have more keys, on every level."""
     if isinstance(got, Mapping) and isinstance(wanted, Mapping):
-        return all(key in got and json_contains(got[key], value) for key, value in wanted.items())
+        return all(key in got and _json_contains(got[key], value) for key, value in wanted.items())
     if isinstance(got, list | tuple) and isinstance(wanted, list | tuple):
-        return len(got) == len(wanted) and all(map(json_contains, got, wanted))
-    return json_equal(got, wanted)
+        return len(got) == len(wanted) and all(map(_json_contains, got, wanted))
+    return _json_equal(got, wanted)
 
 
 def _schema_of(arguments: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ LOSSES = (LABELS,)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
-def otlp_of(
+def _otlp_of(
     row: RunRow, transcript: Transcript, results: Sequence[CriterionResult], not_kept: Sequence[str] = ()
 ) -> dict[str, Any]:
     """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
@@ -201,7 +201,7 @@ def _hex(text: str, length: int) -> str:
 
 def _pieces(runs: Iterable[ExportRun]) -> Iterator[str]:
     for run in runs:
-        yield json_line(otlp_of(run.row, run.transcript, run.results, codes_of(run, LOSSES))) + "\n"
+        yield json_line(_otlp_of(run.row, run.transcript, run.results, codes_of(run, LOSSES))) + "\n"
 
 
 EXPORTER = Exporter(

@@ -174,7 +174,7 @@ def _text(kind: str, name: str, value: Any) -> dict[str, Any] | None:
         return None  # an error in promptfoo
     if value is None or isinstance(value, Mapping | list) or (isinstance(value, bool) and kind != "equals"):
         return None
-    text = js_text(value)
+    text = _js_text(value)
     if not text and kind != "equals":
         return None  # likewise
     return checked(name, {"type": "TextMatch", _TEXT[kind]: text})
@@ -184,7 +184,7 @@ def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
     texts = comma_separated(value) if isinstance(value, str) and value else value
     if not isinstance(texts, list) or any(isinstance(text, Mapping | list) or text is None for text in texts):
         return None
-    texts = [js_text(text) for text in texts]
+    texts = [_js_text(text) for text in texts]
     if any(text.startswith("file://") for text in texts):
         return None
     if kind.endswith("any"):
@@ -232,7 +232,7 @@ def comma_separated(text: str) -> list[str] | None:
     return found
 
 
-def js_text(value: Any) -> str:
+def _js_text(value: Any) -> str:
     """A value as JavaScript's `String` writes it: true, 1 for 1.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
@@ -360,7 +360,7 @@ def _same_tools(name: str, value: Any) -> dict[str, Any] | None:
     """F1 is 1 where just these tools were used, each as often as the agent likes."""
     if not isinstance(value, str | list) or any(isinstance(one, Mapping | list) for one in value):
         return None
-    parts = value.split(",") if isinstance(value, str) else map(js_text, value)
+    parts = value.split(",") if isinstance(value, str) else map(_js_text, value)
     used = list(dict.fromkeys(part.strip() for part in parts if part.strip()))
     if not used or any(map(is_template, used)):
         return None

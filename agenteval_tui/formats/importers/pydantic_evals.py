@@ -32,7 +32,7 @@ _REPEATED = re.compile(r"(.*) \[(\d{1,6})/\d{1,6}\]")
 _LONGEST = 20_000
 
 
-def is_report(value: Any) -> bool:
+def _is_report(value: Any) -> bool:
     """Whether a file's first value is a report: its cases were run."""
     if not isinstance(value, Mapping):
         return False
@@ -47,7 +47,7 @@ def is_report(value: Any) -> bool:
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
     """A run for each case, and for each case that broke."""
     first = next(iter(sniff(source).values), None)
-    if not is_report(first):
+    if not _is_report(first):
         raise AgentevalError(
             f"there are tests in this file ({NAME}) and no runs",
             where=str(source.path),

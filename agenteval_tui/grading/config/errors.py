@@ -38,7 +38,7 @@ def message_for(error: ValidationError, model: type[BaseModel], where: str = "")
     return "; ".join(said[:_MOST]) + more
 
 
-def path_text(path: Sequence[str | int], where: str = "") -> str:
+def _path_text(path: Sequence[str | int], where: str = "") -> str:
     """`metrics[0].tools[1].name`."""
     text = where
     for step in path:
@@ -56,7 +56,7 @@ def in_words_of(error: Any, model: type[BaseModel], where: str = "") -> str:
     """One of pydantic's errors in one line."""
     kind = str(error["type"])
     path = path_of(error)
-    place = path_text(path, where)
+    place = _path_text(path, where)
     if kind == "extra_forbidden":
         name = str(path[-1])
         known = _fields_at(model, path[:-1])

@@ -32,33 +32,6 @@ from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import dotted_path, evidence_sentence
 
 Path = tuple[str | int, ...]
-
-
-def differences(expected: Any, found: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
-    """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        for key, item in expected.items():
-            if key in found:
-                yield from differences(item, found[key], (*path, key))
-            else:
-                yield path, Code.MISSING, {"path": list(path), "keys": [key], "value": kept_value(item)}
-        for key, item in found.items():
-            if key not in expected:
-                yield (*path, key), Code.UNEXPECTED, {"path": [*path, key], "value": kept_value(item)}
-    elif isinstance(expected, list) and isinstance(found, list):
-        for number, (item, other) in enumerate(zip(expected, found, strict=False)):
-            yield from differences(item, other, (*path, number))
-        if len(expected) > len(found):
-            yield path, Code.TOO_FEW, {"path": list(path), "count": len(found), "least": len(expected)}
-        for number in range(len(expected), len(found)):
-            yield (*path, number), Code.UNEXPECTED, {"path": [*path, number], "value": kept_value(found[number])}
-    elif not same_json(expected, found):
-        fields = {"path": list(path), "value": kept_value(found), "wanted": kept_value(expected)}
-        if type_of(expected) != type_of(found):
-            fields["type"] = type_of(found)
-        yield path, Code.DIFFERS, fields
-
-
 _DIFFERENCES = 20
 
 
@@ -126,7 +99,7 @@ class Json(Metric):
         if not self.compares or has_placeholders(self.equals):
             return
         for number, key in enumerate(self.required_keys or ()):
-            if key and find_key(self.equals, key)[1] is False:
+            if key and _find_key(self.equals, key)[1] is False:
                 text = f"{quoted(key)} is required, but not in what `equals` wants: this can never pass"
                 yield ConfigWarning("error", "contradictory", text, ("required_keys", number))
         if self.schema_ is not None and not has_placeholders(self.schema_):
@@ -144,7 +117,7 @@ class Json(Metric):
             yield ConfigWarning("error", "contradictory", text, ("equals",))
 
 
-def find_key(data: Any, key: str) -> tuple[Path, bool]:
+def _find_key(data: Any, key: str) -> tuple[Path, bool]:
     """The path that a dotted key leads along in `data`, and whether all of it is there."""
     found, rest = data, key
     path: list[str | int] = []
@@ -210,7 +183,7 @@ class _CompiledJson:
             if self._schema is not None:
                 parts.append(1.0 if self._schema.fits(data) else 0.0)
             if self._keys:
-                parts.append(sum(find_key(data, key)[1] for _, key in self._keys) / len(self._keys))
+                parts.append(sum(_find_key(data, key)[1] for _, key in self._keys) / len(self._keys))
             if metric.compares:
                 parts.append(1.0 if same_json(metric.equals, data) else 0.0)
             score = sum(parts) / len(parts) if parts else 1.0
@@ -237,7 +210,7 @@ class _CompiledJson:
         group = "required_keys"
         for number, key in self._keys:
             name = f"required_keys[{number}]"
-            path, there = find_key(data, key)
+            path, there = _find_key(data, key)
             if there:
                 yield Evidence(name, True, "", key, key, place(path), (), group, Code.PRESENT, {"key": key})
                 continue
@@ -304,3 +277,28 @@ def _at(data: Any, path: Path) -> Any:
     for step in path:
         data = data[step]
     return data
+
+
+def differences(expected: Any, found: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
+    """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        for key, item in expected.items():
+            if key in found:
+                yield from differences(item, found[key], (*path, key))
+            else:
+                yield path, Code.MISSING, {"path": list(path), "keys": [key], "value": kept_value(item)}
+        for key, item in found.items():
+            if key not in expected:
+                yield (*path, key), Code.UNEXPECTED, {"path": [*path, key], "value": kept_value(item)}
+    elif isinstance(expected, list) and isinstance(found, list):
+        for number, (item, other) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(item, other, (*path, number))
+        if len(expected) > len(found):
+            yield path, Code.TOO_FEW, {"path": list(path), "count": len(found), "least": len(expected)}
+        for number in range(len(expected), len(found)):
+            yield (*path, number), Code.UNEXPECTED, {"path": [*path, number], "value": kept_value(found[number])}
+    elif not same_json(expected, found):
+        fields = {"path": list(path), "value": kept_value(found), "wanted": kept_value(expected)}
+        if type_of(expected) != type_of(found):
+            fields["type"] = type_of(found)
+        yield path, Code.DIFFERS, fields

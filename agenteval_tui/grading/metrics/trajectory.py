@@ -23,6 +23,11 @@ from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
+_LINES = 60
+_ARGUMENTS = 40
+_NEAR = 200  # calls that are compared with one that is missing
+_MISSING = object()
+_ANY_CASE = ("any", "all", "exact", "none")
 
 
 class ExpectedCall(BaseModel):
@@ -144,42 +149,124 @@ class Trajectory(Metric):
                     break
 
 
-def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:
-    """A largest matching of a bipartite graph: left `i` may be paired with each right in `candidates[i]`.
-
-    Left -> right. Taking the first that fits would make the answer depend on the order in which things are listed.
-    Augmenting paths, shortest first; what a search that failed has seen can never be of use again.
-    """
-    partner: dict[int, int] = {}
-    owner: dict[int, int] = {}
-    useless: set[int] = set()
-    for left in range(len(candidates)):
-        came_from: dict[int, int] = {}
-        waiting = deque([left])
-        free: int | None = None
-        while waiting and free is None:
-            one = waiting.popleft()
-            for right in candidates[one]:
-                if right in came_from or right in useless:
-                    continue
-                came_from[right] = one
-                if right not in owner:
-                    free = right
-                    break
-                waiting.append(owner[right])
-        if free is None:
-            useless.update(came_from)
-            continue
-        at: int | None = free
-        while at is not None:  # each pair on the way takes the next right, and gives its own to the one before it
-            right, one = at, came_from[at]
-            at = partner.get(one)
-            partner[one], owner[right] = right, one
-    return partner
+def evidence_of(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
+    """A line for each expected call, for each call too much, for each message that differs."""
+    mode = check.mode
+    yield from _structure(match)
+    if mode in ("any", "none") or (not check.wanted and not calls):
+        yield _whole(check, match, calls)
+    owner = {right: left for left, right in match.pairs.items()}
+    told = 0
+    for number, one in enumerate(check.wanted):
+        right = match.pairs.get(number)
+        if told >= _LINES:
+            break
+        if mode in ("strict", "unordered", "exact", "superset", "all") or right is not None:
+            told += 1
+            yield _expected(check, number, one, right, calls, owner)
+    if mode in ("strict", "unordered", "exact", "subset"):
+        unpaired = [index for index in range(len(calls)) if index not in owner]
+        for index in unpaired[:_LINES]:
+            yield _too_much(check, index, calls)
+        if len(unpaired) > _LINES:
+            rest = len(unpaired) - _LINES
+            fields = {"calls": rest}
+            yield Evidence("calls[more]", False, "", 0, rest, group=mode, code=Code.UNEXPECTED, fields=fields)
 
 
-_MISSING = object()
-_ANY_CASE = ("any", "all", "exact", "none")
+def _structure(match: StepMatch) -> Iterator[Evidence]:
+    for code, fields in match.structure[:_LINES]:
+        index = fields["message"] if "message" in fields else min(fields["messages"], fields["expected_messages"])
+        yield Evidence(f"messages[{index}]", False, group="messages", code=code, fields=fields)
+
+
+def _whole(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Evidence:
+    names = sorted({one.name for one in check.wanted})
+    fields: dict[str, Any] = {"calls": len(calls)}
+    if not check.wanted and check.mode not in ("any", "none"):
+        fields["expected_none"] = True
+        return Evidence("calls", True, "", 0, 0, group=check.mode, code=Code.NOT_CALLED, fields=fields)
+    spans = tuple(dict.fromkeys(Span("tool", index) for index in match.pairs.values()))
+    near: tuple[Span, ...] = ()
+    fields["any_of"] = names
+    if check.mode == "any":
+        code = Code.CALLED if match.pairs else Code.NEVER_CALLED
+        near = () if match.pairs else _alike(check, calls)
+    else:
+        code, fields["forbidden"] = Code.CALLED if match.pairs else Code.NOT_CALLED, True
+    return Evidence("calls", match.passed, "", names, len(match.pairs), spans, near, check.mode, code, fields)
+
+
+def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
+    return tuple(
+        Span("tool", index) for index, call in enumerate(calls[:_NEAR]) if any(one.named(call) for one in check.wanted)
+    )[:20]
+
+
+def _expected(
+    check: CompiledTrajectory,
+    number: int,
+    step: ExpectedStep,
+    right: int | None,
+    calls: tuple[ToolCall, ...],
+    owner: dict[int, int],
+) -> Evidence:
+    name, mode = f"calls[{number}]", check.mode
+    if right is not None:
+        call = calls[right]
+        spans: tuple[Span, ...] = (Span("tool", right),)
+        if step.matchers and step.how != "ignore":
+            given = arguments_of(call) or {}
+            spans = tuple(Span("arguments", right, path=key) for key in step.matchers if key in given) or spans
+        fields: dict[str, Any] = {"tool": step.name, "wanted": step.said, "call": right}
+        if mode == "none":
+            fields["forbidden"] = True
+        return Evidence(name, mode != "none", "", step.said, call.name, spans, (), mode, Code.CALLED, fields)
+    fields = {"tool": step.name, "wanted": step.said, "calls": len(calls)}
+    if mode == "strict" and check.reference is None:
+        fields["position"] = number
+        if calls and number < len(calls) and not step.named(calls[number]):
+            fields["instead"] = calls[number].name
+    near = _nearest(check, step, calls, owner) if calls else None
+    if near is None:
+        return Evidence(name, False, "", step.said, None, (), (), mode, Code.NEVER_CALLED, fields)
+    code, fields["near_call"], spans = near
+    return Evidence(name, False, "", step.said, None, (), spans, mode, code, fields)
+
+
+def _nearest(
+    check: CompiledTrajectory, step: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
+) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
+    """The call that comes closest: of the same tool, with the fewest differences, not another one's partner."""
+    same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]
+    open_ones = [index for index in same if index not in owner]
+    elsewhere = next((index for index in open_ones if step.holds(calls[index])), None)
+    if elsewhere is not None:
+        return Code.OUT_OF_PLACE, {"tool": step.name, "call": elsewhere}, (Span("tool", elsewhere),)
+    if open_ones:
+        best = min(open_ones, key=lambda index: len(step.differences(calls[index])))
+        parts = step.differences(calls[best])
+        given = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
+        spans = tuple(Span("arguments", best, path=key) for key in given) or (Span("tool", best),)
+        near = {"tool": step.name, "call": best, "differences": len(parts), "arguments": parts[:_ARGUMENTS]}
+        return Code.DIFFERS, near, spans
+    if same:
+        return Code.NEVER_CALLED, {"tool": step.name, "call": same[0], "taken": len(same)}, (Span("tool", same[0]),)
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys(call.name for call in calls))
+    close = get_close_matches(step.name, names, n=1, cutoff=0.7)
+    if not close:
+        return None
+    at = next(index for index, call in enumerate(calls) if call.name == close[0])
+    return Code.NEVER_CALLED, {"tool": close[0], "call": at}, (Span("tool", at),)
+
+
+def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]) -> Evidence:
+    call = calls[index]
+    fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
+    spans = (Span("tool", index),)
+    return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)
 
 
 class ExpectedStep:
@@ -416,126 +503,35 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-_LINES = 60
-_ARGUMENTS = 40
-_NEAR = 200  # calls that are compared with one that is missing
+def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:
+    """A largest matching of a bipartite graph: left `i` may be paired with each right in `candidates[i]`.
 
-
-def evidence_of(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
-    """A line for each expected call, for each call too much, for each message that differs."""
-    mode = check.mode
-    yield from _structure(match)
-    if mode in ("any", "none") or (not check.wanted and not calls):
-        yield _whole(check, match, calls)
-    owner = {right: left for left, right in match.pairs.items()}
-    told = 0
-    for number, one in enumerate(check.wanted):
-        right = match.pairs.get(number)
-        if told >= _LINES:
-            break
-        if mode in ("strict", "unordered", "exact", "superset", "all") or right is not None:
-            told += 1
-            yield _expected(check, number, one, right, calls, owner)
-    if mode in ("strict", "unordered", "exact", "subset"):
-        unpaired = [index for index in range(len(calls)) if index not in owner]
-        for index in unpaired[:_LINES]:
-            yield _too_much(check, index, calls)
-        if len(unpaired) > _LINES:
-            rest = len(unpaired) - _LINES
-            fields = {"calls": rest}
-            yield Evidence("calls[more]", False, "", 0, rest, group=mode, code=Code.UNEXPECTED, fields=fields)
-
-
-def _structure(match: StepMatch) -> Iterator[Evidence]:
-    for code, fields in match.structure[:_LINES]:
-        index = fields["message"] if "message" in fields else min(fields["messages"], fields["expected_messages"])
-        yield Evidence(f"messages[{index}]", False, group="messages", code=code, fields=fields)
-
-
-def _whole(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Evidence:
-    names = sorted({one.name for one in check.wanted})
-    fields: dict[str, Any] = {"calls": len(calls)}
-    if not check.wanted and check.mode not in ("any", "none"):
-        fields["expected_none"] = True
-        return Evidence("calls", True, "", 0, 0, group=check.mode, code=Code.NOT_CALLED, fields=fields)
-    spans = tuple(dict.fromkeys(Span("tool", index) for index in match.pairs.values()))
-    near: tuple[Span, ...] = ()
-    fields["any_of"] = names
-    if check.mode == "any":
-        code = Code.CALLED if match.pairs else Code.NEVER_CALLED
-        near = () if match.pairs else _alike(check, calls)
-    else:
-        code, fields["forbidden"] = Code.CALLED if match.pairs else Code.NOT_CALLED, True
-    return Evidence("calls", match.passed, "", names, len(match.pairs), spans, near, check.mode, code, fields)
-
-
-def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
-    return tuple(
-        Span("tool", index) for index, call in enumerate(calls[:_NEAR]) if any(one.named(call) for one in check.wanted)
-    )[:20]
-
-
-def _expected(
-    check: CompiledTrajectory,
-    number: int,
-    step: ExpectedStep,
-    right: int | None,
-    calls: tuple[ToolCall, ...],
-    owner: dict[int, int],
-) -> Evidence:
-    name, mode = f"calls[{number}]", check.mode
-    if right is not None:
-        call = calls[right]
-        spans: tuple[Span, ...] = (Span("tool", right),)
-        if step.matchers and step.how != "ignore":
-            given = arguments_of(call) or {}
-            spans = tuple(Span("arguments", right, path=key) for key in step.matchers if key in given) or spans
-        fields: dict[str, Any] = {"tool": step.name, "wanted": step.said, "call": right}
-        if mode == "none":
-            fields["forbidden"] = True
-        return Evidence(name, mode != "none", "", step.said, call.name, spans, (), mode, Code.CALLED, fields)
-    fields = {"tool": step.name, "wanted": step.said, "calls": len(calls)}
-    if mode == "strict" and check.reference is None:
-        fields["position"] = number
-        if calls and number < len(calls) and not step.named(calls[number]):
-            fields["instead"] = calls[number].name
-    near = _nearest(check, step, calls, owner) if calls else None
-    if near is None:
-        return Evidence(name, False, "", step.said, None, (), (), mode, Code.NEVER_CALLED, fields)
-    code, fields["near_call"], spans = near
-    return Evidence(name, False, "", step.said, None, (), spans, mode, code, fields)
-
-
-def _nearest(
-    check: CompiledTrajectory, step: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
-) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
-    """The call that comes closest: of the same tool, with the fewest differences, not another one's partner."""
-    same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]
-    open_ones = [index for index in same if index not in owner]
-    elsewhere = next((index for index in open_ones if step.holds(calls[index])), None)
-    if elsewhere is not None:
-        return Code.OUT_OF_PLACE, {"tool": step.name, "call": elsewhere}, (Span("tool", elsewhere),)
-    if open_ones:
-        best = min(open_ones, key=lambda index: len(step.differences(calls[index])))
-        parts = step.differences(calls[best])
-        given = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
-        spans = tuple(Span("arguments", best, path=key) for key in given) or (Span("tool", best),)
-        near = {"tool": step.name, "call": best, "differences": len(parts), "arguments": parts[:_ARGUMENTS]}
-        return Code.DIFFERS, near, spans
-    if same:
-        return Code.NEVER_CALLED, {"tool": step.name, "call": same[0], "taken": len(same)}, (Span("tool", same[0]),)
-    from difflib import get_close_matches
-
-    names = list(dict.fromkeys(call.name for call in calls))
-    close = get_close_matches(step.name, names, n=1, cutoff=0.7)
-    if not close:
-        return None
-    at = next(index for index, call in enumerate(calls) if call.name == close[0])
-    return Code.NEVER_CALLED, {"tool": close[0], "call": at}, (Span("tool", at),)
-
-
-def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]) -> Evidence:
-    call = calls[index]
-    fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
-    spans = (Span("tool", index),)
-    return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)
+    Left -> right. Taking the first that fits would make the answer depend on the order in which things are listed.
+    Augmenting paths, shortest first; what a search that failed has seen can never be of use again.
+    """
+    partner: dict[int, int] = {}
+    owner: dict[int, int] = {}
+    useless: set[int] = set()
+    for left in range(len(candidates)):
+        came_from: dict[int, int] = {}
+        waiting = deque([left])
+        free: int | None = None
+        while waiting and free is None:
+            one = waiting.popleft()
+            for right in candidates[one]:
+                if right in came_from or right in useless:
+                    continue
+                came_from[right] = one
+                if right not in owner:
+                    free = right
+                    break
+                waiting.append(owner[right])
+        if free is None:
+            useless.update(came_from)
+            continue
+        at: int | None = free
+        while at is not None:  # each pair on the way takes the next right, and gives its own to the one before it
+            right, one = at, came_from[at]
+            at = partner.get(one)
+            partner[one], owner[right] = right, one
+    return partner

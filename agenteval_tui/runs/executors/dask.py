@@ -29,110 +29,6 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
-
-class Asked(Protocol):
-    """Where its runs are asked for."""
-
-    def ask(self, agent: AgentPlan, request: AgentRequest, permission: Permission) -> AsyncIterator[AgentEvent]:
-        """One attempt: its events as they come."""
-        ...
-
-
-class ClusterAgent:
-    """Sends each request to the cluster. `here` is the same agent on this machine, None where it can't be made."""
-
-    def __init__(self, cluster: Asked, agent: AgentPlan, here: Agent | None, permission: Permission) -> None:
-        self._cluster = cluster
-        self._agent = agent
-        self._here = here
-        self._permission = permission
-
-    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        """One attempt on a worker."""
-        asked = self._cluster.ask(self._agent, request, self._permission)
-        async with aclosing(cast(Any, asked)) as events:
-            async for event in events:
-                yield event
-
-    async def check(self, thorough: bool = False) -> CheckReport:
-        """That of the agent on this machine."""
-        if self._here is None:
-            return CheckReport(False, "this agent can only be made on the workers of its cluster")
-        return await self._here.check(thorough)
-
-    async def close(self) -> None:
-        """The connection is the executor's; what was made here is closed."""
-        if self._here is not None:
-            await self._here.close()
-
-
-class Inbox:
-    """The messages of one task. After one that is missing, or can't be read, the rest is left to the result.
-
-    `ended`: all events were taken. `lost`: its worker is gone. `worker`: who began it, "" before that.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        """Events that came in order."""
-        self.worker = ""
-        self.lost = False
-        self._waiting: list[AgentEvent] = []
-        self._whole = False
-        self._broken = False
-        self._news = asyncio.Event()
-
-    @property
-    def whole(self) -> bool:
-        """True when all events have come, whether they were taken or not."""
-        return self._whole
-
-    @property
-    def closing(self) -> bool:
-        """True when the agent's last event is to be taken."""
-        return bool(self._waiting) and isinstance(self._waiting[-1], Done | Failed)
-
-    @property
-    def ended(self) -> bool:
-        """True when nothing more is to come and nothing is missing."""
-        return self._whole and not self._waiting
-
-    def put(self, message: Mapping[str, Any]) -> None:
-        """One message: where its events stand, the events, whether it is the last."""
-        self.worker = self.worker or str(message.get("worker", ""))
-        if self._broken or message.get("first") != self.count or message.get("worker") != self.worker:
-            self._broken = True
-            return
-        try:
-            events = [read_event(load) for load in json.loads(message["events"])]
-        except (KeyError, TypeError, ValueError):
-            self._broken = True
-            return
-        self.count += len(events)
-        self._waiting += events
-        self._whole = bool(message.get("end"))
-        self.wake()
-
-    def taken(self) -> list[AgentEvent]:
-        """The events since the last time."""
-        events, self._waiting = self._waiting, []
-        return events
-
-    def lose(self) -> None:
-        """Its worker is gone: nothing more is to come, unless all has."""
-        self.lost = not self._whole
-        self.wake()
-
-    def wake(self) -> None:
-        """There is something to look at."""
-        self._news.set()
-
-    async def news(self) -> None:
-        """Wait for something new."""
-        await self._news.wait()
-        self._news.clear()
-
-
 CONNECT_S = 10.0
 """For the first connection, and for coming back when it broke."""
 WORKERS_S = 10.0
@@ -141,7 +37,6 @@ PACKAGE = "agenteval_tui"
 """As it is imported: older libraries look for `__version__` in it, newer ones for the installed package."""
 _HERE = ("replay",)
 """Kinds that stay: they read the history, which only the execution's process has, and they compute nothing."""
-
 log = logging.getLogger(__name__)
 
 
@@ -417,3 +312,106 @@ def _quiet() -> Iterator[None]:
             one.propagate = True
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+
+
+class Asked(Protocol):
+    """Where its runs are asked for."""
+
+    def ask(self, agent: AgentPlan, request: AgentRequest, permission: Permission) -> AsyncIterator[AgentEvent]:
+        """One attempt: its events as they come."""
+        ...
+
+
+class ClusterAgent:
+    """Sends each request to the cluster. `here` is the same agent on this machine, None where it can't be made."""
+
+    def __init__(self, cluster: Asked, agent: AgentPlan, here: Agent | None, permission: Permission) -> None:
+        self._cluster = cluster
+        self._agent = agent
+        self._here = here
+        self._permission = permission
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One attempt on a worker."""
+        asked = self._cluster.ask(self._agent, request, self._permission)
+        async with aclosing(cast(Any, asked)) as events:
+            async for event in events:
+                yield event
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """That of the agent on this machine."""
+        if self._here is None:
+            return CheckReport(False, "this agent can only be made on the workers of its cluster")
+        return await self._here.check(thorough)
+
+    async def close(self) -> None:
+        """The connection is the executor's; what was made here is closed."""
+        if self._here is not None:
+            await self._here.close()
+
+
+class Inbox:
+    """The messages of one task. After one that is missing, or can't be read, the rest is left to the result.
+
+    `ended`: all events were taken. `lost`: its worker is gone. `worker`: who began it, "" before that.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Events that came in order."""
+        self.worker = ""
+        self.lost = False
+        self._waiting: list[AgentEvent] = []
+        self._whole = False
+        self._broken = False
+        self._news = asyncio.Event()
+
+    @property
+    def whole(self) -> bool:
+        """True when all events have come, whether they were taken or not."""
+        return self._whole
+
+    @property
+    def closing(self) -> bool:
+        """True when the agent's last event is to be taken."""
+        return bool(self._waiting) and isinstance(self._waiting[-1], Done | Failed)
+
+    @property
+    def ended(self) -> bool:
+        """True when nothing more is to come and nothing is missing."""
+        return self._whole and not self._waiting
+
+    def put(self, message: Mapping[str, Any]) -> None:
+        """One message: where its events stand, the events, whether it is the last."""
+        self.worker = self.worker or str(message.get("worker", ""))
+        if self._broken or message.get("first") != self.count or message.get("worker") != self.worker:
+            self._broken = True
+            return
+        try:
+            events = [read_event(load) for load in json.loads(message["events"])]
+        except (KeyError, TypeError, ValueError):
+            self._broken = True
+            return
+        self.count += len(events)
+        self._waiting += events
+        self._whole = bool(message.get("end"))
+        self.wake()
+
+    def taken(self) -> list[AgentEvent]:
+        """The events since the last time."""
+        events, self._waiting = self._waiting, []
+        return events
+
+    def lose(self) -> None:
+        """Its worker is gone: nothing more is to come, unless all has."""
+        self.lost = not self._whole
+        self.wake()
+
+    def wake(self) -> None:
+        """There is something to look at."""
+        self._news.set()
+
+    async def news(self) -> None:
+        """Wait for something new."""
+        await self._news.wait()
+        self._news.clear()

@@ -19,8 +19,13 @@ from agenteval_tui.transcripts.model import Message, ToolCall
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
 
+
 DEFAULT = "default"
 """How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
+DASK = "dask"
+LOCAL = "local"
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+ARMS = ("A", "B")
 
 
 class PlanOptions(Struct, frozen=True):
@@ -195,7 +200,20 @@ class Plan(Struct, frozen=True):
         return len({(run.suite_key, run.ref.test) for run in self.runs})
 
 
-ARMS = ("A", "B")
+def check_executor(options: PlanOptions) -> None:
+    """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
+    if options.executor not in ("", LOCAL, DASK):
+        raise AgentevalError(f"executor is {LOCAL} or {DASK}, not {options.executor!r}")
+    if options.executor == DASK and not options.scheduler:
+        raise AgentevalError(
+            "nothing says where the cluster's scheduler is",
+            mend=f"give --scheduler tcp://HOST:PORT, or set {ADDRESS}",
+        )
+
+
+def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
+    """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
+    return Cluster(options.scheduler, all_threads) if options.executor == DASK else None
 
 
 def arm_label(arm: str, name: str) -> str:
@@ -218,24 +236,3 @@ def check_arms(names: tuple[str, ...]) -> None:
     for name in names:
         if not name.strip():
             raise AgentevalError("an agent of the A/B comparison has no name", mend="give --ab NAME NAME")
-
-
-DASK = "dask"
-LOCAL = "local"
-ADDRESS = "DASK_SCHEDULER_ADDRESS"
-
-
-def check_executor(options: PlanOptions) -> None:
-    """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
-    if options.executor not in ("", LOCAL, DASK):
-        raise AgentevalError(f"executor is {LOCAL} or {DASK}, not {options.executor!r}")
-    if options.executor == DASK and not options.scheduler:
-        raise AgentevalError(
-            "nothing says where the cluster's scheduler is",
-            mend=f"give --scheduler tcp://HOST:PORT, or set {ADDRESS}",
-        )
-
-
-def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
-    """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
-    return Cluster(options.scheduler, all_threads) if options.executor == DASK else None

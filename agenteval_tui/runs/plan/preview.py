@@ -112,12 +112,12 @@ def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | 
     loaded = load_suites(paths)
     agents = load_agents(config_dir)
     if db is None or not Path(db).is_file():
-        return preview_of(loaded, options, agents, None)
+        return _preview_of(loaded, options, agents, None)
     with Store.open_to_look(db) as store:
-        return preview_of(loaded, options, agents, store)
+        return _preview_of(loaded, options, agents, store)
 
 
-def preview_of(
+def _preview_of(
     loaded: Sequence[LoadedSuite], options: PlanOptions, user_agents: Mapping[str, AgentConfig], store: Store | None
 ) -> Preview:
     """The same of suites that are loaded already, with a history that is open already."""

@@ -92,7 +92,7 @@ def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed |
     every = [Chosen(one, one.suite, test) for one in loaded if one.suite is not None for test in one.suite.tests]
     for name in options.tests:
         if not any(_means(name, one) for one in every):
-            raise AgentevalError(f"there is no test {name!r}", mend=close_names(name, [one.test.id for one in every]))
+            raise AgentevalError(f"there is no test {name!r}", mend=_close_names(name, [one.test.id for one in every]))
     tags = {tag.casefold() for tag in options.tags}
     chosen = [
         one
@@ -144,7 +144,7 @@ def _why_none(every: Sequence[Chosen], options: PlanOptions) -> str:
 # Words
 
 
-def close_names(name: str, known: Sequence[str]) -> str:
+def _close_names(name: str, known: Sequence[str]) -> str:
     """A hint at the test that was meant."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else names("tests", known)

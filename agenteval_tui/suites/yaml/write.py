@@ -12,6 +12,8 @@ from agenteval_tui.suites.yaml.tree import ScalarNode, untyped
 # What JSON leaves as it is but YAML does not allow, or takes for a line break or an order mark.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z_](?:[\w ./-]*[\w./])?\Z", re.ASCII)
+SHORT = 60
+"""Lists and objects of plain values that are not longer than this stand on one line."""
 
 
 def double_quoted(text: str) -> str:
@@ -20,7 +22,7 @@ def double_quoted(text: str) -> str:
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
 
-def single_quoted(text: str) -> str | None:
+def _single_quoted(text: str) -> str | None:
     """`text` in single quotes, or None when it can't stand there on one line."""
     return "'" + text.replace("'", "''") + "'" if text.isprintable() else None
 
@@ -38,7 +40,7 @@ def scalar(value: Any, like: ScalarNode | None = None) -> str:
     if like is not None and like.plain and isinstance(untyped(like), str):
         written = plain(value)
     elif like is not None and like.style == "'":
-        written = single_quoted(value)
+        written = _single_quoted(value)
     return double_quoted(value) if written is None else written
 
 
@@ -78,10 +80,6 @@ def literal(text: str, *, indent: int, parent: int, eol: str, header_rest: str =
         lines.pop()
     body = eol.join(" " * indent + line if line else "" for line in lines)
     return f"|{indicator}{chomping}{header_rest}{eol}{body}" + (eol if keeps else ""), keeps
-
-
-SHORT = 60
-"""Lists and objects of plain values that are not longer than this stand on one line."""
 
 
 def block_item(value: Mapping[str, Any], *, column: int, eol: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
-def suggestion_line(suggestion: Suggestion, width: int) -> Line:
+def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
     """What would be edited, and what that does to the stored runs."""
     against = len(suggestion.labels.against)
     warn: tuple[tuple[str, str], ...] = ((f"  ! against {against} labels", "error"),) if against else ()
@@ -46,7 +46,7 @@ class _Rows:
         return str(index)
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        return suggestion_line(self._suggestions[index], width)
+        return _suggestion_line(self._suggestions[index], width)
 
 
 class RelaxScreen(Sheet[str]):

@@ -152,12 +152,12 @@ class TrendsScreen(FrameScreen):
 
         def then(found: tuple[TrendQuery, Trend]) -> None:
             if again:
-                self.ask(lambda: regraded_beside(store, found[0], now), self._show_regraded, group="beside")
+                self.ask(lambda: _regraded_beside(store, found[0], now), self._show_regraded, group="beside")
                 self.retitle()
                 return
             self._regraded = None
             self._show(found[1])
-            self.ask(lambda: read_beside(store, found[0], below, now), self._show_beside, group="beside")
+            self.ask(lambda: _read_beside(store, found[0], below, now), self._show_beside, group="beside")
 
         self.ask(read, then, group="trend", failed=self._show_failure)
 
@@ -514,7 +514,7 @@ class TrendsScreen(FrameScreen):
         )
 
 
-def read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
+def _read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
     """What stands below the drawing."""
 
     return ComparisonSeries(
@@ -526,7 +526,7 @@ def read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -
     )
 
 
-def regraded_beside(store: Any, wanted: TrendQuery, now: int) -> tuple[Regrading, ComparisonSeries]:
+def _regraded_beside(store: Any, wanted: TrendQuery, now: int) -> tuple[Regrading, ComparisonSeries]:
     """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and an alert is
     nobody's wish here."""
 

@@ -126,7 +126,7 @@ class ExactDocument(Document):
 
     def get_size(self, tab_width: int) -> Size:
         """Cells of the longest line as it is shown, and the number of lines."""
-        return Size(max(map(shown_width, self._exact), default=0), len(self._exact))
+        return Size(max(map(_shown_width, self._exact), default=0), len(self._exact))
 
 
 @lru_cache(maxsize=4096)
@@ -146,7 +146,7 @@ def shown_line(line: str, tab: int = 2) -> tuple[str, tuple[int, ...] | None]:
     return shown, tuple(moved if offsets is None else [moved[offset] for offset in offsets])
 
 
-def shown_width(line: str) -> int:
+def _shown_width(line: str) -> int:
     """Cells of a line as it is shown."""
     return len(line) if line.isascii() and line.isprintable() else cell_len(shown_line(line)[0])
 

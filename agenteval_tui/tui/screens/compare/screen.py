@@ -186,12 +186,12 @@ class CompareScreen(FilteredScreen):
 
         def answered(chosen: str | None) -> None:
             if chosen:
-                self.open(chosen_sides(wanted, found, side, chosen))
+                self.open(_chosen_sides(wanted, found, side, chosen))
 
         def show(choices: list[Choice]) -> None:
             self.app.push_screen(ChooseScreen(f"Compare: the {side} side", choices, value=value), answered)
 
-        self.ask(lambda: choices_of(session.store, found, side, session.projects), show, group="choose")
+        self.ask(lambda: _choices_of(session.store, found, side, session.projects), show, group="choose")
 
     def step_back(self) -> bool:
         if super().step_back():
@@ -398,7 +398,7 @@ class CompareScreen(FilteredScreen):
         (self._list if details.has_focus else details).focus()
 
 
-def choices_of(store: Store, comparison: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
+def _choices_of(store: Store, comparison: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
     """What can stand on a side, of these projects (none: of all).
 
     Of the left one also pairs of agents and variations within the right execution.
@@ -437,7 +437,7 @@ def _execution(row: ExecutionRow) -> Choice:
     return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
 
 
-def chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
+def _chosen_sides(wanted: Sides, comparison: Comparison | None, side: str, chosen: str) -> Sides:
     """The sides with what was chosen on one of them."""
     kind, _, names = chosen.partition("\x1f")
     right = wanted.b if comparison is None else comparison.b.reference

@@ -92,11 +92,11 @@ class SuiteDocument(Struct, eq=False):
 
     def as_data(self) -> dict[str, Any]:
         """What a draft keeps: the form as it is now, also when it is edited on."""
-        return {"base": form_data(self.base), "form": form_data(self.form.copy()), "criterion": self.criterion}
+        return {"base": _form_data(self.base), "form": _form_data(self.form.copy()), "criterion": self.criterion}
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Put a draft's edits into the form, also where the file has changed since: what differs there stays."""
-        was, now = form_from(data.get("base")), form_from(data.get("form"))
+        was, now = _form_from(data.get("base")), _form_from(data.get("form"))
         self.step("")
         for key in TEST_FIELDS:
             if now.values.get(key, "") != was.values.get(key, ""):
@@ -134,7 +134,7 @@ def _names(criteria: Sequence[CriterionForm]) -> list[tuple[str, int]]:
     return names
 
 
-def form_data(form: TestForm) -> dict[str, Any]:
+def _form_data(form: TestForm) -> dict[str, Any]:
     """A form as JSON can hold it."""
     return {
         "values": form.values,
@@ -142,7 +142,7 @@ def form_data(form: TestForm) -> dict[str, Any]:
     }
 
 
-def form_from(data: Any) -> TestForm:
+def _form_from(data: Any) -> TestForm:
     """A form from a draft; what is not as it should be is left out."""
     values = data.get("values") if isinstance(data, Mapping) else None
     form = TestForm({key: _text(values, key) for key in TEST_FIELDS})

@@ -77,7 +77,7 @@ TEST_FIELDS = (
 """Those of a test, in the order in which people think of them."""
 
 
-def criterion_fields() -> list[Field]:
+def _criterion_fields() -> list[Field]:
     """Those of a criterion, but for its config. The prototype classes are those that are installed now."""
     return [
         Field("name", "name"),
@@ -275,7 +275,7 @@ class CriteriaPane(EditorPane):
 
     def parts(self) -> ComposeResult:
         yield VirtualList(id="criteria")
-        yield Form(criterion_fields(), below=True, id="criterion")
+        yield Form(_criterion_fields(), below=True, id="criterion")
         yield LineBlock(self._config_title, id="config-title")
         yield ConfigEditor(id="config")
         yield LineBlock(id="verdict")
