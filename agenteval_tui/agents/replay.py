@@ -211,7 +211,7 @@ def _read_file(path: Path) -> Library:
 
 
 def _from_value(data: Any, where: str) -> Iterator[Recording]:
-    """The recordings in a decoded .json file or a mapping out of the configuration (see `read_file`)."""
+    """The recordings in a decoded .json file or a mapping out of the configuration (see `_read_file`)."""
     if isinstance(data, Mapping) and not any(key in data for key in _TRANSCRIPT_KEYS):
         for test, value in data.items():
             for item in _listed(value):

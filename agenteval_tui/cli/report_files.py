@@ -1,7 +1,7 @@
 """The files that a run writes: which were asked for, whether they may be written, and writing them.
 
 A report is asked for before anything runs, so whatever could keep it from being written is said then. A file that is
-there already is overwritten only when that can't cost anybody anything: see `Reports.check`.
+there already is overwritten only when that can't cost anybody anything: see `ReportFiles.check`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HEAD = 2_000  # bytes of a file that say whose it is
 
 
 def report_options(function: F) -> F:
-    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, in `Reports.of`."""
+    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
     options = (
         click.option(
             "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."

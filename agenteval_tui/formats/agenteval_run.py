@@ -135,7 +135,7 @@ def _possible_outcomes(recording: Recording) -> frozenset[str]:
 
 
 def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, events: bool = False) -> Recording:
-    """The recording with what we wrote beside it (`restore`; not `whole`: `restore_ending`), or with a note where that
+    """The recording with what we wrote beside it (`restore`; not `whole`: `_restore_ending`), or with a note where that
     can't be read."""
     if given is None:
         return recording

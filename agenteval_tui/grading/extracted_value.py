@@ -39,7 +39,7 @@ class Value:
 
     @cached_property
     def lower(self) -> str:
-        """`text.lower()`; its length may differ from the text's (`lower_offsets`)."""
+        """`text.lower()`; its length may differ from the text's (`_lower_map`)."""
         return self.text.lower()
 
     @cached_property

@@ -380,7 +380,7 @@ _LEFT_OUT = "what can't be read of {} runs: they are listed without it"
 def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> Merged:
     """Take in another history file, which is not changed. Blocks; others can write between batches.
 
-    What waits for a person in `relabelled` runs is to be graded anew (`analysis.labels.settle`).
+    What waits for a person in `relabelled` runs is to be graded anew (`analysis.labels.resolve_review`).
     Raises AgentevalError: it is this history itself, no history, or made by a newer program.
     """
     if path.exists() and path.samefile(store.path):

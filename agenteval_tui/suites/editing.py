@@ -55,7 +55,7 @@ class CriterionEdit(Struct, frozen=True):
 
 
 class TestEdit(Struct, frozen=True):
-    """What shall be different in a test. `changes`: its keys with their new values: plain data, `YamlText`, or None.
+    """What shall be different in a test. `changes`: its keys with new values: plain data, `YamlFragment`, or None.
 
     `criteria`: all of its criteria as they shall be, in their order; None: they stay. One that is not named is removed.
     """
@@ -362,7 +362,7 @@ class TreeEdit:
     # Steps
 
     def set(self, path: KeyPath, key: str, value: Any, order: Sequence[str]) -> None:
-        """Put `value` (plain data or `YamlText`) at a key of the object at `path`; None takes the key out.
+        """Put `value` (plain data or `YamlFragment`) at a key of the object at `path`; None takes the key out.
 
         `order`: all keys that such an object may have, in the order in which they are usually written.
         """

@@ -29,7 +29,7 @@ TESTS = (
     "tests/golden", "tests/agents/test_sse.py", "tests/agents/test_chunk_coalescing.py",
     "tests/agents/test_http_replies.py",
     "tests/agents/test_http_agent.py", "tests/agents/test_network_faults.py", "tests/cli/test_run.py",
-    "tests/tui/test_private.py", "tests/tui/test_sheets.py", "tests/tui/test_editor_parts.py",
+    "tests/tui/test_textual_support.py", "tests/tui/test_sheets.py", "tests/tui/test_editor_parts.py",
     "tests/tui/test_suites_screen.py", "tests/tui/test_virtual_list.py",
 )  # fmt: skip
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from lowest import ROOT, environment
 
-# What drives the app. `test_private.py` beside them compares sources: only for versions that were read.
+# What drives the app. `test_textual_support.py` beside them compares sources: only for versions that were read.
 TESTS = (
-    "test_sheets", "test_mounting", "test_mirror", "test_arrival", "test_terminals", "test_editor", "test_editor_live",
+    "test_sheets", "test_mounting", "test_screen_buffer", "test_output_flow", "test_terminals", "test_editor",
+    "test_editor_preview",
     "test_editor_parts", "test_completion", "test_inspect_screen", "test_inspect_edits", "test_suites_screen",
     "test_history_screen", "test_compare_screen", "test_agents_screen", "test_causes_screen", "test_virtual_list",
     "test_transcript_view", "test_workers", "test_themes", "test_failing", "test_finding_ones_way",

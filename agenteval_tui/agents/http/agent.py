@@ -263,7 +263,7 @@ class HttpReply(StreamReply):
             yield from self._more(piece if isinstance(piece, str) else text)
 
     def rest(self) -> Iterator[AgentEvent]:
-        """The answer that came whole. Raises `NoReplyError` when there is none."""
+        """The answer that came whole. Raises `EmptyResponseError` when there is none."""
         if self._text:
             return
         if self._answer is not _NOTHING:
@@ -456,7 +456,7 @@ def _shown(text: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, anything else as JSON. Raises `NoReplyError` when that is far too long."""
+    """A text as it is, anything else as JSON. Raises `EmptyResponseError` when that is far too long."""
     if isinstance(value, str):
         return value
     # An expression can name the same part of a reply again and again: what it gives may be far larger than the reply.

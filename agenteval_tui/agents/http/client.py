@@ -313,7 +313,7 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
 
 
 def _taken(reply: StreamReply, sent: ServerEvent) -> Iterator[AgentEvent]:
-    """The events of one event of a stream. Raises `ServerSaidError`: whoever calls an event an error means it."""
+    """The events of one event of a stream. Raises `ProviderError`: whoever calls an event an error means it."""
     if sent.name.lower() == "error":
         try:
             value = json.loads(sent.data)

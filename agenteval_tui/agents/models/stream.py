@@ -51,18 +51,18 @@ class StreamReply(ABC):
 
     @abstractmethod
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
-        """The events of one event of a stream. Raises `ServerSaidError`, `NoReplyError`."""
+        """The events of one event of a stream. Raises `ProviderError`, `EmptyResponseError`."""
 
     @abstractmethod
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
-        """The events of a reply that came at once. Raises `ServerSaidError`, `NoReplyError`."""
+        """The events of a reply that came at once. Raises `ProviderError`, `EmptyResponseError`."""
 
     def not_a_stream(self, line: str) -> EmptyResponseError:
         """What to say of a stream without a single event, whose first line is this one."""
         return EmptyResponseError(f"no server-sent events ({line[:_QUOTED]})")
 
     def rest(self) -> Iterator[AgentEvent]:
-        """What can be said only at the end. Raises `NoReplyError` where nothing came that is an answer."""
+        """What can be said only at the end. Raises `EmptyResponseError` where nothing came that is an answer."""
         return iter(())
 
 
@@ -92,7 +92,7 @@ class ModelReply(StreamReply):
         return bool(self.finish_reason)
 
     def rest(self) -> Iterator[AgentEvent]:
-        """Calls whose name never came are announced without one. Raises `NoReplyError` where there is no answer."""
+        """Calls whose name never came are announced without one. Raises `EmptyResponseError` without an answer."""
         if not (self.usable or self.text or self.calls):
             raise EmptyResponseError(self.nothing)
         for call in self.calls:
@@ -201,7 +201,7 @@ class CallParts(Struct):
 
 
 def decoded(text: str) -> Any:
-    """The JSON value of a text. Raises `NoReplyError`."""
+    """The JSON value of a text. Raises `EmptyResponseError`."""
     try:
         # Of each token of each stream: a sixth of the time that `json` takes.
         return from_json(text)
@@ -231,7 +231,7 @@ def is_cut(text: str) -> bool:
 
 
 def decoded_object(text: str) -> Mapping[str, Any]:
-    """The JSON object of a text. Raises `NoReplyError`."""
+    """The JSON object of a text. Raises `EmptyResponseError`."""
     value = decoded(text)
     if not isinstance(value, Mapping):
         raise EmptyResponseError(f"a JSON {type(value).__name__} where an object is due")
@@ -244,7 +244,7 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of the list at `key`; nulls are nothing. Raises `NoReplyError` where something else stands there."""
+    """The objects of the list at `key`; nulls are nothing. Raises `EmptyResponseError` for anything else."""
     value = holder.get(key)
     if value is None:
         return

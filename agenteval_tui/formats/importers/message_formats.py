@@ -214,7 +214,7 @@ def is_message(value: Any) -> bool:
 
 
 def dialect_of(value: Any) -> str:
-    """ "openai", "anthropic", "parts" (`message_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
+    """ "openai", "anthropic", "parts" (`has_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
     if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping
         return ""
     if isinstance(value.get("role"), str):

@@ -1,6 +1,6 @@
 """Chat messages: one conversation, a list of them, or one a line; also this project's own transcripts.
 
-OpenAI's and those of other libraries (`message_dialects`).
+OpenAI's and those of other libraries (`message_formats`).
 """
 
 from __future__ import annotations

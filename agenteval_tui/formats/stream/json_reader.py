@@ -34,7 +34,7 @@ CUT_OFF = "the file ends in the middle of it"
 
 
 class JsonReader:
-    """A position in a JSON document. All methods raise `Unreadable`; after that nothing more can be read of it.
+    """A position in a JSON document. All methods raise `UnreadableFile`; after that nothing more can be read of it.
 
     `largest`: no value that is asked for may have more characters. Loops over `members` and `elements` must be run
     to their end, else the position is unknown.

@@ -193,7 +193,7 @@ class RawText:
     def take_small(self, window: int) -> tuple[bool, Any]:
         """(True, the value at the current position) if it ends within `window` characters; else nothing is taken.
 
-        Raises `Unreadable` when it is nested so deep that it can't be decoded.
+        Raises `UnreadableFile` when it is nested so deep that it can't be decoded.
         """
         while len(self._text) - self._at < window and self._read(self._chunk):
             pass
@@ -211,7 +211,7 @@ class RawText:
     def skip_string(self) -> int:
         """Move behind the string that begins here, however long it is: how many characters stand in it.
 
-        Raises `Unreadable`.
+        Raises `UnreadableFile`.
         """
         self.step()
         length = 0
@@ -230,7 +230,7 @@ class RawText:
     def begin_of_string(self, most: int) -> str:
         """The first `most` characters, as they are written, of the string that begins here; nothing is taken.
 
-        Raises `Unreadable`: there is an escape in them that JSON does not know.
+        Raises `UnreadableFile`: there is an escape in them that JSON does not know.
         """
         while len(self._text) - self._at <= most and self._read(self._chunk):
             pass
@@ -245,7 +245,7 @@ class RawText:
         return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text  # half a character
 
     def value(self, largest: int) -> Any:
-        """The JSON value at the current position. Raises `Unreadable` and stays where it is."""
+        """The JSON value at the current position. Raises `UnreadableFile` and stays where it is."""
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)

@@ -44,7 +44,7 @@ class PlanOptions(Struct, frozen=True):
     `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
     reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
     "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents (or
-    variations): each chosen test runs with both, see `plan_arms`. `sample` draws so many tests (each row of a dataset
+    variations): each chosen test runs with both, see `check_arms`. `sample` draws so many tests (each row of a dataset
     counts as one) by `seed`.
     """
 

@@ -250,7 +250,7 @@ def plain_value(value: Any) -> Any:
 
 
 def yaml_text(node: Node, text: str) -> str:
-    """A value as it stands in the file, from the first column on, with "\\n" as line ends; as `YamlText` takes it."""
+    """A value as it stands in the file, from the first column on, with "\\n" as line ends, for a `YamlFragment`."""
     real = resolve(node)
     start, end = body_start(node, text), content_end(node, text)
     if isinstance(node, Alias):

@@ -8,8 +8,8 @@ them lists in `STANDS_ON` what it was written against, and asks here, once, when
 - `has`, for what keeps the program from breaking (sheets, late messages, the crash report). That works with every
   version that still has these methods and attributes.
 
-`tests/tui/test_private.py` compares the sources of all of it with those that were read. To add a version to `READ`, let
-`tests/packaging/other_textual.py VERSION` pass first.
+`tests/tui/test_textual_support.py` compares the sources of all of it with those that were read. To add a
+version to `READ`, let `tests/packaging/other_textual.py VERSION` pass first.
 """
 
 from __future__ import annotations
