@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -91,30 +91,6 @@ class JudgeFigures(Struct):
     differ: list[str] = field(default_factory=list)
     """Addresses (RUN/NUMBER) of the runs on which judge and person differ, newest first."""
     by_judge: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as JSON data."""
-        told = self.agreement
-        return {
-            "suite": self.suite,
-            "criterion": self.criterion,
-            "by_judge": self.by_judge,
-            "judges": list(self.judges),
-            "judged": self.judged,
-            "passed": self.passed,
-            "errors": self.errors,
-            "labelled": self.labelled,
-            "undecided": self.undecided,
-            "n": told.n,
-            "both_yes": told.both_yes,
-            "both_no": told.both_no,
-            "only_judge": told.only_judge,
-            "only_person": told.only_person,
-            "accuracy": told.accuracy,
-            "interval": list(told.interval),
-            "kappa": told.kappa,
-            "differ": list(self.differ),
-        }
 
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median, pstdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,8 +13,7 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
@@ -36,29 +34,6 @@ class Rejudged(Struct, frozen=True):
     asked: int
     input_tokens: int | None
     output_tokens: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as JSON data. `flips`: how many verdicts differ from what most of them say."""
-        scores = [result.score for result in self.results if result.score is not None]
-        counts = {str(outcome): sum(result.outcome is outcome for result in self.results) for outcome in Outcome}
-        decided = counts["passed"] + counts["failed"]
-        return {
-            "times": len(self.results),
-            "outcomes": {name: count for name, count in counts.items() if count},
-            "scores": scores,
-            "median": median(scores) if scores else None,
-            "spread": max(scores) - min(scores) if scores else None,
-            "standard_deviation": pstdev(scores) if scores else None,
-            "flips": min(counts["passed"], counts["failed"]) if decided else 0,
-            "reasons": [
-                metric_sentence(result.metrics[0]) or criterion_sentence(result)
-                for result in self.results
-                if result.metrics
-            ],
-            "asked": self.asked,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-        }
 
 
 def respondents_for(suite_keys: Sequence[str], judge: str | None = None) -> Respondents:

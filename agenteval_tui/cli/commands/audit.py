@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from agenteval_tui.cli.suites_given import paths_given
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.audit import Audit, audited_suite
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 
@@ -68,7 +69,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
     tests = [test for _, listed in audited for test in listed]
     findings = [finding for test in tests for finding in test.findings]
     if as_json:
-        invocation.out.json({"version": 1, "suites": [_suite(path, listed) for path, listed in audited]})
+        invocation.out.json(Audit(suites=tuple(audited_suite(path, listed) for path, listed in audited)))
     else:
         for path, listed in audited:
             for test in listed:
@@ -108,43 +109,3 @@ def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]
     if left:
         shown = ", ".join(one_line(test_id, 40) for test_id in left[:8]) + (", …" if len(left) > 8 else "")
         out.line((f"not audited, because there is no stored run: {shown}", "dim"))
-
-
-def _suite(path: Path, tests: list[TestAudit]) -> dict[str, Any]:
-    return {"file": str(path), "tests": [_test(test) for test in tests]}
-
-
-def _test(test: TestAudit) -> dict[str, Any]:
-    return {
-        "test": test.test_id,
-        "name": test.name,
-        "line": test.line,
-        "runs": test.runs,
-        "different_runs": test.different,
-        "mutations": test.mutants,
-        "note": test.note,
-        "criteria": [
-            {
-                "criterion": one.name,
-                "severity": one.severity,
-                "line": one.line,
-                "runs": dict(one.runs),
-                "mutations": dict(one.mutants),
-                "noticed": {kind: {"failed": failed, "tried": tried} for kind, (failed, tried) in one.noticed.items()},
-                "note": one.note,
-            }
-            for one in test.criteria
-        ],
-        "findings": [
-            {
-                "kind": one.kind,
-                "criterion": one.criterion or None,
-                "other": one.other or None,
-                "message": one.message,
-                "line": one.line,
-                "few_runs": one.few,
-                "evidence": dict(one.evidence),
-            }
-            for one in test.findings
-        ],
-    }

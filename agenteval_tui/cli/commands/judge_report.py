@@ -15,6 +15,7 @@ from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.records import RunFilter
@@ -113,7 +114,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         figures = judge_figures(store, rows, every=True)
         elsewhere = "" if figures else invocation.elsewhere(store)
     if as_json:
-        invocation.out.json({"version": 1, "criteria": [one.to_json() for one in figures]})
+        invocation.out.json(JudgeReport(criteria=tuple(map(judged_criterion, figures))))
         return 0
     if not figures:
         invocation.out.line("no stored run was judged, and none is labelled")
@@ -173,37 +174,7 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
                 known[request.hash] = replies[request.hash]
     label = label_of(store.labels([row.id]), result.criterion, sole_of_results(store.results(row.id)))
     if as_json:
-        out.json(
-            {
-                "version": 1,
-                "run": row.id,
-                "criterion": result.criterion,
-                "outcome": str(result.outcome),
-                "score": result.score,
-                "label": None
-                if label is None
-                else {
-                    "rating": label.rating,
-                    "passed": label.passed,
-                    "good": label.good,
-                    "comment": label.comment,
-                    "who": label.who,
-                    "at": label.at_ms,
-                },
-                "replies": [
-                    {
-                        "request": one.request.to_json(),
-                        "raw": one.reply.raw,
-                        "error": one.reply.error,
-                        "model": one.reply.model,
-                        "input_tokens": one.reply.input_tokens,
-                        "output_tokens": one.reply.output_tokens,
-                        "at": one.reply.at_ms,
-                    }
-                    for one in own
-                ],
-            }
-        )
+        out.json(judge_replies(row.id, result, label, own))
         return 0
     score = "" if result.score is None else f", score {result.score:.2f}"
     outcome = str(result.outcome)
@@ -246,21 +217,22 @@ def _reask(
     permission = ask_permission(
         invocation, lambda yes: check_asking(respondents, [(row.suite_key, spec)], trusted=trust or yes)
     )
-    told = run_to_end(rejudge(store, row, spec, times, respondents, permission)).to_json()
+    again = run_to_end(rejudge(store, row, spec, times, respondents, permission))
+    told = repeated_judgment(row.id, result, again)
     if as_json:
-        out.json({"version": 1, "run": row.id, "criterion": result.criterion, "stored": str(result.outcome), **told})
+        out.json(told)
         return 0
-    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told["outcomes"].items())
+    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told.outcomes.items())
     out.line((f"{one_line(result.criterion)}, asked {times} times: {outcomes}", "bold"), (f"  {row.id}", "dim"))
-    if told["scores"]:
-        listed = ", ".join(f"{score:.2f}" for score in told["scores"])
-        out.line(f"  scores {listed}: median {told['median']:.2f}, spread {told['spread']:.2f}")
-    flips = told["flips"]
+    if told.scores:
+        listed = ", ".join(f"{score:.2f}" for score in told.scores)
+        out.line(f"  scores {listed}: median {told.median:.2f}, spread {told.spread:.2f}")
+    flips = told.flips
     if flips:
         out.line((f"  {count(flips, 'verdict')} of {times} differ from what most of them say", "warn"))
-    for reason in dict.fromkeys(told["reasons"]):
+    for reason in dict.fromkeys(told.reasons):
         if reason:
             out.line((f"  {one_line(reason, 200)}", "dim"))
-    tokens = f", {told['input_tokens']} + {told['output_tokens'] or 0} tokens" if told["input_tokens"] else ""
-    out.line((f"  {count(told['asked'], 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
+    tokens = f", {told.input_tokens} + {told.output_tokens or 0} tokens" if told.input_tokens else ""
+    out.line((f"  {count(told.asked, 'question')} asked{tokens}; stored: {result.outcome}", "dim"))
     return 0

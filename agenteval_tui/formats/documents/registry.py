@@ -13,10 +13,12 @@ from types import FunctionType
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.documents.audit import Audit
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
 from agenteval_tui.formats.documents.difference import Difference
+from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listings import (
     Doctor,
     ImportedFile,
@@ -74,12 +76,12 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", _of("result_schemas", "STATS")),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),
-    "audit": ("what `agenteval audit --json` prints", _of("audit_schema", "AUDIT")),
-    "judge-report": ("what `agenteval judge-report --json` prints", _of("judge_schemas", "REPORT")),
-    "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", _of("judge_schemas", "REPLIES")),
+    "audit": ("what `agenteval audit --json` prints", Audit),
+    "judge-report": ("what `agenteval judge-report --json` prints", JudgeReport),
+    "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", JudgeReplies),
     "judge-reask": (
         "what `agenteval judge-report RUN/CRITERION --reask N --json` prints",
-        _of("judge_schemas", "REASK"),
+        RepeatedJudgment,
     ),
     "compare": ("what `agenteval compare --json` prints", ComparedSides),
     "baselines": ("what `agenteval baseline list --json` prints", tuple[ListedBaseline, ...]),

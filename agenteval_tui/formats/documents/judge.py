@@ -1,0 +1,203 @@
+"""How good judges are: what `agenteval judge-report --json` prints."""
+
+from __future__ import annotations
+
+from statistics import median, pstdev
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis.agreement import JudgeFigures
+from agenteval_tui.analysis.judge_repeatability import Rejudged
+from agenteval_tui.formats.documents.fields import Count, Document, Outcome, Rating, Share, one_of
+from agenteval_tui.grading.remote_requests import RemoteRequest
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.results import Outcome as GradedOutcome
+from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.replies import StoredReply
+
+
+class JudgedCriterion(Document, frozen=True, kw_only=True):
+    """A criterion of a suite, with what judges and people said of its runs."""
+
+    suite: str
+    criterion: str
+    by_judge: Annotated[bool, Meta(description="false: the criterion asks no judge")]
+    judges: Annotated[tuple[str, ...], Meta(description="the models that judged")]
+    judged: Annotated[Count, Meta(description="runs that the criterion was applied to")]
+    passed: Count
+    errors: Count
+    labelled: Annotated[Count, Meta(description="of them with a person's rating")]
+    undecided: Annotated[Count, Meta(description="labelled runs without a verdict; left out of n")]
+    n: Annotated[Count, Meta(description="runs that judge and person both decided")]
+    both_yes: Count
+    both_no: Count
+    only_judge: Count
+    only_person: Count
+    accuracy: Share | None
+    interval: Annotated[tuple[Share, ...], Meta(description="Wilson's 95 % interval of the accuracy")]
+    kappa: Annotated[
+        Annotated[float, Meta(ge=-1, le=1)] | None,
+        Meta(description="Cohen's kappa; null where it is not defined"),
+    ]
+    differ: Annotated[tuple[str, ...], Meta(description="RUN/NUMBER of the runs on which judge and person differ")]
+
+
+class JudgeReport(Document, frozen=True, kw_only=True):
+    """`agenteval judge-report`."""
+
+    version: Literal[1] = 1
+    criteria: tuple[JudgedCriterion, ...]
+
+
+class PersonsLabel(Document, frozen=True, kw_only=True):
+    """What a person said of the verdict."""
+
+    rating: Rating
+    passed: bool | None
+    good: Annotated[bool, Meta(description="passed if that is given, else a rating of 4 or 5")]
+    comment: str
+    who: str
+    at: Count
+
+
+class Question(Document, frozen=True, kw_only=True):
+    """What was asked of a server or a person."""
+
+    kind: Annotated[str, one_of("chat", "embed", "call", "person")]
+    target: str
+    payload: dict[str, Any]
+
+
+class JudgeReply(Document, frozen=True, kw_only=True):
+    """A question, and what came back."""
+
+    request: Question
+    raw: Annotated[str, Meta(description="what came back, as it came")]
+    error: Annotated[str, Meta(description="why nothing came back")]
+    model: str
+    input_tokens: Count | None
+    output_tokens: Count | None
+    at: Annotated[Count, Meta(description="milliseconds since 1970")]
+
+
+class JudgeReplies(Document, frozen=True, kw_only=True):
+    """`agenteval judge-report RUN/CRITERION`: all that judges were asked for a verdict."""
+
+    version: Literal[1] = 1
+    run: str
+    criterion: str
+    outcome: Outcome
+    score: Share | None
+    label: PersonsLabel | None
+    replies: tuple[JudgeReply, ...]
+
+
+class RepeatedJudgment(Document, frozen=True, kw_only=True):
+    """`agenteval judge-report RUN/CRITERION --reask N`: the same judgment, made several times."""
+
+    version: Literal[1] = 1
+    run: str
+    criterion: str
+    stored: Outcome
+    times: Count
+    outcomes: dict[str, Count]
+    scores: tuple[Share, ...]
+    median: Share | None
+    spread: Share | None
+    standard_deviation: float | None
+    flips: Annotated[Count, Meta(description="verdicts that differ from what most of them say")]
+    reasons: tuple[str, ...]
+    asked: Annotated[Count, Meta(description="questions that were sent, with second tries")]
+    input_tokens: Count | None
+    output_tokens: Count | None
+
+
+def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
+    """A criterion of a judge report."""
+    agreement = figures.agreement
+    return JudgedCriterion(
+        suite=figures.suite,
+        criterion=figures.criterion,
+        by_judge=figures.by_judge,
+        judges=figures.judges,
+        judged=figures.judged,
+        passed=figures.passed,
+        errors=figures.errors,
+        labelled=figures.labelled,
+        undecided=figures.undecided,
+        n=agreement.n,
+        both_yes=agreement.both_yes,
+        both_no=agreement.both_no,
+        only_judge=agreement.only_judge,
+        only_person=agreement.only_person,
+        accuracy=agreement.accuracy,
+        interval=tuple(agreement.interval),
+        kappa=agreement.kappa,
+        differ=tuple(figures.differ),
+    )
+
+
+def judge_replies(run: str, result: CriterionResult, label: Label | None, replies: list[StoredReply]) -> JudgeReplies:
+    """All that was asked for the verdict `result` of a run, and what a person says of it."""
+    return JudgeReplies(
+        run=run,
+        criterion=result.criterion,
+        outcome=str(result.outcome),
+        score=result.score,
+        label=None if label is None else _label(label),
+        replies=tuple(
+            JudgeReply(
+                request=_question(stored.request),
+                raw=stored.reply.raw,
+                error=stored.reply.error,
+                model=stored.reply.model,
+                input_tokens=stored.reply.input_tokens,
+                output_tokens=stored.reply.output_tokens,
+                at=stored.reply.at_ms,
+            )
+            for stored in replies
+        ),
+    )
+
+
+def repeated_judgment(run: str, stored: CriterionResult, again: Rejudged) -> RepeatedJudgment:
+    """The verdict `stored` of a run, judged `again` several times."""
+    scores = tuple(result.score for result in again.results if result.score is not None)
+    outcomes = {str(kind): sum(result.outcome is kind for result in again.results) for kind in GradedOutcome}
+    return RepeatedJudgment(
+        run=run,
+        criterion=stored.criterion,
+        stored=str(stored.outcome),
+        times=len(again.results),
+        outcomes={name: number for name, number in outcomes.items() if number},
+        scores=scores,
+        median=median(scores) if scores else None,
+        spread=max(scores) - min(scores) if scores else None,
+        standard_deviation=pstdev(scores) if scores else None,
+        flips=min(outcomes["passed"], outcomes["failed"]),
+        reasons=tuple(
+            metric_sentence(result.metrics[0]) or criterion_sentence(result)
+            for result in again.results
+            if result.metrics
+        ),
+        asked=again.asked,
+        input_tokens=again.input_tokens,
+        output_tokens=again.output_tokens,
+    )
+
+
+def _label(label: Label) -> PersonsLabel:
+    return PersonsLabel(
+        rating=label.rating,
+        passed=label.passed,
+        good=label.good,
+        comment=label.comment,
+        who=label.who,
+        at=label.at_ms,
+    )
+
+
+def _question(request: RemoteRequest) -> Question:
+    return Question(kind=request.kind, target=request.target, payload=dict(request.payload))
