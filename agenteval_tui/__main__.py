@@ -7,12 +7,9 @@ import gc
 import os
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
 
+from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.standard_streams import open_missing_descriptors
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.start import AppStart
 
 INTERRUPTED = 130
 

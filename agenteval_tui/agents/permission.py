@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -22,9 +22,6 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.watched_files import WatchedFiles, code_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.trust import Trust
 
 _SAID = 5  # of one folder, in a sentence
 _LOOK_S = 1.0  # how often all code of a folder is looked at while an execution runs; what commands name, always

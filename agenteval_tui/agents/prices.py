@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -18,9 +18,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, is_null, plain_data, resolve
-
-if TYPE_CHECKING:
-    from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.model import Usage
 
 FILE = "prices.yaml"
 _FIELDS = ("input", "output", "cached", "cache_write")

@@ -12,16 +12,14 @@ from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.labels import label_of, sole_criterion
+from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.recordings import recordings_of
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
-
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
 
 
 class Agreement(Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,18 +21,16 @@ from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.judge_client import stored_answers
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript
 
 Who = Literal["agent", "criterion", "both", "judge noise", "unknown"]
 _DECIDED = (Outcome.PASSED, Outcome.FAILED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -23,14 +23,12 @@ from agenteval_tui.grading.mutations import KINDS, Forbidden, mutations
 from agenteval_tui.grading.placeholders import PlaceholderError, fill_config
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import specs_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import Test
-    from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import Test
+from agenteval_tui.transcripts.model import Transcript
 
 FindingKind = Literal["never-fails", "never-passes", "always-error", "implied", "same", "passes-empty"]
 

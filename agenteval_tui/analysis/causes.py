@@ -14,13 +14,13 @@ from agenteval_tui.grading.causes import Cause, cause_from, way_of
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
 from agenteval_tui.history.causes import Failure
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.store import Store
 
 if TYPE_CHECKING:
     from array import array
     from sqlite3 import Connection
 
-    from agenteval_tui.history.records import RunFilter
-    from agenteval_tui.history.store import Store
 
 Trend = Literal["new", "known", "gone", ""]
 TestKey = tuple[str, str]

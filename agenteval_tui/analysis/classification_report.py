@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.grading.results import CriterionResult, Outcome
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 
 _METRIC, _CONDITION = "Classification", "label"
 

@@ -16,7 +16,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -58,13 +58,10 @@ from agenteval_tui.history.comparison_queries import (
     questions_of,
     variables_of,
 )
+from agenteval_tui.history.quarantines import Quarantined
 from agenteval_tui.history.records import DECIDED
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.quarantines import Quarantined
-    from agenteval_tui.history.store import Store
-
 
 Questions = Mapping[int, tuple[str, str]]
 """By plan: the beginning of the prompt, and the variables as JSON."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,12 +11,10 @@ from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import baselines
 from agenteval_tui.history.comparison_queries import ComparedRun, compared_runs, compared_runs_of, execution_before
+from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import ARMS, arm_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.history.store import Store
 
 BASELINE = "baseline"
 LAST = "last"

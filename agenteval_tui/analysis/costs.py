@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import CostRow, RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.records import CostRow, RunRow
+from agenteval_tui.history.store import Store
 
 K = TypeVar("K", bound=Hashable)
 

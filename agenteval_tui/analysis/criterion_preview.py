@@ -7,18 +7,15 @@ workbench, also where the rest of the suite's file is not right.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.workbench import Workbench, WorkCriterion
 from agenteval_tui.grading.spec import CriterionSpec
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.load import LoadedSuite
 
 MOST_RUNS = 200
 """So many of a test's runs can be stepped through; what would flip is counted over more."""

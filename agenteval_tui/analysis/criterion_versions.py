@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,16 +20,13 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.history.comparison_queries import ComparedCriterion, ComparedRun, compared_runs
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.runs.judge_client import stored_answers
 from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import save_config
 from agenteval_tui.uxon.serialize import to_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
 
 MOST_RUNS = 1_000
 """Runs that two versions are compared over: the newest."""

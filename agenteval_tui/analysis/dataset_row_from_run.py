@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.suites.dataset_edit import PROVENANCE
 from agenteval_tui.suites.datasets import EXPECTED, EXPECTED_COLUMNS, PROMPT_COLUMNS
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.transcripts.model import Transcript
 
 
 def row_of_run(run: RunRow, transcript: Transcript) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,10 +10,8 @@ from agenteval_tui.analysis.lint import check_test
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.suites.editing import TestEdit, apply_edit, apply_edit_to_test, place_of
 from agenteval_tui.suites.load import LoadedSuite, load_text
+from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import AgentConfig
 
 
 class FieldProblem(Struct, frozen=True):

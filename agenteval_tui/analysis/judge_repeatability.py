@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,18 +12,15 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.load import load_suite
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.load import LoadedSuite, load_suite
 
 
 class Rejudged(Struct, frozen=True):

@@ -16,20 +16,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.compile import Checker, compile_criterion
+from agenteval_tui.grading.remote_requests import Reply
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.compile import Checker
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript
 
 _ROUNDS = 3
 _REPLIES = 25  # of one output that are looked at

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import with_labels
 from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 
 
 def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | None, comment: str, who: str) -> Label:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.core import directories, entry_points
@@ -18,21 +18,17 @@ from agenteval_tui.grading.registry import prototype
 from agenteval_tui.runs.criteria import spec_of
 from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
-from agenteval_tui.suites.config_source import source_of
-from agenteval_tui.suites.dataset_check import check_dataset
+from agenteval_tui.suites.config_source import ConfigSource, source_of
+from agenteval_tui.suites.dataset_check import DatasetCheck, check_dataset
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites, unreadable
+from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
 from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
 from agenteval_tui.uxon.parse import parse
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.config_source import ConfigSource
-    from agenteval_tui.suites.dataset_check import DatasetCheck
-    from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
 
 
 def template_nodes(test_node: Node) -> Iterator[Node]:

@@ -7,7 +7,7 @@ many runs and calls they rest. Texts and names with placeholders are filled wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.core.numbers import count
@@ -19,17 +19,15 @@ from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.agents_file import resolve_agent
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig, Suite, Test
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.uxon.did_you_mean import closest
 from agenteval_tui.uxon.edit import Path, node_of
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tree import Document
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig, Suite, Test
 
 ENOUGH = 3
 """Runs or calls from which what was never seen is a warning; below it is an info."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,11 +12,9 @@ from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.history import quarantines
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.quarantines import Quarantine, Quarantined
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 
 # What a criterion can have brought about. A run that was cancelled, or whose agent failed, is what it is.
 _JUDGED = ("failed", "error", "needs_review")

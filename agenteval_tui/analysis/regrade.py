@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,20 +14,16 @@ from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, ExecutionRow, PlannedRun, RunEnded, RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict, specs_of
-from agenteval_tui.runs.judge_client import JudgeRequestGroup, sole_of_specs, stored_answers
-from agenteval_tui.suites.load import load_suite
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.judge_client import Answers
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup, sole_of_specs, stored_answers
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.transcripts.model import Transcript
 
 _BATCH = 50  # runs whose questions are asked together
 

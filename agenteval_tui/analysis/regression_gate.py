@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,12 +21,9 @@ from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
-from agenteval_tui.history.quarantines import active
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.quarantines import Quarantined
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.quarantines import Quarantined, active
+from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.store import Store
 
 SIGNIFICANT = 0.05
 

@@ -11,14 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
-from agenteval_tui.history.labels import label_of
+from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.store import Store
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.store import Store
 
 Why = Literal["needs_review", "failure", "disagreement", "sample"]
 MOST = 500

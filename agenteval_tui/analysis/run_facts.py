@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.repetitions import repetitions
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import FailedAttempt, RunRow
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import FailedAttempt, RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 
 
 class RunFacts(Struct, frozen=True):

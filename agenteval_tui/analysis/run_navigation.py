@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.errors import HistoryError
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 
 AROUND = 500
 """Runs of a list that are known: half of them before the open one, half behind it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,13 +11,11 @@ from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import Figures, TrendQuery, figures, groups_of, select_runs
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
+from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Place, Tally, TestName
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.connections import Connection
-    from agenteval_tui.history.quarantines import Quarantine, Quarantined
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
 
 State = Literal["ok", "alert", "empty", "errors"]
 """`empty`: no run at all. `errors`: runs, but none with a verdict, and some ended in an error."""

@@ -7,14 +7,14 @@ import io
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.trend_alerts import AlertCheck
 from agenteval_tui.analysis.trend_breaks import Break, bin_of
+from agenteval_tui.analysis.trend_scores import Extras
 from agenteval_tui.analysis.trends import MEASURES, Figures, Series, Spent, Trend
 from agenteval_tui.history.trends import Measure
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_alerts import AlertCheck
     from agenteval_tui.analysis.trend_regrade import Regrading
-    from agenteval_tui.analysis.trend_scores import Extras
 
 _NAMES: dict[Measure, str] = {"latency": "latency_ms", "tokens": "tokens", "cost": "cost", "steps": "steps"}
 

@@ -20,16 +20,15 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import trends as rows
+from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import CauseCount, Measure, ScoreCounts
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from agenteval_tui.history.connections import Connection
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
 
 
 class Regrading(Struct, frozen=True):

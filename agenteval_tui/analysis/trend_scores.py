@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,11 +12,9 @@ from agenteval_tui.analysis.trend_breaks import Break, agent_breaks_of, breaks_o
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
+from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import CauseCount, ScoreCounts, TestName
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.connections import Connection
-    from agenteval_tui.history.store import Store
 
 
 class Scores(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,13 +21,9 @@ from agenteval_tui.analysis.statistics import (
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.trends import Group, Measure, Place, SelectedRuns, Tally, TestName
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.connections import Connection
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.history.trends import ExecutionTime
-
+from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.store import Store
+from agenteval_tui.history.trends import ExecutionTime, Group, Measure, Place, SelectedRuns, Tally, TestName
 
 MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
 Names = Callable[[Any], Sequence[tuple[str, str]]]

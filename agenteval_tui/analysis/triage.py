@@ -30,12 +30,12 @@ from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.labels import Label, label_of
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from agenteval_tui.history.store import Store
 
 _BY_VERSION = ("accept", "fix", "label", "ignore")
 _BY_SHARE = ("accept", "ignore")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,12 +15,10 @@ from agenteval_tui.analysis.trends import TrendQuery, select_runs
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
+from agenteval_tui.history.connections import Connection
+from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import row_label
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.connections import Connection
-    from agenteval_tui.history.quarantines import Quarantine, Quarantined
-    from agenteval_tui.history.store import Store
 
 KS = (1, 2, 3, 5, 10)
 """The k for which pass@k and pass^k are given, as far as there are so many runs."""

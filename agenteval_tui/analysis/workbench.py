@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,22 +18,19 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.labels import label_of, sole_criterion
+from agenteval_tui.history.labels import Label, label_of, sole_criterion
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.runs.judge_client import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
 from agenteval_tui.uxon.serialize import to_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
 
 POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000

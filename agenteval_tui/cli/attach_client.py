@@ -7,20 +7,15 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.runs.client import attach, live_executions
 from agenteval_tui.runs.event_loop import run_to_end
-from agenteval_tui.runs.events import Command, Ended, Snapshot
+from agenteval_tui.runs.events import Command, Ended, Event, Snapshot
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import Event
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView
 
 LOOK_S = 5.0
 """How long an execution may take to say how it is."""

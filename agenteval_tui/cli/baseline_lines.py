@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.baseline import gate_lines, missed_gates
 from agenteval_tui.views.comparison import comparison_lines
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.regression_gate import BaselineResult, GateOptions
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.history.store import Store
 
 _ATTRIBUTED = 100
 

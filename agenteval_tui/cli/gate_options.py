@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -11,9 +11,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.regression_gate import GateOptions, tests_without_baseline
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.core.errors import AgentevalError
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 

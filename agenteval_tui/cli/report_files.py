@@ -11,11 +11,12 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct
 
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.atomic_write import write_whole
@@ -23,11 +24,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.exporters.results_csv import COLUMNS, results_csv
 from agenteval_tui.formats.exporters.results_json import execution_document
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 STDOUT = "-"
@@ -124,8 +122,6 @@ class ReportFiles(Struct, frozen=True):
 
 def _text(kind: str, store: Store, execution: ExecutionRow) -> str:
     if kind == "json":
-        from agenteval_tui.formats.exporters.results_json import execution_document
-
         return json_text(execution_document(store, execution)) + "\n"
     if kind == "junit":
         from agenteval_tui.formats.exporters.junit import junit_xml

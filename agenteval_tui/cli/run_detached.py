@@ -5,22 +5,19 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.attach_client import AttachResult, cancel, watch
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
 from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs import client
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.events import Event
-    from agenteval_tui.runs.live_registry import ExecutionRequest, Live
+from agenteval_tui.runs.events import Event
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 
 
 def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> Live:

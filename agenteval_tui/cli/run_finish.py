@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import gating_now
-from agenteval_tui.analysis.regression_gate import compare_to_baseline, with_cached_comparison
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, with_cached_comparison
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
+from agenteval_tui.cli.gate_options import BaselineOptions
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.report_files import ReportFiles
+from agenteval_tui.cli.run_progress import RunProgress
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
+from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.ab import ab_lines
 from agenteval_tui.views.baseline import against_lines
@@ -29,15 +35,6 @@ from agenteval_tui.views.cost import judges_lines, spent_lines
 from agenteval_tui.views.execution import ended_view, next_view, rate_view
 from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_lines
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.regression_gate import BaselineResult
-    from agenteval_tui.cli.gate_options import BaselineOptions
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.cli.report_files import ReportFiles
-    from agenteval_tui.cli.run_progress import RunProgress
-    from agenteval_tui.history.records import ExecutionRow, RunRow
-    from agenteval_tui.history.store import Store
 
 TestLines = Mapping[tuple[str, str], tuple[str, int]]
 """(suite's key, test's id) -> file and line where the test stands."""
@@ -190,8 +187,6 @@ def write_github_annotations(
     They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
     is said, and fails nothing.
     """
-    from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
-
     lines = lines_of_tests(execution.suite_keys)
     regressed = {
         (one.suite_key, one.test): was_and_now(one) for one in (against.regressed if against is not None else ())

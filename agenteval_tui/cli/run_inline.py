@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
 from agenteval_tui.cli.run_progress import ProgressState, RunProgress
 from agenteval_tui.cli.trust_prompt import plan_with_permission
 from agenteval_tui.core import directories
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
-from agenteval_tui.runs.events import Command
+from agenteval_tui.runs.events import Command, Ended
 from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.suites.agents_file import load_agents
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.events import Ended
-    from agenteval_tui.runs.plan.model import Plan, PlanOptions
-    from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.load import LoadedSuite
 
 
 def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -> Plan:

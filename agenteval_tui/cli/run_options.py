@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from msgspec import Struct, field
 
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.report_files import ReportFiles
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.model import ADDRESS, DASK
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,15 +12,13 @@ from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.evidence import results_in_short
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.store import Store
 
 _BAR = 20
 STATUS_S = 0.1  # between two versions of the line at the bottom

@@ -7,13 +7,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.files import MAX_BYTES
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
 
 STDIN = Path("-")
 NAME = "<stdin>"

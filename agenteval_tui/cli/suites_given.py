@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.lint import check_suites, check_text
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, read_standard_input
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.discover import discover
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.core.errors import Problem
-    from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.load import LoadedSuite
 
 HERE = Path()
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.agents.permission import Need, NotTrustedError, Permission
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.prompts import can_ask, choose
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.trust import Trust
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.permission import Need, Permission
-    from agenteval_tui.cli.invocation import Invocation
-    from agenteval_tui.runs.plan.model import Plan
 
 _LISTED = 12  # programs of one folder
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,13 +20,10 @@ from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.codec import VERSION, from_json, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript, last_answer
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-
 
 KEY = "agenteval"
 RUN_FIELDS = ("name", "agent", "variables", "started")

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from itertools import chain
 from operator import is_
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,12 +29,10 @@ from agenteval_tui.grading import sentences
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.suites.projects import project_here
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 MOST_NOTES = 40
 NO_VERDICT = "skipped"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.labels import Label
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.store import Store
 
 
 def label_data(label: Label) -> dict[str, Any]:

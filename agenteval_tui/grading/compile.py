@@ -16,20 +16,19 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.context import Context
-from agenteval_tui.grading.extracted_value import ExtractionError
+from agenteval_tui.grading.extracted_value import ExtractionError, Value
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
 from agenteval_tui.grading.regex_search import SlowPatternError
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.uxon.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.extracted_value import Value
     from agenteval_tui.grading.extractors.extractor import Extract, Prototype
     from agenteval_tui.grading.metrics.metric import Check, Metric
     from agenteval_tui.grading.remote import RemoteMetric
-    from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
-    from agenteval_tui.uxon.diagnostics import Diagnostic
 
 _FILLED = 256
 """Configs with their placeholders filled that one checker keeps: one for each row of a data set, as a rule."""

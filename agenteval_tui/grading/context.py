@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
+from agenteval_tui.grading.remote_requests import Reply
 
 
 class Context(Struct, frozen=True):

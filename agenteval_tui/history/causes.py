@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -20,12 +20,10 @@ from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.scope import runs_in
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 FAILED = ("failed", "error")
 """Outcomes of runs that have a cause."""

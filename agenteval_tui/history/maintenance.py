@@ -14,7 +14,14 @@ from msgspec import Struct
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import schema, schema_check
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
-from agenteval_tui.history.connections import READING_TRIES, WRITING_TRIES, connect_to_look, connect_writer, on_network
+from agenteval_tui.history.connections import (
+    READING_TRIES,
+    WRITING_TRIES,
+    Connection,
+    connect_to_look,
+    connect_writer,
+    on_network,
+)
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
 from agenteval_tui.history.lock_wait import retry_while_locked
@@ -32,7 +39,6 @@ from agenteval_tui.history.run_writes import TOTAL_OF
 from agenteval_tui.history.writer import Totals
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.connections import Connection
     from agenteval_tui.history.store import Store
 
 

@@ -12,18 +12,16 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow, RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.store import Store
 
 LAST = "last"
 ALL = "--all-projects"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,10 +15,8 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 DECISIONS = ("accept", "fix", "quarantine", "label", "ignore")
 """accept: it is the baseline. fix: the criterion is wrong. quarantine: its tests don't gate. label: people said what

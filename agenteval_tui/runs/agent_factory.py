@@ -18,6 +18,7 @@ from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
 from agenteval_tui.suites.yaml.write import flow
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, CheckReport
     from agenteval_tui.agents.permission import Permission
     from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
 CHECK_S = 20.0

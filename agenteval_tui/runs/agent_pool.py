@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,8 +13,10 @@ from agenteval_tui.agents.registry import is_model, make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
+from agenteval_tui.runs.executors.base import Executor
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
@@ -22,10 +24,6 @@ from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_en
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.executors.base import Executor
 
 log = logging.getLogger(__name__)
 

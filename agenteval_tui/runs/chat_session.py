@@ -7,27 +7,23 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentEvent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
+from agenteval_tui.agents.base import Agent, AgentEvent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recorder import Recorder, add_usage
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
-from agenteval_tui.runs.agent_factory import make_configured
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_factory import Configured, make_configured, redactor_of
 from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent
-    from agenteval_tui.history.store import Store
-from agenteval_tui.runs.agent_factory import Configured, redactor_of
 
 CANCELLED = "cancelled"
 LIKE = 0.6

@@ -10,10 +10,12 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.history.records import RunEnded
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import AgentFinished, Graded, Tell
@@ -23,11 +25,6 @@ from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import run_ended, run_never_begun
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunEnded
-    from agenteval_tui.history.store import Store
-
 
 UNSTORED = 512
 """Ended runs that may wait for the store; then no new ones are begun."""

@@ -13,11 +13,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import prepare_agents
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget
@@ -45,10 +47,6 @@ from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
 
 log = logging.getLogger(__name__)
 

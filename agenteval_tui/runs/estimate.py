@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.history.estimates import Figures
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.trust_check import asks_judge
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.estimates import Figures
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan.model import Plan, RunPlan
 
 RECENT = 20
 """Runs of a test that its figures rest on, at most."""

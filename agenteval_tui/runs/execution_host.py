@@ -11,20 +11,18 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.lock_wait import listen_for_waits
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs import live_registry
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
 from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.server import EventServer
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan.model import Plan
 
 
 class Host:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -15,13 +15,9 @@ from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget, Spending
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.grading_pool import CANCELLED, SKIPPED
-from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.runs.plan.model import EarlierRun, Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.transcripts.model import Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import EarlierRun
-
 
 WINDOW_S = 15.0
 ENOUGH = 5

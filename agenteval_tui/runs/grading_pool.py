@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, not_made
+from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
-from agenteval_tui.runs.judge_client import JudgeClient, JudgeRequestGroup
+from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.transcripts.model import Transcript, Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.judge_client import Answers, JudgeClient
 
 CANCELLED = "cancelled"
 SKIPPED = "skipped"

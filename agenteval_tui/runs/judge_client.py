@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest, Done, Failed
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, TranscriptSource
 from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
@@ -38,9 +38,6 @@ from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import TranscriptSource
 
 TIMEOUT_S = 120.0
 """How long a judge or an embedder may take for one answer."""

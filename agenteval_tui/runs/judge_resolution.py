@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.remote_requests import RemoteRequest
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import AgentConfig, Suite
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Usage
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.prices import Prices
 
 Price = Callable[[str, Usage], float | None]
 """`price(model, usage)`: US dollars, None when the price is not known. The model may be ""."""

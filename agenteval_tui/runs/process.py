@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError, program_error
@@ -26,13 +25,11 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import load_suites
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import Plan
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.merge import MERGED
+from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
@@ -24,11 +26,7 @@ from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import load_suite
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.model import AgentConfig, Suite
+from agenteval_tui.suites.model import AgentConfig, Suite
 
 _SETTLED = ("passed", "failed", "skipped", "needs_review", "error")
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.task_payload import Tasks
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.attempt import RunAttempts
 
 
 def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:

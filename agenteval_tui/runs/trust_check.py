@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.agents.permission import (
     Need,
@@ -31,18 +31,16 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.remote_requests import RemoteRequest
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.variation import deep_merge
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.runs.agent_factory import Configured
-    from agenteval_tui.runs.judge_resolution import Respondents
-    from agenteval_tui.runs.plan.model import Plan
-    from agenteval_tui.suites.model import AgentConfig
-    from agenteval_tui.suites.trust import Trust
+from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.suites.trust import Trust
 
 __all__ = ["Need", "NotTrustedError", "check_agents", "check_asking", "check_trust", "needs_of"]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
-from agenteval_tui.suites.datasets import DatasetRow, dataset_path, has_prompt, rows_and_problems
+from agenteval_tui.suites.datasets import DatasetRow, LineReader, dataset_path, has_prompt, rows_and_problems
+from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import MissingId, RowKeys, describe_missing_key, describe_repeated_key
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.datasets import LineReader
-    from agenteval_tui.suites.model import Dataset
 
 MAX_PROBLEMS = 100
 # What `validate` reads of one dataset: a second's work.

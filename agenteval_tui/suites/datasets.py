@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,13 +19,10 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, plain_data, resolve
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import Dataset
-
 
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml"}
 PROMPT_COLUMNS = ("input", "prompt", "question")

@@ -8,12 +8,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites import model
+from agenteval_tui.suites.config_source import ConfigSource, source_of
 from agenteval_tui.suites.decode import WRONG, quoted, read_model, reader_of, type_label, union_tag, unknown_key
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.files import BOM, decode_utf8, read_bytes
@@ -29,10 +30,6 @@ from agenteval_tui.suites.yaml.tree import (
     is_null,
     resolve,
 )
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.config_source import ConfigSource
-
 
 MAX_PROBLEMS = 1000  # of one file: who has more mends these first
 _BIG = 50_000  # characters
@@ -107,8 +104,6 @@ class LoadedSuite(Struct, frozen=True, eq=False):
 
     def config_source(self, test_id: str, criterion: int) -> ConfigSource:
         """The text of a criterion's config_uxon as an editor shows it, with its places in the file."""
-        from agenteval_tui.suites.config_source import source_of
-
         return source_of(self.config_node(test_id, criterion), self.text, self.places)
 
     def problem(

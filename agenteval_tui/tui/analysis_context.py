@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core import directories
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.projects import projects_open, shows_all
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.permission import Need
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.core.errors import Problem
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.agent_factory import Configured
     from agenteval_tui.runs.chat_session import Conversation

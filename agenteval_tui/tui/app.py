@@ -21,6 +21,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
+from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.lock_wait import listen_for_waits
@@ -38,16 +39,13 @@ from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.services import Services
 from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.cli.start import AppStart
-    from agenteval_tui.tui.services import Services
 
 SERVER_SECONDS = 5.0
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened

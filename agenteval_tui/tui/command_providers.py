@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from textual.command import Hit, Hits, Provider
@@ -16,14 +15,11 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import age
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.records import RunFilter, RunRow
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.status_style import word
 from agenteval_tui.tui.services import Services, services
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.tui.analysis_context import Session
 
 MOST_EXECUTIONS = 200  # the newest, by title
 MOST_RUNS = 5  # the newest that match

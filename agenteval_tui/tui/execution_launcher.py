@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from textual.app import App
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.workers import is_busy
@@ -17,7 +18,6 @@ from agenteval_tui.tui.workers import is_busy
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.tui.analysis_context import Session
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 T = TypeVar("T")

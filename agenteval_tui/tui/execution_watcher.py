@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.client import attach
+from agenteval_tui.runs.client import Attachment, attach
 from agenteval_tui.runs.events import Command, Event, Planned, Snapshot, Throttled
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.client import Attachment
-    from agenteval_tui.runs.live_registry import Live
 
 ALL = "*"
 """What `changed` is called with when anything may be different."""

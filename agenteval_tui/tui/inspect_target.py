@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
-if TYPE_CHECKING:
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
 class InspectTarget(TypedDict, total=False):

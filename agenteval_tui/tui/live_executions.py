@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import NAME, Notifier
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -17,7 +18,6 @@ from agenteval_tui.tui.styled_text import Cell
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
     from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.tui.analysis_context import Session
 
 COUNT_SECONDS = 2.0
 BAD = ("failed", "error")

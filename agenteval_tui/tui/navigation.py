@@ -11,8 +11,12 @@ from textual.app import App
 from textual.screen import ModalScreen
 
 from agenteval_tui.tui.actions import ACTIONS, keys_of
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.suites.screen import SuitesScreen
+from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
 
 # Keys that move a cursor: what stands beside a list follows when it rests, and before any other key.
@@ -28,9 +32,7 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.analysis_context import Session
     from agenteval_tui.tui.inspect_target import InspectTarget
-    from agenteval_tui.tui.notification_log import NotificationSource
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.screens.causes import CausesScreen
     from agenteval_tui.tui.screens.compare.screen import CompareScreen
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.history.screen import HistoryScreen
     from agenteval_tui.tui.screens.inspect.screen import InspectScreen
     from agenteval_tui.tui.screens.run.screen import RunScreen
-    from agenteval_tui.tui.screens.suites.screen import SuitesScreen
-    from agenteval_tui.tui.state import State
 
 
 class Trail:

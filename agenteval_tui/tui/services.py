@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Protocol, Unpack, cast
 
 from textual.dom import DOMNode
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.styled_text import Cell
+
 if TYPE_CHECKING:
-    from agenteval_tui.core.errors import AgentevalError
     from agenteval_tui.grading.criterion_templates import Starter
     from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.analysis_context import Session
     from agenteval_tui.tui.inspect_target import InspectTarget
-    from agenteval_tui.tui.notification_log import NotificationSource
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-    from agenteval_tui.tui.styled_text import Cell
 
 
 class Services(Protocol):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.review_queue import Item, Why
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.evidence import fact_tree, place_of
 from agenteval_tui.views.label import labels_view
 from agenteval_tui.views.model import (
@@ -24,12 +27,6 @@ from agenteval_tui.views.model import (
     plain,
     text,
 )
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.review_queue import Item, Why
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
 
 WHY: dict[Why, tuple[str, str]] = {
     "needs_review": ("waits", "waits for a person"),

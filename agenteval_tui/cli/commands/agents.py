@@ -13,7 +13,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
-from agenteval_tui.runs.agent_factory import check_configured, configured_agents
+from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_lines
@@ -21,7 +21,6 @@ from agenteval_tui.views.agents import agents_lines
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import CheckReport
     from agenteval_tui.agents.permission import Permission
-    from agenteval_tui.runs.agent_factory import Configured
 
 
 @click.command("agents")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,11 +12,9 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.run_detached import watch_to_end
 from agenteval_tui.cli.run_finish import apply_gates
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import find
 from agenteval_tui.runs.events import Event, encode
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 
 @click.command("attach")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.analysis.audit import audit_suite
+from agenteval_tui.analysis.audit import AuditFinding, TestAudit, audit_suite
 from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
@@ -18,9 +17,6 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.audit import Audit, audited_suite
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.audit import AuditFinding, TestAudit
 
 _TITLES: dict[str, tuple[str, Style]] = {
     "never-fails": ("never fails", "warn"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -13,13 +11,17 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.formats.documents.comparison import listed_baseline
-from agenteval_tui.history.baselines import baselines, clear_baselines, set_baseline, set_baseline_run
+from agenteval_tui.history.baselines import (
+    BaselineSet,
+    TestKey,
+    baselines,
+    clear_baselines,
+    set_baseline,
+    set_baseline_run,
+)
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import ALL, is_file
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.baselines import BaselineSet, TestKey
 
 
 @click.group("baseline", invoke_without_command=True)

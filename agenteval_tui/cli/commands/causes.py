@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.analysis.causes import execution_scope, filter_scope, group_failures, newest_scope
+from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.references import References
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.views.causes import causes_lines, causes_page
 from agenteval_tui.views.markdown import markdown
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import Scope
-    from agenteval_tui.history.references import References
 
 
 @click.command("causes")

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.attribution import Attributed, attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
+from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import comparison_lines, comparison_page
 from agenteval_tui.views.markdown import markdown
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.attribution import Attributed
-    from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
-    from agenteval_tui.history.references import References
-    from agenteval_tui.history.store import Store
 
 MOST = 100
 """Tests whose change is attributed: their transcripts are read and graded crosswise."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from agenteval_tui.cli import attach_client
@@ -14,9 +12,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.client import find, live_executions
 from agenteval_tui.runs.events import Command
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_registry import Live
 
 
 @click.command("cancel")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from agenteval_tui.analysis.criterion_versions import (
+    Versions,
     compare_versions,
     load,
     own_spec,
@@ -24,12 +23,9 @@ from agenteval_tui.formats.documents.comparison import CriterionVersion, Criteri
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
 from agenteval_tui.history.references import is_file
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import comparison_lines
 from agenteval_tui.views.model import Difference, Paragraph, text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.criterion_versions import Versions
-    from agenteval_tui.history.store import Store
 
 
 @click.command("criterion")

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -28,13 +28,10 @@ from agenteval_tui.formats.documents.db import (
 )
 from agenteval_tui.history.backup import copy_history, move_suites
 from agenteval_tui.history.connections import on_network
+from agenteval_tui.history.delete_runs import DeleteResult
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
-from agenteval_tui.history.pruning import Pruning, prunable, prune
+from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.salvage import describe_loss, salvage
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.delete_runs import DeleteResult
-    from agenteval_tui.history.pruning import Prunable
 
 
 class _Parts(click.Group):

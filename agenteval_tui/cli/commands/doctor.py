@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -23,14 +23,11 @@ from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.formats.documents.listings import Doctor, DoctorCheck
-from agenteval_tui.history.maintenance import check_health
+from agenteval_tui.history.maintenance import Health, check_health
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import live_dir, socket_path
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
 from agenteval_tui.suites.trust import Trust
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.maintenance import Health
 
 State = Literal["ok", "warning", "error"]
 _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}

@@ -6,12 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from agenteval_tui.analysis.judge_repeatability import respondents_for
-from agenteval_tui.analysis.regrade import CriteriaSource, agreement, regrade, rules_of_suites, save_verdicts
+from agenteval_tui.analysis.regrade import (
+    Ask,
+    CriteriaSource,
+    RegradeResult,
+    agreement,
+    regrade,
+    rules_of_suites,
+    save_verdicts,
+)
 from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -31,8 +39,12 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.given_transcript import read_given
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import grade, not_made
-from agenteval_tui.grading.results import Outcome
+from agenteval_tui.grading.remote_requests import Reply
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
@@ -42,16 +54,8 @@ from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.model import Criterion
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, resolve
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.regrade import Ask, RegradeResult
-    from agenteval_tui.grading.remote_requests import Reply
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
 
 _File = click.Path(path_type=Path, allow_dash=True)
 

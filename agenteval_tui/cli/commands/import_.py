@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,7 @@ from agenteval_tui.formats.documents.listings import ImportedFile, SkippedParts
 from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
 from agenteval_tui.formats.importers.suite_import import suite_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.store import Store
 
 
 @click.command("import")

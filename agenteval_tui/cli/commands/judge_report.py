@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from agenteval_tui.analysis.agreement import disagreements, is_judged, judge_figures, sole_of_results
+from agenteval_tui.analysis.agreement import JudgeFigures, disagreements, is_judged, judge_figures, sole_of_results
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -17,19 +17,15 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import label_of
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.records import RunFilter, RunRow
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.trust_check import check_asking
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.agreement import JudgeFigures
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.references import References
-    from agenteval_tui.history.store import Store
 
 _DIFFER = 5
 

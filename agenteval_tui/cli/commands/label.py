@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from agenteval_tui.analysis.agreement import sole_of_results
@@ -14,11 +12,9 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.label import label_given
 from agenteval_tui.views.model import Paragraph, text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 _VERDICTS = {"passed": True, "failed": False}
 _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import click
@@ -12,11 +11,8 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
-from agenteval_tui.history.records import ExecutionRow
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
+from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 
 
 @click.command("open")

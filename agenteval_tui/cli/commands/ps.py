@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,12 +16,10 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, duration
 from agenteval_tui.formats.documents.listings import LiveExecution, LiveExecutions
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.client import live_executions
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_view import ExecutionView
 
 _TITLE = 36
 _LOOKED_AT = 50  # executions, the newest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,13 +16,10 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.references import ALL
 from agenteval_tui.history.scope import in_scope
+from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName, tests_known
 from agenteval_tui.suites.projects import project_of_keys
 from agenteval_tui.views.quarantine import begun_text, ended_text, listed_lines
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.history.trends import TestName
 
 
 @click.group("quarantine", invoke_without_command=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,13 +17,10 @@ from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
 from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
 from agenteval_tui.runs.plan.model import PlanOptions
-from agenteval_tui.runs.resume import resume_plan
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.resume import Resumed
+from agenteval_tui.runs.resume import Resumed, resume_plan
 
 
 @click.command("resume")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -23,15 +23,12 @@ from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permi
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.preview import preview_plan
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.views.plan import plan_heading, plan_view
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan.model import Plan
-    from agenteval_tui.suites.load import LoadedSuite
 
 # What says which runs there are: a resumed execution has its own already.
 _CHOICES = {

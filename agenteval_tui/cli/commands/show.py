@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.text_diff import compare_texts, in_order_of
-from agenteval_tui.analysis.trajectory_alignment import align
+from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step, align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, Style
@@ -18,21 +18,17 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration, moment
 from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import arguments_text, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view
 from agenteval_tui.views.label import label_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.transcripts.model import Transcript
 
 _LONGEST_RESULT = 600
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.analysis.causes import Causes, Scope, execution_scope, filter_scope, group_failures, newest_scope
+from agenteval_tui.analysis.causes import (
+    CauseGroup,
+    Causes,
+    Scope,
+    execution_scope,
+    filter_scope,
+    group_failures,
+    newest_scope,
+)
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
@@ -19,13 +26,10 @@ from agenteval_tui.grading.causes import cause_from
 from agenteval_tui.history import triage
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
+from agenteval_tui.history.triage import Decision
 from agenteval_tui.views.causes import decision_line
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import CauseGroup
-    from agenteval_tui.history.references import References
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.history.triage import Decision
 
 _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 

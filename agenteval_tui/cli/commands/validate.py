@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,7 @@ from agenteval_tui.cli.suites_given import suites_given
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
 from agenteval_tui.core.numbers import count
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.load import LoadedSuite
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 

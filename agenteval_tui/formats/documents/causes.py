@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from agenteval_tui.analysis.causes import CauseGroup, Causes
+from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.formats.documents.fields import Count, Document, Share, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.causes import Cause, cause_from
-from agenteval_tui.history.triage import DECISIONS
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import CauseGroup, Causes
-    from agenteval_tui.analysis.triage import TriageStatus
-    from agenteval_tui.history.triage import Decision
+from agenteval_tui.history.triage import DECISIONS, Decision
 
 EXAMPLES = 10
 _DecisionName = Annotated[str, one_of(*DECISIONS)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict
 
+from agenteval_tui.analysis.attribution import Attributed, Attribution
 from agenteval_tui.analysis.comparison_model import (
     ORDER,
     Comparison,
@@ -21,16 +22,12 @@ from agenteval_tui.analysis.comparison_model import (
     TestChange,
     TestKey,
 )
+from agenteval_tui.analysis.regression_gate import BaselineResult
 from agenteval_tui.formats.documents.fields import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
 from agenteval_tui.views.divergence import step_change_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.attribution import Attributed, Attribution
-    from agenteval_tui.analysis.regression_gate import BaselineResult
-    from agenteval_tui.history.baselines import Baseline
-
 
 TestState = Annotated[str, one_of(*ORDER)]
 Who = Annotated[str, one_of("agent", "criterion", "both", "judge noise", "unknown")]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,14 +17,11 @@ from agenteval_tui.core.entry_points import EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.exporter import Exporter, ExportRun, Loss
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.model import Test
 from agenteval_tui.views.evidence import explanation_page
 from agenteval_tui.views.markdown import markdown
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.model import Test
-
 
 MARKDOWN = "markdown"
 

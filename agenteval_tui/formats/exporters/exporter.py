@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,12 +13,10 @@ from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.formats.labels import label_data
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
 
 
 class ExportRun(Struct, frozen=True):

@@ -6,18 +6,15 @@ Workflow commands and their escapes: https://docs.github.com/actions/reference/w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.quarantine_gate import Gating
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.formats.exporters.report_figures import BAD
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.quarantine import held_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.quarantine_gate import Gating
-    from agenteval_tui.history.store import Store
 
 MOST = 10
 """GitHub shows so many errors of a step; more of them are dropped without a word."""

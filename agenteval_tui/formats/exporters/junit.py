@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
@@ -17,16 +16,14 @@ from agenteval_tui.formats.exporters.report_figures import html_comment_escape
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentence
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import DECIDED, ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.quarantine import held_text
 from agenteval_tui.views.terminal import plain_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.store import Store
 
 MARK = "<!-- agenteval"
 """Behind the XML declaration of every report: it says that the file is one of ours."""

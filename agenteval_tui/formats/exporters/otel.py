@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.formats.agenteval_run import own_fields
 from agenteval_tui.formats.exporters.exporter import (
@@ -19,10 +19,8 @@ from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
 
 LOSSES = (LABELS,)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,7 +18,9 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import (
     counts_text,
     not_comparable_text,
@@ -29,10 +31,6 @@ from agenteval_tui.views.comparison import (
 )
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.quarantine import held_text, left_out_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.store import Store
 
 BAD = ("error", "failed", "needs_review")
 """The outcomes that a reader must see, worst first."""

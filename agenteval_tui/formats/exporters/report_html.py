@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.explanation import missed_of
@@ -20,6 +19,7 @@ from agenteval_tui.formats.exporters.report_figures import (
     share_range,
 )
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.causes import causes_table, causes_text, compared_text
@@ -28,9 +28,6 @@ from agenteval_tui.views.evidence import explanation, place_of
 from agenteval_tui.views.label import labels_table
 from agenteval_tui.views.model import Table, plain, sentence
 from agenteval_tui.views.terminal import plain_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 MARK = '<meta name="generator" content="agenteval">'
 """In the first lines of every report: it says that the file is one of ours."""

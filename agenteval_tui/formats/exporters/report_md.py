@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
@@ -17,15 +15,13 @@ from agenteval_tui.formats.exporters.report_figures import (
     share_range,
 )
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.causes import causes_page
 from agenteval_tui.views.comparison import changes_table, section_text
 from agenteval_tui.views.evidence import explanation_page
 from agenteval_tui.views.label import labels_table
 from agenteval_tui.views.markdown import escaped, markdown
 from agenteval_tui.views.model import Heading, text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 MARK = "<!-- agenteval report"
 """With this a report begins: it says that the file is one of ours."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.quarantine_gate import gating_now
@@ -15,11 +14,9 @@ from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.labels import labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.views.label import label_text
 from agenteval_tui.views.quarantine import held_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
 
 COLUMNS = (
     "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",

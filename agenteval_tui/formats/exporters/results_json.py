@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
@@ -14,13 +14,11 @@ from agenteval_tui.formats.labels import label_data, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.store import Store
 
 VERSION = 1
 

@@ -12,6 +12,7 @@ from agenteval_tui.grading.config.errors import in_words_of, path_of
 from agenteval_tui.grading.config.model import NullError
 from agenteval_tui.grading.config.schema import config_schema
 from agenteval_tui.grading.metrics.matchers import MatcherError
+from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.grading.placeholders import placeholders_in
 from agenteval_tui.grading.regex_search import PatternError
 from agenteval_tui.uxon.check import check
@@ -22,7 +23,6 @@ from agenteval_tui.uxon.tree import Document, Node
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from agenteval_tui.grading.metrics.metric import ConfigWarning
 
 # What `uxon.check` says already, with better places than the model's errors have.
 _SAID_BY_CHECK = ("extra_forbidden", "missing", "null", "greater_than_equal", "less_than_equal", "literal_error")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
 from agenteval_tui.grading.config.model import EXACT, no_null
 from agenteval_tui.grading.extracted_value import NothingExtracted, Value
+from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.transcripts.model import Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.grading.metrics.metric import ConfigWarning
 
 Extract = Callable[[Transcript], Value | None]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from agenteval_tui.agents.base import Agent
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.plan.model import DASK
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent
-    from agenteval_tui.agents.permission import Permission
-    from agenteval_tui.runs.plan.agents import AgentPlan
-    from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import DASK, Plan
 
 OnLost = Callable[[str], None]
 """Told once, with a sentence, when nothing can be run there any more."""

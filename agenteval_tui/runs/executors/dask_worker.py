@@ -8,12 +8,13 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from agenteval_tui import __version__
 from agenteval_tui.agents.base import (
+    Agent,
     AgentEvent,
     Done,
     Failed,
@@ -31,10 +32,6 @@ from agenteval_tui.runs.plan.agents import expanded
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent
-
 
 MERGE_S = 0.05
 """Texts are gathered for so long before they are sent."""

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.datasets import messages_of, prompt_of
+from agenteval_tui.suites.model import Test
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import Test
 
 _NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
 # Names that mean something to Jinja itself, whatever the variables are.

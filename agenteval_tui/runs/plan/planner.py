@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.model import (
@@ -24,11 +24,8 @@ from agenteval_tui.runs.plan.model import (
 from agenteval_tui.runs.plan.runs import TestRuns, draw_sample
 from agenteval_tui.runs.plan.test_selection import Chosen, choose, failed_before, names
 from agenteval_tui.runs.trust_check import check_trust
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig, Suite
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig, Suite
 
 CONCURRENCY = 8
 

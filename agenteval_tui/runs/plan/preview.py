@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import Need, untrusted_needs
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.plan.model import Limits, PlanOptions
+from agenteval_tui.runs.plan.model import Limits, Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.trust_check import needs_of
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.load import load_suites
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import Plan
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.suites.load import LoadedSuite, load_suites
+from agenteval_tui.suites.model import AgentConfig
 
 
 class PlannedPart(Struct, frozen=True):

@@ -5,24 +5,22 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
+from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptions, RunPlan, StopRule, arm_label
+from agenteval_tui.runs.plan.test_selection import Chosen, Failed
 from agenteval_tui.runs.plan.variation import merged_context
 from agenteval_tui.suites.datasets import read_rows
+from agenteval_tui.suites.model import AgentConfig, Variation
 from agenteval_tui.suites.row_keys import content_key, number_of, numbered
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.criteria import Specs
-    from agenteval_tui.runs.plan.test_selection import Chosen, Failed
-    from agenteval_tui.suites.model import AgentConfig, Variation
 
 
 class Configuration(Struct, frozen=True):

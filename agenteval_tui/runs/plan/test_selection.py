@@ -5,17 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import DEFAULT, PlanOptions, arm_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import Suite, Test
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import Suite, Test
 
 
 class Chosen(Struct, frozen=True):

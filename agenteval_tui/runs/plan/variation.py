@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agenteval_tui.suites.model import Context
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.model import Test, Variation
+from agenteval_tui.suites.model import Context, Test, Variation
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.tui.presenters.number_format import cost, duration, tokens
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.views.agents import agent_in_full, report_view
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import CheckReport
-    from agenteval_tui.core.errors import Problem
-    from agenteval_tui.runs.agent_factory import Configured
-    from agenteval_tui.runs.chat_session import Conversation
 
 
 class AgentRows:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.divergence import Node, Tree
+from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
@@ -19,10 +20,6 @@ from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.views.divergence import FORK, counts, distinguishing_excerpt, excerpt, head_view, telling_arguments
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.repetitions import Divergence
-    from agenteval_tui.history.records import RunRow
 
 MOST = 8  # branches of a node that are listed before someone unfolds the rest
 _LEAST = 3  # steps in a row without a branch that are worth a fold

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.causes import CauseGroup, Causes
+from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.grading.explain import Fact
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.status_style import glyph, mark
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.views.causes import cause_in_full
 from agenteval_tui.views.evidence import fact_tree
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import CauseGroup, Causes
-    from agenteval_tui.analysis.triage import TriageStatus
-    from agenteval_tui.grading.explain import Fact
-    from agenteval_tui.history.records import RunRow
 
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
 

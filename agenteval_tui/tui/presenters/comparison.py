@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from agenteval_tui.analysis.attribution import Attributed
 from agenteval_tui.analysis.comparison_model import (
     ORDER,
     Comparison,
@@ -32,9 +32,6 @@ from agenteval_tui.views.comparison import (
     overall_in_short,
 )
 from agenteval_tui.views.model import View
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.attribution import Attributed
 
 _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.styled_text import Line, fit, fit_text, left, pad, wrap
-
-if TYPE_CHECKING:
-    from agenteval_tui.uxon.complete import Completion
-    from agenteval_tui.uxon.hover import Hover
+from agenteval_tui.uxon.complete import Completion
+from agenteval_tui.uxon.hover import Hover
 
 MOST_ROWS = 8
 WIDEST = 64

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.block_layout import Row
 from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_width, pair_rows
@@ -19,9 +19,6 @@ from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.status_style import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
 
 WIDE = 110
 """Cells from which the two stand side by side."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agenteval_tui.analysis.edit_validation import FieldProblem
+from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
@@ -13,9 +14,6 @@ from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, spread
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.overview import Overview
 
 EDITED = "○" if UNICODE else "*"
 """Beside what is not saved."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from agenteval_tui.analysis.run_facts import disagrees
+from agenteval_tui.analysis.run_facts import RunFacts, disagrees
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name, own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
+from agenteval_tui.history.labels import Label
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
@@ -21,11 +22,6 @@ from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of
 from agenteval_tui.views.label import labels_view
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.run_facts import RunFacts
-    from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.history.labels import Label
 
 TOOL_LINES = 400
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
+from agenteval_tui.history.annotations import Note
+from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.number_format import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.annotations import Note
-    from agenteval_tui.history.records import ExecutionRow, RunRow
 
 PAGE = 100
 PAGES_KEPT = 30

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.numbers import count
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.workbench import Impact
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.diagnostics import Diagnostic
 
 ORDER = ("passed", "failed", "error", "needs_review", "skipped")
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.history.records import FailedAttempt
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.tui.presenters.number_format import cost, date_time, duration
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import FailedAttempt
-    from agenteval_tui.history.replies import StoredReply
 
 _WHO = {"chat": "judge", "embed": "embedder", "call": "function", "person": "person"}
 EMBEDDING = 12

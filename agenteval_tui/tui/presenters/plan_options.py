@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.model import PlanOptions
 
 CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
 STOPS = (("yes", "as the tests say"), ("no", "never"))

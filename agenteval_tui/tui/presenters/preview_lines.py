@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from agenteval_tui.analysis.criterion_preview import Trial
+from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.results import CriterionResult
@@ -12,10 +12,6 @@ from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
 from agenteval_tui.tui.presenters.status_style import mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.criterion_preview import Trial
-    from agenteval_tui.analysis.workbench import Impact
 
 
 def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int, width: int) -> list[Line]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.events import RunState
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_grid import RETRIED
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState
-    from agenteval_tui.runs.live_view import ExecutionView
 
 MOST = 20_000
 """Runs that are looked at: a key press must not wait for more."""

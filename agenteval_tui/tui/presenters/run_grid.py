@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.cells import cell_len
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.events import RunState
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, width_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState
-    from agenteval_tui.runs.live_view import ExecutionView
 
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
@@ -15,9 +15,6 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, mark, word, word_
 from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.views.label import WARNING, labelled_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.workbench import Workbench
 
 
 def run_cells(bench: Workbench, repetitions: int = 0, width: int = 0) -> tuple[Cell, ...]:

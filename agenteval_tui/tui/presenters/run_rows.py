@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
+from agenteval_tui.runs.estimate import Estimate
+from agenteval_tui.runs.events import RunState, Throttled
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.number_format import clock, cost, duration, tokens
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.estimate import Estimate
-    from agenteval_tui.runs.events import RunState, Throttled
-    from agenteval_tui.runs.live_view import ExecutionView
 
 ROOMY = 100
 _SETTLED = ("cancelled", "skipped", "needs_review")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.runs.events import StreamPart
+from agenteval_tui.runs.events import RunState, StreamPart
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState
-    from agenteval_tui.transcripts.model import Transcript
 
 _ENDING = "ending"
 """Of a stored transcript the last part: what ended its answer."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import age, count
 from agenteval_tui.grading.sentences import not_made_sentence
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.number_format import cost, duration, percent
 from agenteval_tui.tui.presenters.number_format import interval as interval_range
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
@@ -21,10 +22,6 @@ from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST, labelled, p
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.uxon.tokens import tokenize
 from agenteval_tui.views.quarantine import held_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.suites.model import Suite, Test
 
 
 def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:

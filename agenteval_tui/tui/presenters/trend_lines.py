@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
+from agenteval_tui.analysis.trends import Figures, Series, Trend
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters import number_format
@@ -15,9 +16,6 @@ from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot,
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, width_of
 from agenteval_tui.views.trends import MEASURES, SAID, Shown, break_text, figures_text, spent_text, value_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.trends import Figures, Series, Trend
 
 SHOWN: tuple[Shown, ...] = get_args(Shown)
 MOST = 5

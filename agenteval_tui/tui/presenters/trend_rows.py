@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.trend_alerts import AlertCheck
+from agenteval_tui.analysis.trend_scores import Extras
+from agenteval_tui.analysis.trends import Trend
+from agenteval_tui.analysis.variance import VarianceReport
+from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.trends import NEWEST
 from agenteval_tui.tui.presenters.trend_lines import first_drawn, marker
 from agenteval_tui.tui.presenters.view_lines import TableRows
@@ -15,13 +20,6 @@ from agenteval_tui.views.flaky import flaky_table
 from agenteval_tui.views.model import Column, Table
 from agenteval_tui.views.quarantine import quarantines_table
 from agenteval_tui.views.trends import Shown, alerts_table, failing_table, groups_table, scores_table
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_alerts import AlertCheck
-    from agenteval_tui.analysis.trend_scores import Extras
-    from agenteval_tui.analysis.trends import Trend
-    from agenteval_tui.analysis.variance import VarianceReport
-    from agenteval_tui.history.quarantines import Quarantine
 
 View = Literal["groups", "flaky", "causes", "criteria", "alerts", "quarantine"]
 VIEWS: tuple[View, ...] = ("groups", "flaky", "causes", "criteria", "alerts", "quarantine")

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,7 +14,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
-from agenteval_tui.suites.dataset_edit import Preview, add_row, preview_row
+from agenteval_tui.suites.dataset_edit import Preview, RowAdded, add_row, preview_row
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.styled_text import Line, fit
@@ -22,9 +22,6 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.dataset_edit import RowAdded
 
 QUIET_SECONDS = 0.15
 

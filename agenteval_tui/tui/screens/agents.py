@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,10 +17,11 @@ from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.timer import Timer
 from textual.widgets import Input
 
-from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.agents.base import CheckReport
+from agenteval_tui.agents.permission import NotTrustedError, Permission
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
-from agenteval_tui.runs.agent_factory import check_configured
+from agenteval_tui.runs.agent_factory import Configured, check_configured
 from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
@@ -38,12 +39,6 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import CheckReport
-    from agenteval_tui.agents.permission import Permission
-    from agenteval_tui.core.errors import Problem
-    from agenteval_tui.runs.agent_factory import Configured
 
 Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.analysis.agreement import judge_figures
+from agenteval_tui.analysis.agreement import JudgeFigures, judge_figures
 from agenteval_tui.analysis.labels import runs_of_ids
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.number_format import interval, percent
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.agreement import JudgeFigures
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 class _Rows:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
-from agenteval_tui.history.baselines import Baseline, baselines_of, clear_baselines, set_baseline
+from agenteval_tui.history.baselines import Baseline, BaselineSet, baselines_of, clear_baselines, set_baseline
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.comparison_model import Side
-    from agenteval_tui.history.baselines import BaselineSet
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -13,13 +13,14 @@ from textual.containers import Container
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
-from agenteval_tui.analysis.causes import group_failures
-from agenteval_tui.analysis.triage import statuses
+from agenteval_tui.analysis.causes import Causes, group_failures
+from agenteval_tui.analysis.triage import TriageStatus, statuses
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.explain import Fact, explain
 from agenteval_tui.history.queries import NOTHING_RAN
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
@@ -32,12 +33,6 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.causes import causes_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import Causes
-    from agenteval_tui.analysis.triage import TriageStatus
-    from agenteval_tui.grading.explain import Fact
-    from agenteval_tui.history.records import RunRow
 
 MOST = 500
 """Runs of a cause that next and previous go through in Inspect."""

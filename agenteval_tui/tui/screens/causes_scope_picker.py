@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.causes import execution_scope, filter_scope, newest_scope
+from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, newest_scope
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.references import References
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.state import text, texts
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import Scope
-    from agenteval_tui.history.store import Store
 
 
 class CauseScope(Struct, frozen=True):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from agenteval_tui.analysis.regression_gate import compare_to_baseline
+from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.views.comparison import section_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.regression_gate import BaselineResult
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> None:

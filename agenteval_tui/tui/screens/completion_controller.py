@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
 from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.completion_rows import hover_lines
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.uxon.complete import Completion
-    from agenteval_tui.uxon.hover import Hover
-    from agenteval_tui.uxon.name_source import Facts
+from agenteval_tui.uxon.complete import Completion
+from agenteval_tui.uxon.hover import Hover
+from agenteval_tui.uxon.name_source import Facts
 
 
 class Assist:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.analysis.criterion_versions import load, own_spec, restore, text_difference, versions
+from agenteval_tui.analysis.criterion_versions import Versions, load, own_spec, restore, text_difference, versions
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.criterion_versions import Versions
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
-
 
 COMPARE = "compare:"
 CURSOR = 52  # cells up to how many of its runs passed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, to_builtins
 from textual.app import ComposeResult
@@ -12,10 +12,12 @@ from textual.binding import BindingType
 from textual.events import Resize
 
 from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
-from agenteval_tui.analysis.trajectory_alignment import align
+from agenteval_tui.analysis.trajectory_alignment import Alignment, align
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.formats.documents.difference import difference_document
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
 from agenteval_tui.tui.presenters.json_document import parts_of
@@ -26,11 +28,6 @@ from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.styled_text import Cell, Line, pad
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.trajectory_alignment import Alignment
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.tui.analysis_context import Session
 
 NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 
-from agenteval_tui.analysis.repetitions import divergence_of
+from agenteval_tui.analysis.divergence import Node
+from agenteval_tui.analysis.repetitions import Divergence, divergence_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, TreeRows, detail_lines, head_lines, nodes_of
@@ -22,10 +23,6 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.divergence import Node
-    from agenteval_tui.analysis.repetitions import Divergence
 
 
 class DivergenceScreen(FrameScreen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,14 +12,12 @@ from textual.containers import Vertical
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import age, count
+from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.styled_text import Line, fit, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.live_registry import Live
 
 
 class _Rows:

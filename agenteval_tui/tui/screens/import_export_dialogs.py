@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,7 +22,8 @@ from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
 from agenteval_tui.formats.folder import folder_of
-from agenteval_tui.formats.import_file import import_file, open_source
+from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import Services, services
@@ -31,10 +32,6 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.formats.import_file import ImportReport
-    from agenteval_tui.history.records import RunRow
 
 LISTED = 6  # files of the folder that are named
 LOOKED_AT = 5_000  # entries of a folder

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key
 
-from agenteval_tui.analysis.labels import give_label, opinion
+from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.labels import Label
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -28,12 +30,6 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import RATINGS, label_given, said_last
 from agenteval_tui.views.model import plain, sentence
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.labels import LabelSaved
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
-
 
 _KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("c", "comment"), ("enter", "keep"), ("esc", "close"))
 _KEYS_TYPING = (("enter", "keep"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))

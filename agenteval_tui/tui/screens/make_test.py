@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,6 +13,8 @@ from textual.containers import Vertical
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.chat_session import Conversation
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import Services, services
@@ -21,10 +23,6 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import is_busy, start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.chat_session import Conversation
-    from agenteval_tui.suites.load import LoadedSuite
 
 NAME = 60
 

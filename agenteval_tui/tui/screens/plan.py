@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +14,10 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.runs.plan.preview import Preview
+from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.presenters.view_lines import view_lines
@@ -24,12 +28,6 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.plan import plan_in_short
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.agent_factory import Configured
-    from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.runs.plan.preview import Preview
-    from agenteval_tui.suites.model import Suite, Test
 
 QUIET_S = 0.15
 """So long nothing is typed before a plan is made: each takes a thread."""

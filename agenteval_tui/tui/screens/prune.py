@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
-from agenteval_tui.history.pruning import Pruning, prunable, prune
+from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.search import moment
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
@@ -23,9 +23,6 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.pruning import Prunable
 
 STAYS = {
     "running": "running now",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.analysis.overview import SuiteOverview
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.model import Test
 from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
@@ -25,11 +28,6 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.quarantine import begun_text, ended_text, in_force_text, name_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.overview import SuiteOverview
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.model import Test
 
 _WHOLE = ""
 

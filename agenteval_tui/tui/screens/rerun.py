@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import BY_ID, key_word
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edited: bool) -> None:

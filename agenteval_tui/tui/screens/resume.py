@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import PlanOptions
 
 
 class ResumeScreen(Sheet["PlanOptions | None"]):

@@ -6,7 +6,7 @@ Digits rate while the rating has the focus, as it has at first: it is a field. I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,12 +17,16 @@ from textual.events import Resize, ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input
 
-from agenteval_tui.analysis.labels import give_label, opinion, remove_label
+from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
 from agenteval_tui.analysis.review_queue import Item, ReviewFilter, queue
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -40,13 +44,6 @@ from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.views.label import label_given
 from agenteval_tui.views.model import plain, sentence
 from agenteval_tui.views.review import NOTHING, item_in_full
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.labels import LabelSaved
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.labels import Label
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.transcripts.model import Transcript
 
 SAMPLE = 20
 

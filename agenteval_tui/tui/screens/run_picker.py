@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,16 +11,14 @@ from textual.containers import Vertical
 
 from agenteval_tui.analysis.repetitions import runs_to_choose
 from agenteval_tui.core.display import one_line
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.number_format import date_time, duration
 from agenteval_tui.tui.presenters.status_style import mark
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import RunRow
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
 def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None]) -> None:

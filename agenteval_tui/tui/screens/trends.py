@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 from msgspec.structs import replace
 from textual.app import ComposeResult
@@ -14,9 +14,10 @@ from textual.widgets import Input
 
 from agenteval_tui.analysis.time_buckets import By, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
+from agenteval_tui.analysis.trend_breaks import Break
+from agenteval_tui.analysis.trend_regrade import Regrading, regrade_history, regraded_trend
 from agenteval_tui.analysis.trend_scores import extras
-from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, trend
+from agenteval_tui.analysis.trends import MEASURES, Trend, TrendQuery, executions_at, filtered, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -30,21 +31,15 @@ from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, rows_of, view_bar
+from agenteval_tui.tui.presenters.view_lines import TableRows
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
-from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+from agenteval_tui.tui.screens.select_dialog import Choice, ChooseScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.flaky import reason_text
 from agenteval_tui.views.trends import Shown
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.trend_breaks import Break
-    from agenteval_tui.analysis.trend_regrade import Regrading
-    from agenteval_tui.analysis.trends import Trend
-    from agenteval_tui.tui.presenters.view_lines import TableRows
-    from agenteval_tui.tui.screens.select_dialog import Choice
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
-from agenteval_tui.analysis.triage import decide
+from agenteval_tui.analysis.causes import CauseGroup
+from agenteval_tui.analysis.triage import DecisionResult, decide
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.timespan import moment_from
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.triage import UndecidedError, reopen
+from agenteval_tui.tui.presenters.cause_rows import CauseRow
 from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import CauseGroup
-    from agenteval_tui.analysis.triage import DecisionResult
-    from agenteval_tui.tui.presenters.cause_rows import CauseRow
-    from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 _TITLES = {
     "accept": "Accept it: this is the baseline",

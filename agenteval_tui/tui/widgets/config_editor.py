@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -39,13 +39,10 @@ from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.terminal.strips import minimal_strip
 from agenteval_tui.tui.terminal.text_area import QuietTextArea, shown_cells, shown_line
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.format import format_text
 from agenteval_tui.uxon.tokens import Token
-
-if TYPE_CHECKING:
-    from agenteval_tui.uxon.complete import Completion
-
 
 ROOM = 60
 """Cells that a popup needs to be worth reading."""

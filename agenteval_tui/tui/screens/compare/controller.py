@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.attribution import Attributed, attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
+from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
 from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.quarantines import active
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.styled_text import Cell, Line
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
-    from agenteval_tui.tui.analysis_context import Session
 
 MOST = 300
 """Tests whose change is attributed by itself; further ones when the cursor comes to them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 from textual.app import ComposeResult
@@ -14,14 +14,17 @@ from textual.containers import Container
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.analysis.comparison_model import Comparison, TestChange
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, names_of
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.history.quarantines import active
+from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.quarantines import Quarantined, active
 from agenteval_tui.history.queries import NOTHING_RAN
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.references import NothingHereError
+from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.comparison import CompareRow, cells_to_figures
 from agenteval_tui.tui.presenters.number_format import date_time, percent
@@ -44,14 +47,6 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.comparison_model import Comparison, TestChange
-    from agenteval_tui.history.comparison_queries import ComparedRun
-    from agenteval_tui.history.quarantines import Quarantined
-    from agenteval_tui.history.records import ExecutionRow
-    from agenteval_tui.history.store import Store
-
 
 EXECUTIONS = 200
 _PAIRS = 12  # of agents or variations, at most

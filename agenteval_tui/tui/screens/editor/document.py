@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.suites.editing import TestEdit
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
-
-if TYPE_CHECKING:
-    from agenteval_tui.suites.load import LoadedSuite
 
 STEPS = 200
 """So many steps can be undone."""

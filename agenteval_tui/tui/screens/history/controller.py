@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,18 +14,15 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history import delete_runs, pruning
 from agenteval_tui.history.annotations import notes_of_executions, notes_of_runs
 from agenteval_tui.history.baselines import Baseline, baselines, baselines_of
-from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import several_projects
 from agenteval_tui.history.search import HistoryQuery
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.text_layout import nothing_here, paragraph
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.styled_text import Cell, Line
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow, RunRow
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.tui.analysis_context import Session
 
 AROUND = 250  # runs before and behind the opened one that next and previous go through
 KEPT_FOR = {

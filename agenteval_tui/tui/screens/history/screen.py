@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,6 +20,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history.baselines import Baseline, BaselineSet, clear_baselines, set_baseline_run
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.delete_runs import DeleteResult, remove_runs
+from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
@@ -44,9 +45,6 @@ from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow, RunRow
 
 
 class HistoryScreen(FrameScreen):

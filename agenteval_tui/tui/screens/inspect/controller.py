@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,23 +14,19 @@ from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, known_runs, runs_around
-from agenteval_tui.analysis.workbench import agreement, opinions
+from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench, agreement, opinions
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.config.diagnostics import diagnose
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.scope import in_scope
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, Saving, index_in
 from agenteval_tui.tui.serial_worker import OneAtATime
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench
-    from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.analysis_context import Session
-    from agenteval_tui.tui.inspect_target import InspectTarget
-    from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.diagnostics import Diagnostic
 
 PRELOAD_SECONDS = 0.02
 FLIPS_LISTED = 500

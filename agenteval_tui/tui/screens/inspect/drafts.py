@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.draft_store import Drafts
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.suites.load import LoadedSuite
 
 DraftKey = tuple[str, str, str, int]
 """Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -28,7 +28,7 @@ from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
 from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import indented
-from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
+from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
@@ -40,9 +40,6 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import agreement_text
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 
 EDITED = "○" if UNICODE else "*"
 DRAW_SECONDS = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,16 +14,24 @@ from textual.events import DescendantFocus, Resize
 from textual.widgets import Input
 
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
+from agenteval_tui.analysis.labels import LabelSaved
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.suites.dataset_edit import undo_add_row
+from agenteval_tui.grading.criterion_templates import Starter
+from agenteval_tui.grading.results import Evidence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of
+from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
 from agenteval_tui.tui.presenters.run_header import facts, run_cells, run_heading
+from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.criterion_versions import show_versions
@@ -58,17 +66,6 @@ from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.analysis.labels import LabelSaved
-    from agenteval_tui.analysis.workbench import Workbench
-    from agenteval_tui.grading.criterion_templates import Starter
-    from agenteval_tui.grading.results import Evidence
-    from agenteval_tui.grading.spec import CriterionSpec
-    from agenteval_tui.suites.dataset_edit import RowAdded
-    from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.tui.inspect_target import InspectTarget
-    from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 
 
 class InspectScreen(FrameScreen):

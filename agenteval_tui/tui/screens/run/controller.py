@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.runs.events import RunState, StreamPart, Throttled
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, status_cells, waiting_counts
 from agenteval_tui.tui.presenters.run_stream import RunStream
 from agenteval_tui.tui.styled_text import Cell, Line
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState, StreamPart, Throttled
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView
 
 ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
 RESUMABLE = ("stopped", "cancelled", "failed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,6 +14,9 @@ from textual.timer import Timer
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.events import RunState, StreamPart
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
@@ -29,11 +32,6 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.events import RunState, StreamPart
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.live_view import ExecutionView
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1

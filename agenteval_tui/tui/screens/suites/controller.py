@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
@@ -18,7 +19,6 @@ from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
-    from agenteval_tui.core.errors import Problem
     from agenteval_tui.history.records import RunRow, TestSummary
     from agenteval_tui.suites.editing import Written
     from agenteval_tui.suites.load import LoadedSuite

@@ -12,7 +12,7 @@ from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.presenters.suite_tree import PULSE_CELLS, Node, SuiteTree
@@ -28,7 +28,6 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
-    from agenteval_tui.core.errors import Problem
     from agenteval_tui.history.records import RunRow, TestSummary
     from agenteval_tui.suites.load import LoadedSuite
 
