@@ -96,7 +96,7 @@ def test_the_markdown_report_has_the_layout_and_the_figures(store: Store) -> Non
     assert "pass^2" not in results  # a test has one decided run only
     assert "| Latency (p50) | 1.5 s |" in results
     assert r"| Cost/run (p50) | \$0.0180 |" in results
-    assert "| t0 \\[hello\\] | 2/2 |" in results
+    assert re.search(r"\| ✓ t0 \\\[hello\\\] \| [^|]* \| 2/2 \|", results)
     assert "flaky" in results
     assert rest.index("Test: error") < rest.index("Test: failed")
     assert "agenteval why RUN-00003" in rest

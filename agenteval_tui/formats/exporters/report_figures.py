@@ -29,7 +29,7 @@ from agenteval_tui.views.comparison import (
     regression_text,
     significance_text,
 )
-from agenteval_tui.views.model import sentence
+from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, sentence, text
 from agenteval_tui.views.quarantine import held_text, left_out_text
 
 BAD = ("error", "failed", "needs_review")
@@ -169,6 +169,37 @@ class ReportFigures(Struct, frozen=True):
         if row.status not in ("finished", "running"):
             said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
         return " ".join(said)
+
+
+def results_table(figures: ReportFigures) -> Table:
+    """The figures; with a baseline beside those of then, and what changed."""
+    if figures.compared:
+        return _plain_table(("Metric", "Baseline", "Now", "Change"), figures.compared)
+    return _plain_table(("Metric", "Value"), figures.metrics)
+
+
+def _plain_table(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(tuple(map(Column, heads)), tuple(Row(tuple(map(text, row))) for row in rows))
+
+
+def tests_table(tests: Sequence[TestLine]) -> Table:
+    """A row a test: how many of its runs passed, with interval, how long they took, and what else is to be known."""
+    rows = []
+    for test in tests:
+        whole = "passed" if test.n and test.passed == test.n else "failed" if test.n else "cancelled"
+        sign, token = OUTCOMES["error" if test.errors and not test.n else whole]
+        cells = (
+            text((sign, token), f" {test.id}"),
+            text((test.name, "dim")),
+            text(f"{test.passed}/{test.n}"),
+            text(share_range(*test.interval) if test.n else "–"),
+            text(seconds(test.p50_ms)),
+            text(test.note),
+        )
+        rows.append(Row(cells, test.id))
+    columns = (Column("Test"), Column("Name"), Column("Passed", "right"), Column("95 % interval"),
+               Column("Latency (p50)", "right"), Column("Note"))  # fmt: skip
+    return Table(columns, tuple(rows))
 
 
 def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html import escape
 
 from agenteval_tui.analysis.attribution import attribute
@@ -15,8 +15,9 @@ from agenteval_tui.formats.exporters.report_figures import (
     left_out,
     repetitions,
     report_figures,
+    results_table,
     seconds,
-    share_range,
+    tests_table,
 )
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
@@ -26,7 +27,7 @@ from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.evidence import explanation, place_of
 from agenteval_tui.views.label import labels_table
-from agenteval_tui.views.model import Table, plain, sentence
+from agenteval_tui.views.model import OUTCOMES, Column, Table, Text, plain, sentence
 from agenteval_tui.views.terminal import plain_text
 
 MARK = '<meta name="generator" content="agenteval">'
@@ -52,8 +53,8 @@ details { border-left: 3px solid var(--line); padding-left: .8rem; margin: .4rem
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem }
 dt { font-weight: 600 } dd { margin: 0 }
 """
-_CLASSES = {"passed": "good", "failed": "bad", "error": "broken"}
-_SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "needs_review": "?", "skipped": "·", "cancelled": "–"}
+_TOKENS = frozenset({"good", "bad", "broken", "dim"})
+"""Those that are classes of the style."""
 
 
 def report_html(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
@@ -96,21 +97,16 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
         yield f"<dt>{name}</dt><dd>{_line(value)}</dd>"
     yield "</dl>"
     yield "<h2>Results</h2>"
-    if figures.compared:
-        rows = ([_line(cell) for cell in row] for row in figures.compared)
-        yield from _table(("Metric", "Baseline", "Now", "Change"), rows)
-    else:
-        yield from _table(("Metric", "Value"), ([_line(name), _line(value)] for name, value in figures.metrics))
+    yield from _table(results_table(figures))
     yield f"<p>{_line(figures.conclusion)}</p>"
     yield "<h2>Tests</h2>"
-    heads = ("Test", "", "Passed", "95 % interval", "Latency (p50)", "Note")
-    yield from _table(heads, _test_rows(figures))
+    yield from _table(tests_table(figures.tests))
     yield from _changes(store, figures)
     yield from _causes(store, figures)
     labels = figures.labels
     if labels:
         yield "<h2>Labels</h2>"
-        yield from _of_view(labels_table(labels))
+        yield from _table(labels_table(labels))
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
@@ -132,7 +128,7 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
         if listed:
             yield f"<h2>{head}</h2>"
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
-            yield from _of_view(changes_table(listed, attributed, most=MOST_CHANGES))
+            yield from _table(changes_table(listed, attributed, most=MOST_CHANGES))
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
@@ -141,44 +137,35 @@ def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
         return
     yield "<h2>Causes</h2>"
     yield f"<p>{_line(causes_text(causes) + compared_text(causes))}.</p>"
-    yield from _of_view(causes_table(causes, decided))
+    yield from _table(causes_table(causes, decided))
 
 
-def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
-    for test in figures.tests:
-        state = "error" if test.errors and not test.n else "passed" if test.n and test.passed == test.n else "failed"
-        state = state if test.n or test.errors else "cancelled"
-        low, high = test.interval
-        yield [
-            f'<span class="{_CLASSES.get(state, "dim")}">{_SIGNS[state]}</span> {_line(test.id)}',
-            f'<span class="dim">{_line(test.name)}</span>',
-            f"{test.passed}/{test.n}",
-            share_range(low, high) if test.n else "–",
-            seconds(test.p50_ms),
-            _line(test.note),
-        ]
-
-
-def _of_view(table: Table) -> Iterator[str]:
-    rows = ([_line(plain(cell)) for cell in row.cells] for row in table.rows)
-    yield from _table([_line(column.head) for column in table.columns], rows)
+def _table(table: Table) -> Iterator[str]:
+    heads = "".join(f"<th>{_line(column.head)}</th>" for column in table.columns)
+    yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
+    for row in table.rows:
+        yield "<tr>" + "".join(map(_cell, row.cells, table.columns)) + "</tr>"
+    yield "</tbody></table>"
     if table.more:
         yield f"<p>{_line(sentence(table.more))}</p>"
 
 
-def _table(heads: Iterable[str], rows: Iterable[list[str]]) -> Iterator[str]:
-    yield "<table><thead><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>"
-    for row in rows:
-        yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
-    yield "</tbody></table>"
+def _cell(words: Text, column: Column) -> str:
+    shown = []
+    for part, token in words:
+        said = escape(" ".join(displayable(part).split("\n")))
+        shown.append(f'<span class="{token}">{said}</span>' if token in _TOKENS else said)
+    head = '<td class="n">' if column.align == "right" else "<td>"
+    return f"{head}{''.join(shown)}</td>"
 
 
 def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
-    state = _CLASSES.get(row.status, "dim")
+    sign, token = OUTCOMES.get(row.status, ("·", "dim"))
+    token = token if token in _TOKENS else "dim"
     yield "<section>"
     said = _line(f"{row.test_name}: {row.status}")
-    yield f'<h3><span class="{state}">{_SIGNS.get(row.status, "·")}</span> {said}</h3>'
+    yield f'<h3><span class="{token if token in _TOKENS else "dim"}">{sign}</span> {said}</h3>'
     yield f'<p class="dim">{_line(plain(place_of(row)))}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"

@@ -11,8 +11,8 @@ from agenteval_tui.formats.exporters.report_figures import (
     left_out,
     repetitions,
     report_figures,
-    seconds,
-    share_range,
+    results_table,
+    tests_table,
 )
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
@@ -21,7 +21,7 @@ from agenteval_tui.views.comparison import changes_table, section_text
 from agenteval_tui.views.evidence import explanation_page
 from agenteval_tui.views.label import labels_table
 from agenteval_tui.views.markdown import escaped, markdown
-from agenteval_tui.views.model import Heading, text
+from agenteval_tui.views.model import Heading, Table, text
 
 MARK = "<!-- agenteval report"
 """With this a report begins: it says that the file is one of ours."""
@@ -46,14 +46,11 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         f"**Dataset:** {_text(figures.dataset)}  ",
         f"**Experiment:** {_text(figures.experiment)}",
         "",
-        "### Results",
-        "",
-        *_results(figures),
-        "",
+        *_section("Results", results_table(figures)),
         *_changes(store, figures),
-        *_tests(figures),
+        *_section("Tests", tests_table(figures.tests)),
         *markdown(causes_page(*causes_of_execution(store, execution.id))).splitlines(),
-        *_labels(figures),
+        *_section("Labels", labels_table(figures.labels)),
         *_failures(store, figures, most),
         "### Conclusion",
         "",
@@ -65,16 +62,9 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
     return "\n".join(lines)
 
 
-def _results(figures: ReportFigures) -> list[str]:
-    """The figures; with a baseline as metric | baseline | now | change."""
-    if not figures.compared:
-        return [
-            "| Metric | Value |",
-            "|--------|-------|",
-            *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
-        ]
-    rows = (" | ".join(map(_cell, row)) for row in figures.compared)
-    return ["| Metric | Baseline | Now | Change |", "|---|---|---|---|", *(f"| {row} |" for row in rows)]
+def _section(head: str, table: Table) -> list[str]:
+    """A table below its heading; nothing where it has no rows."""
+    return markdown((Heading(text(head)), table)).splitlines() if table.rows else []
 
 
 def _changes(store: Store, figures: ReportFigures) -> list[str]:
@@ -87,29 +77,8 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
         listed = figures.against.shown.in_state(state)
         if listed:
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
-            head = Heading(text(section_text(state, len(listed))))
-            lines += markdown((head, changes_table(listed, attributed))).splitlines()
+            lines += _section(section_text(state, len(listed)), changes_table(listed, attributed))
     return lines
-
-
-def _tests(figures: ReportFigures) -> list[str]:
-    if not figures.tests:
-        return []
-    lines = ["### Tests", "", "| Test | Passed | 95 % interval | Latency (p50) | Note |", "|---|---|---|---|---|"]
-    for test in figures.tests:
-        low, high = test.interval
-        interval = share_range(low, high) if test.n else "–"
-        lines.append(
-            f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(test.note)} |"
-        )
-    return [*lines, ""]
-
-
-def _labels(figures: ReportFigures) -> list[str]:
-    """What people said of the runs."""
-    if not figures.labels:
-        return []
-    return markdown((Heading(text("Labels")), labels_table(figures.labels))).splitlines()
 
 
 def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
