@@ -8,6 +8,7 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import msgspec
 from jsonschema import Draft202012Validator
 
 from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
@@ -122,7 +123,7 @@ def test_a_quarantined_failure_is_shown_and_turns_nothing_red(tmp_path: Path) ->
             assert said in text.replace("\\", "")
         rows = list(csv.DictReader(io.StringIO(results_csv(store, execution))))
         assert [bool(row["quarantine"]) for row in rows] == [True] * 5 + [False] * 2
-        document = json.loads(json.dumps(execution_document(store, execution)))
+        document = json.loads(msgspec.json.encode(execution_document(store, execution)))
         Draft202012Validator(schema("results")).validate(document)
         held_back = {(one["test"], one["criterion"], one["runs"], one["not_passed"]) for one in document["quarantine"]}
         assert held_back == {("whole", None, 2, 1), ("part", "shaky", 3, 1)}
