@@ -19,6 +19,7 @@ from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.status_style import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.views.difference import alike_text
 
 WIDE = 110
 """Cells from which the two stand side by side."""
@@ -249,7 +250,7 @@ def fold_row(pairs: Sequence[Pair], width: int) -> DiffRow:
     """The line that stands for steps which are the same on both sides."""
     calls = sum(1 for pair in pairs if pair.step.kind == "call")
     tools = f", {count(calls, 'tool call')}" if calls else ""
-    words = f"{DOTS} {count(len(pairs), 'step')} alike{tools}"
+    words = f"{DOTS} {alike_text(len(pairs))}{tools}"
     return DiffRow(fit(((f"  {words}", "dim"),), width), words, fold=True)
 
 
@@ -264,15 +265,6 @@ def run_line(row: RunRow, sign: Cell, width: int) -> Line:
     if why and row.status != "passed":
         cells.append((f"  {why}", "dim"))
     return fit(cells, width)
-
-
-def verdict(alignment: Alignment) -> str:
-    """How much differs, in words."""
-    number = len(alignment.differences)
-    thoughts = f"; {count(alignment.thoughts, 'reasoning')} differ" if alignment.thoughts else ""
-    if not number:
-        return f"both did the same, step by step{thoughts}"
-    return f"{count(number, 'difference')} in {count(len(alignment.pairs), 'step')}{thoughts}"
 
 
 def _groups(pairs: Sequence[Pair]) -> list[tuple[int, int]]:

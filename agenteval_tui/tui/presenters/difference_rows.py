@@ -14,6 +14,7 @@ from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.transcript_blocks import ANSWER, CALL
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, pad
+from agenteval_tui.views.difference import alike_text, ended_text, has_failed
 
 LABEL = 11
 SIGN = 2
@@ -106,13 +107,10 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
     if any(rest):
         note = _Half(((f"… {rest[0]:,} and {rest[1]:,} more characters are not compared", "dim"),), fold=True)
         found.append((note, note))
-    if not found or pair.left.text == pair.right.text:
+    if (not found or pair.left.text == pair.right.text) and has_failed(pair.left) != has_failed(pair.right):
         # The same words with another outcome: a tool's error, or a piece of white space nobody sees.
-        failed = _failed(pair.left), _failed(pair.right)
-        if failed[0] != failed[1]:
-            said = [_Half((("it failed" if one else "it succeeded", "error"),), side) for one, side in
-                    zip(failed, ("left", "right"), strict=True)]  # fmt: skip
-            found.append((said[0], said[1]))
+        mine_ended, theirs_ended = ((ended_text(step), "error") for step in (pair.left, pair.right))
+        found.append((_Half((mine_ended,), "left"), _Half((theirs_ended,), "right")))
     return found
 
 
@@ -124,7 +122,7 @@ def _alike(
     before, after = (_AROUND if one else 1 for one in between)
     hidden = len(rows) - before - after
     if not full and hidden > 1:
-        fold = _Half(((f"{DOTS} {hidden:,} lines alike", "dim"),), fold=True)
+        fold = _Half(((f"{DOTS} {alike_text(hidden, 'line')}", "dim"),), fold=True)
         # At the beginning of a text its first line says what it is.
         rows = [*rows[:before], fold, *rows[len(rows) - after :]]
     return [(row, row) for row in rows]
@@ -144,7 +142,7 @@ def _rows(
     most = _UNFOLDED if full else 4 * _MOST
     ranges = [Range(*one) for one in body.styles]
     ranges += [Range(first, last, _WORDS[side], weight=5) for first, last in words] if side else []
-    base = _STYLES.get(step.kind, "") or ("error" if _failed(step) else "")
+    base = _STYLES.get(step.kind, "") or ("error" if has_failed(step) else "")
     # Enough for the rows that are shown: a megabyte on one line is not laid out for them.
     shown = min(end, start + most * room)
     made = lay_out(body.text, start, shown, room, base=base, ranges=ranges, limit=most)
@@ -167,10 +165,6 @@ def _zipped(mine: Sequence[_Half], theirs: Sequence[_Half]) -> list[tuple[_Half 
     return [
         (mine[row] if row < len(mine) else None, theirs[row] if row < len(theirs) else None) for row in range(height)
     ]
-
-
-def _failed(step: Step) -> bool:
-    return step.kind == "result" and step.call is not None and step.call.status == "error"
 
 
 # Lines

@@ -18,7 +18,7 @@ from agenteval_tui.formats.documents.difference import difference_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.analysis_context import Session
-from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
+from agenteval_tui.tui.presenters.difference import WIDE, run_line
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
 from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -28,6 +28,7 @@ from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.styled_text import Cell, Line, pad
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.views.difference import verdict_text
 
 NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
 
@@ -103,7 +104,7 @@ class DifferenceScreen(FrameScreen):
         view = self.query_one("#difference", DifferenceView)
         number, total = view.document.number_of(view.cursor), len(view.document.differences)
         right: tuple[Cell, ...] = ((f"difference {number} of {total}", "bold"),) if number else ()
-        return ((verdict(found.alignment), "dim"),), right
+        return ((verdict_text(found.alignment), "dim"),), right
 
     def _run_lines(self, width: int) -> list[Line]:
         """Both runs, in the place and with the sign that their texts have below."""
