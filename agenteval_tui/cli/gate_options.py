@@ -8,10 +8,8 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from agenteval_tui.analysis.regression_gate import GateOptions, tests_without_baseline
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,11 +59,6 @@ class BaselineOptions(Struct, frozen=True):
         return self.no_regressions or self.max_drop is not None
 
     @property
-    def gates(self) -> GateOptions:
-        """The gates, for `analysis.regression_gate`."""
-        return GateOptions(self.no_regressions, self.max_drop)
-
-    @property
     def first(self) -> str:
         """The first of the options that was given; "" for none."""
         given = (
@@ -82,18 +75,4 @@ class BaselineOptions(Struct, frozen=True):
             raise AgentevalError(
                 f"--detach ends before there is anything for {self.first}",
                 mend=f"give {self.first} to `agenteval attach`, or leave out --detach",
-            )
-
-    def check_baselines(self, store: Store, tests: list[tuple[str, str]]) -> None:
-        """Raise `AgentevalError` before anything runs when a gate has nothing to measure against.
-
-        With `--set-baseline` that is the first time, and the baseline is what comes out.
-        """
-        if not self.gated or self.set_it or not tests:
-            return
-
-        if len(tests_without_baseline(store, tests)) == len(set(tests)):
-            raise AgentevalError(
-                f"{self.first} has nothing to measure against: none of these tests has a baseline",
-                mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
             )

@@ -1,7 +1,7 @@
-"""The files that a run writes: which were asked for, whether they may be written, and writing them.
+"""The files that a run writes: whether they may be written, and writing them.
 
 A report is asked for before anything runs, so whatever could keep it from being written is said then. A file that is
-there already is overwritten only when that can't cost anybody anything: see `ReportFiles.check`.
+there already is overwritten only when that can't cost anybody anything: see `check_reports`.
 """
 
 from __future__ import annotations
@@ -9,131 +9,89 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
-
-import click
-from msgspec import Struct
 
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import can_ask, confirm
+from agenteval_tui.cli.run_options import STDOUT, ReportFiles
 from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.formats.exporters import junit, report_html, report_md
 from agenteval_tui.formats.exporters.results_csv import COLUMNS, results_csv
 from agenteval_tui.formats.exporters.results_json import execution_document
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 
-F = TypeVar("F", bound=Callable[..., Any])
-STDOUT = "-"
-KINDS = ("json", "junit", "csv", "md", "html")
 _HEAD = 2_000  # bytes of a file that say whose it is
 
 
-def report_options(function: F) -> F:
-    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
-    options = (
-        click.option(
-            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."
-        ),
-        click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
-        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with one line per run."),
-        click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
-        click.option("--html", "html_file", metavar="FILE", help="Write the same as one self-contained HTML file."),
-        click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
+    """Raise `AgentevalError` now when a file can't be written later: a run may have cost money by then.
+
+    A file that exists is asked about on a terminal. Where nobody can be asked it may be overwritten when it is
+    empty, or an earlier report of the same kind (a job that runs again), or with `--force`.
+    """
+    seen: dict[Path, str] = {}
+    for kind, name in reports.files:
+        if name == STDOUT:
+            if kind != "json":
+                raise AgentevalError("only --json can go to stdout", mend=f"name a file for --{kind}")
+            continue
+        path = Path(name)
+        if path.is_dir():
+            raise AgentevalError("this is a folder, not a file for a report", where=name)
+        folder = path.resolve().parent
+        if not folder.is_dir():
+            raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
+        if not os.access(path if _is_special(path) else folder, os.W_OK):
+            raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
+        if (other := seen.setdefault(path.resolve(), kind)) and other != kind:
+            raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
+        _check_overwriting(invocation, reports, kind, path)
 
 
-class ReportFiles(Struct, frozen=True):
-    """The reports that were asked for: (kind, file); `force`: files are overwritten without a question."""
+def _check_overwriting(invocation: Invocation, reports: ReportFiles, kind: str, path: Path) -> None:
+    if reports.force or not path.exists() or _is_special(path):
+        return
 
-    files: tuple[tuple[str, str], ...] = ()
-    force: bool = False
+    if can_ask(invocation):
+        if not confirm(invocation, f"{path} exists. Overwrite it?"):
+            raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
+    elif not _is_ours(kind, path):
+        raise AgentevalError(
+            f"this file exists and is no earlier --{kind} report",
+            where=str(path),
+            mend="name another file, or give --force",
+        )
 
-    @classmethod
-    def taken(cls, options: dict[str, Any]) -> ReportFiles:
-        """Those among a command's options, which are taken out of them."""
-        files = tuple((kind, name) for kind in KINDS if (name := options.pop(f"{kind}_file")) is not None)
-        return cls(files, bool(options.pop("force")))
 
-    @property
-    def on_stdout(self) -> bool:
-        """Whether stdout gets one JSON document and nothing else."""
-        return ("json", STDOUT) in self.files
-
-    def check(self, invocation: Invocation) -> None:
-        """Raise `AgentevalError` now when a file can't be written later: a run may have cost money by then.
-
-        A file that exists is asked about on a terminal. Where nobody can be asked it may be overwritten when it is
-        empty, or an earlier report of the same kind (a job that runs again), or with `--force`.
-        """
-        seen: dict[Path, str] = {}
-        for kind, name in self.files:
-            if name == STDOUT:
-                if kind != "json":
-                    raise AgentevalError("only --json can go to stdout", mend=f"name a file for --{kind}")
-                continue
-            path = Path(name)
-            if path.is_dir():
-                raise AgentevalError("this is a folder, not a file for a report", where=name)
-            folder = path.resolve().parent
-            if not folder.is_dir():
-                raise AgentevalError("there is no such folder for a report", where=str(folder), mend="make it first")
-            if not os.access(path if _is_special(path) else folder, os.W_OK):
-                raise AgentevalError("the report can't be written there", where=name, mend="check the permissions")
-            if (other := seen.setdefault(path.resolve(), kind)) and other != kind:
-                raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
-            self._may_overwrite(invocation, kind, path)
-
-    def _may_overwrite(self, invocation: Invocation, kind: str, path: Path) -> None:
-        if self.force or not path.exists() or _is_special(path):
-            return
-
-        if can_ask(invocation):
-            if not confirm(invocation, f"{path} exists. Overwrite it?"):
-                raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
-        elif not _is_ours(kind, path):
-            raise AgentevalError(
-                f"this file exists and is no earlier --{kind} report",
-                where=str(path),
-                mend="name another file, or give --force",
-            )
-
-    def write(self, invocation: Invocation, store: Store, execution: ExecutionRow) -> None:
-        """Write them all. Raises `AgentevalError` for the first that can't be, after the others were written."""
-        failed: AgentevalError | None = None
-        for kind, name in self.files:
-            if name == STDOUT:
-                invocation.out.json(execution_document(store, execution))
-                continue
-            try:
-                _write(name, _text(kind, store, execution))
-            except OSError as error:
-                failed = failed or AgentevalError(f"the report can't be written: {error.strerror}", where=name)
-        if failed is not None:
-            raise failed
+def write_reports(invocation: Invocation, store: Store, reports: ReportFiles, execution: ExecutionRow) -> None:
+    """Write them all. Raises `AgentevalError` for the first that can't be, after the others were written."""
+    failed: AgentevalError | None = None
+    for kind, name in reports.files:
+        if name == STDOUT:
+            invocation.out.json(execution_document(store, execution))
+            continue
+        try:
+            _write(name, _text(kind, store, execution))
+        except OSError as error:
+            failed = failed or AgentevalError(f"the report can't be written: {error.strerror}", where=name)
+    if failed is not None:
+        raise failed
 
 
 def _text(kind: str, store: Store, execution: ExecutionRow) -> str:
     if kind == "json":
         return json_text(execution_document(store, execution)) + "\n"
     if kind == "junit":
-        from agenteval_tui.formats.exporters.junit import junit_xml
-
-        return junit_xml(store, execution)
+        return junit.junit_xml(store, execution)
     if kind == "csv":
         return results_csv(store, execution)
     if kind == "md":
-        return report_md(store, execution)
-    from agenteval_tui.formats.exporters.report_html import report_html
-
-    return report_html(store, execution)
+        return report_md.report_md(store, execution)
+    return report_html.report_html(store, execution)
 
 
 def _is_ours(kind: str, path: Path) -> bool:
@@ -152,16 +110,10 @@ def _marks(kind: str) -> Iterator[str]:
     elif kind == "csv":
         yield ",".join(COLUMNS[:6])
     elif kind == "junit":
-        from agenteval_tui.formats.exporters import junit
-
         yield junit.MARK
     elif kind == "md":
-        from agenteval_tui.formats.exporters import report_md
-
         yield report_md.MARK
     else:
-        from agenteval_tui.formats.exporters import report_html
-
         yield report_html.MARK
 
 

@@ -11,7 +11,12 @@ from msgspec import Struct
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import gating_now
-from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline, with_cached_comparison
+from agenteval_tui.analysis.regression_gate import (
+    BaselineResult,
+    GateOptions,
+    compare_to_baseline,
+    with_cached_comparison,
+)
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
@@ -19,7 +24,8 @@ from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.gate_options import BaselineOptions
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.report_files import ReportFiles
+from agenteval_tui.cli.report_files import write_reports
+from agenteval_tui.cli.run_options import ReportFiles
 from agenteval_tui.cli.run_progress import RunProgress
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
@@ -158,7 +164,7 @@ def report(
     The baseline is set last: whatever is written before is against the one that was.
     """
     with with_cached_comparison(done.execution.id, done.against):
-        reports.write(invocation, store, done.execution)
+        write_reports(invocation, store, reports, done.execution)
         if os.environ.get("GITHUB_ACTIONS"):
             write_github_annotations(invocation, store, done.execution, done.against)
     if baseline is None or not baseline.first:
@@ -172,7 +178,8 @@ def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, 
     if baseline.whole:
         print_whole(out, store, done.against)
     code = done.code(gate, gated=baseline.gated)
-    if baseline.gated and code != INTERRUPTED and not print_gates(out, done.against, baseline.gates):
+    gates = GateOptions(baseline.no_regressions, baseline.max_drop)
+    if baseline.gated and code != INTERRUPTED and not print_gates(out, done.against, gates):
         code = FAILED
     if baseline.set_it:
         set_it(out, store, done.execution, success=code == 0)

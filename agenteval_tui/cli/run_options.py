@@ -1,4 +1,5 @@
-"""The options that `run` and `resume` share, and what they mean."""
+"""The options that `run`, `resume` and `report` share, and what they mean. What executes and what writes reports is not
+loaded with them: see `commands.run`."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from msgspec import Struct, field
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.report_files import ReportFiles
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.plan.model import ADDRESS, DASK
+from agenteval_tui.runs.executors import ADDRESS, DASK
 
 F = TypeVar("F", bound=Callable[..., Any])
+STDOUT = "-"
+KINDS = ("json", "junit", "csv", "md", "html")
 
 
 def limit_options(function: F) -> F:
@@ -51,6 +53,41 @@ def limit_options(function: F) -> F:
     for option in reversed(options[:5]):
         function = option(function)
     return function
+
+
+def report_options(function: F) -> F:
+    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
+    options = (
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write the results as JSON; `-`: to stdout and nothing else."
+        ),
+        click.option("--junit", "junit_file", metavar="FILE", help="Write a JUnit XML report."),
+        click.option("--csv", "csv_file", metavar="FILE", help="Write a table with one line per run."),
+        click.option("--md", "md_file", metavar="FILE", help="Write a Markdown report: figures, failures, conclusion."),
+        click.option("--html", "html_file", metavar="FILE", help="Write the same as one self-contained HTML file."),
+        click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+class ReportFiles(Struct, frozen=True):
+    """The reports that were asked for: (kind, file); `force`: files are overwritten without a question."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    force: bool = False
+
+    @classmethod
+    def taken(cls, options: dict[str, Any]) -> ReportFiles:
+        """Those among a command's options, which are taken out of them."""
+        files = tuple((kind, name) for kind in KINDS if (name := options.pop(f"{kind}_file")) is not None)
+        return cls(files, bool(options.pop("force")))
+
+    @property
+    def on_stdout(self) -> bool:
+        """Whether stdout gets one JSON document and nothing else."""
+        return ("json", STDOUT) in self.files
 
 
 class Limits(Struct, frozen=True):

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from agenteval_tui import __version__
-from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.run_inline import execute
+from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError

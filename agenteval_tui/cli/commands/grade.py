@@ -20,10 +20,10 @@ from agenteval_tui.analysis.regrade import (
     rules_of_suites,
     save_verdicts,
 )
-from agenteval_tui.cli.commands.run import load_for_run
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output
+from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.standard_input import (
     LARGEST,
     NAME,

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.report_files import ReportFiles, report_options
+from agenteval_tui.cli.report_files import check_reports, write_reports
+from agenteval_tui.cli.run_options import ReportFiles, report_options
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.exporters.report_md import report_md
 
@@ -24,12 +25,12 @@ def command(invocation: Invocation, /, execution: str, **given: Any) -> int:
     Without a file the Markdown report is printed.
     """
     reports = ReportFiles.taken(given)
-    reports.check(invocation)
+    check_reports(invocation, reports)
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(execution)
         if row.status == "running" and not row.ended:
             raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
-        reports.write(invocation, store, row)
+        write_reports(invocation, store, reports, row)
         if not reports.files:
             for line in report_md(store, row).splitlines():
                 invocation.out.line(line)

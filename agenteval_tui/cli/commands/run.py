@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
-from agenteval_tui.cli.commands.validate import print_problem
-from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.report_files import ReportFiles, report_options
-from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
-from agenteval_tui.cli.run_finish import report
-from agenteval_tui.cli.run_inline import execute_plan, plan_of
-from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
+from agenteval_tui.cli.run_options import Limits, ReportFiles, limit_options, report_options
 from agenteval_tui.cli.standard_input import STDIN
-from agenteval_tui.cli.suites_given import paths_given, suites_given
-from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission
-from agenteval_tui.core import directories
-from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.history.records import RunFilter
-from agenteval_tui.history.store import Store
-from agenteval_tui.runs.live_registry import ExecutionRequest
-from agenteval_tui.runs.plan.model import Plan, PlanOptions
-from agenteval_tui.runs.plan.preview import preview_plan
-from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.views.plan import plan_heading, plan_view
+from agenteval_tui.core.errors import AgentevalError
 
 # What says which runs there are: a resumed execution has its own already.
 _CHOICES = {
@@ -90,85 +72,29 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     limits = Limits.taken(given)
     reports = ReportFiles.taken(given)
     limits.check(reports)
-    if resume is not None:
-        return _resume(invocation, resume, paths, limits, reports, trust, given)
-    _check(given, limits, reports)
-    if STDIN in paths and limits.detach:
-        raise AgentevalError("a suite on standard input can't be detached", mend="write it into a file first")
-    paths = paths_given(paths)
-    if not given["plan"]:
-        reports.check(invocation)
-    with invocation.store() as store:
-        loaded = load_for_run(invocation, paths, given["tests"])
-        options = _options(store, loaded, given, limits, trust)
-        return _go(invocation, store, paths, loaded, options, limits, reports, only_plan=given["plan"])
-
-
-def _go(
-    invocation: Invocation,
-    store: Store,
-    paths: Sequence[Path],
-    loaded: list[LoadedSuite],
-    options: PlanOptions,
-    limits: Limits,
-    reports: ReportFiles,
-    *,
-    only_plan: bool,
-) -> int:
-
-    plan = plan_of(store, loaded, options)
-    if only_plan:
-        return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
-    limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
-    plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
-    if invocation.out.is_terminal and not reports.on_stdout:
-        invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
-    if STDIN in paths or not runs_apart(invocation, detach=limits.detach):
-        done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
-        return report(invocation, store, done, reports, limits.gate, limits.baseline)
-
-    # Its process asks nobody: what was permitted_plan here, for this once, goes with the request.
-    options = replace(options, trust=plan.trust)
-    request = ExecutionRequest(
-        tuple(map(str, paths)), options, str(directories.history_file(invocation.db)), str(directories.config_dir())
-    )
-    live = begin(invocation, request, quiet=reports.on_stdout)
-    if limits.detach:
-        print_detached(invocation.out, live, len(plan.runs))
-        return 0
-    watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
-    if watched is None:
-        return INTERRUPTED
-    return report(invocation, store, watched, reports, limits.gate, limits.baseline)
-
-
-def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
-    previewed = preview_plan(plan, store)
-    if as_json:
-        invocation.out.json(previewed.to_json())
+    if resume is None:
+        _check(given, limits, reports)
+        if STDIN in paths and limits.detach:
+            raise AgentevalError("a suite on standard input can't be detached", mend="write it into a file first")
     else:
-        invocation.out.view(plan_view(previewed))
-    return 0
+        _check_resumed(paths, given)
+
+    # A second lazy boundary: what executes loads five times what the options need, and --help took 0.3 s with it.
+    from agenteval_tui.cli import run_suites
+
+    if resume is None:
+        return run_suites.run_suites(invocation, paths, limits, reports, trust, given)
+    return run_suites.resume(invocation, resume, limits, reports, trust=trust)
 
 
-def _resume(
-    invocation: Invocation,
-    reference: str,
-    paths: tuple[Path, ...],
-    limits: Limits,
-    reports: ReportFiles,
-    trust: bool,
-    given: dict[str, Any],
-) -> int:
+def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
+    """Raise `AgentevalError` where `--resume` stands beside what says which runs there are."""
     wrong = [_CHOICES[name] for name, value in given.items() if value]
     if paths or wrong:
         what = wrong[0] if wrong else str(paths[0])
         raise AgentevalError(
             f"a resumed execution has its runs already: {what} can't be given", mend="leave it out, or start a new run"
         )
-    from agenteval_tui.cli.commands.resume import resume
-
-    return resume(invocation, reference, limits, reports, trust=trust)
 
 
 def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
@@ -190,71 +116,3 @@ def _check(given: dict[str, Any], limits: Limits, reports: ReportFiles) -> None:
                 f"--ab and {name} do not go together: a baseline has one agent",
                 mend=f"leave out {name}; A and B are compared with each other",
             )
-
-
-def _options(
-    store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
-) -> PlanOptions:
-    return PlanOptions(
-        tests=given["tests"],
-        tags=given["tags"],
-        agent=given["agent"],
-        variation=given["variation"],
-        repeat=given["repeat"],
-        concurrency=limits.concurrency,
-        timeout=given["timeout"],
-        failed_from=last_of(store, loaded) if given["failed"] else None,
-        seed=given["seed"],
-        judge=given["judge"],
-        trust=trust,
-        max_cost=limits.max_cost,
-        max_tokens=limits.max_tokens,
-        max_seconds=limits.max_seconds,
-        cache=given["cache"] or "",
-        early_stop=not given["no_early_stop"],
-        ab=tuple(given["ab"] or ()),
-        sample=given["sample"],
-        executor=limits.executor,
-        scheduler=limits.scheduler,
-    )
-
-
-def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[str]) -> list[LoadedSuite]:
-    """The suites at `paths`. Problems go to stderr; raises `AgentevalError` when they must be mended first.
-
-    Where tests are named, only what is wrong with those matters.
-    """
-    loaded, problems = suites_given(invocation, paths)
-    errors = [one for one in problems if one.severity == "error" and (not tests or _concerns(one, loaded, tests))]
-    for problem in errors:
-        print_problem(invocation.err, problem)
-    if errors:
-        many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
-        raise AgentevalError(f"nothing was run: the suites have {many}", mend="mend what is listed above")
-    if not loaded:
-        raise AgentevalError(
-            "there are no suites",
-            where=", ".join(map(str, paths)),
-            mend="a suite is a file `*.suite.yaml`, or `suite.yaml`",
-        )
-    return loaded
-
-
-def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[str]) -> bool:
-    """Whether the problem stands in one of the named tests, or above all tests of its file."""
-    for one in loaded:
-        if str(one.path) != problem.file or one.suite is None:
-            continue
-        begins = sorted((one.line_of(test_id), test_id) for test_id in one.test_nodes)
-        here = [test_id for line, test_id in begins if line <= problem.line]
-        return not here or here[-1] in {test.casefold() for test in tests}
-    return False
-
-
-def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
-    """The id of the last execution that ran one of these suites. Raises `AgentevalError` when there is none."""
-    newest = max((ids[0] for one in loaded if (ids := store.execution_ids(RunFilter(suite_key=one.key)))), default=None)
-    rows = store.execution_rows([newest]) if newest is not None else []
-    if not rows:
-        raise AgentevalError("these suites were never run", where="--failed", mend="run them without --failed first")
-    return rows[0].id

@@ -10,8 +10,9 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.executors import DASK
 from agenteval_tui.runs.plan.agents import AgentPlan
-from agenteval_tui.runs.plan.model import DASK, Plan
+from agenteval_tui.runs.plan.model import Plan
 
 OnLost = Callable[[str], None]
 """Told once, with a sentence, when nothing can be run there any more."""

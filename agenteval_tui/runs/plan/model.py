@@ -12,6 +12,7 @@ from msgspec.structs import asdict, fields
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.executors import ADDRESS, DASK, LOCAL
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 """How the configuration without a variation is called by people; in a `RunRef` its variation is empty."""
-DASK = "dask"
-LOCAL = "local"
-ADDRESS = "DASK_SCHEDULER_ADDRESS"
 ARMS = ("A", "B")
 
 

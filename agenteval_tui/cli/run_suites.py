@@ -1,0 +1,225 @@
+"""What `run` and `resume` do: the work behind their options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.analysis.regression_gate import tests_without_baseline
+from agenteval_tui.cli.commands.validate import print_problem
+from agenteval_tui.cli.exit_codes import INTERRUPTED
+from agenteval_tui.cli.gate_options import BaselineOptions
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.report_files import check_reports
+from agenteval_tui.cli.run_detached import begin, print_detached, watch_to_end
+from agenteval_tui.cli.run_finish import report
+from agenteval_tui.cli.run_inline import execute_plan, plan_of
+from agenteval_tui.cli.run_options import Limits, ReportFiles, runs_apart
+from agenteval_tui.cli.standard_input import STDIN
+from agenteval_tui.cli.suites_given import paths_given, suites_given
+from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
+from agenteval_tui.core import directories
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.live_registry import ExecutionRequest
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.preview import preview_plan
+from agenteval_tui.runs.resume import Resumed, resume_plan
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.views.plan import plan_heading, plan_view
+
+
+def run_suites(
+    invocation: Invocation,
+    paths: tuple[Path, ...],
+    limits: Limits,
+    reports: ReportFiles,
+    trust: bool,
+    given: dict[str, Any],
+) -> int:
+    """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run`."""
+    paths = paths_given(paths)
+    if not given["plan"]:
+        check_reports(invocation, reports)
+    with invocation.store() as store:
+        loaded = load_for_run(invocation, paths, given["tests"])
+        options = _options(store, loaded, given, limits, trust)
+        plan = plan_of(store, loaded, options)
+        if given["plan"]:
+            return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
+        _check_baselines(store, limits.baseline, [(run.suite_key, run.ref.test) for run in plan.runs])
+        plan = text_with_permission(plan) if STDIN in paths else plan_with_permission(invocation, plan)
+        if invocation.out.is_terminal and not reports.on_stdout:
+            invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
+        if STDIN in paths:
+            return _execute_here(invocation, store, plan, limits, reports)
+        # Its process asks nobody: what was permitted here, for this once, goes with the request.
+        options = replace(options, trust=plan.trust)
+        request = ExecutionRequest(tuple(map(str, paths)), options, *_places(invocation))
+        return _execute(invocation, store, plan, request, limits, reports)
+
+
+def resume(
+    invocation: Invocation, reference: str, limits: Limits, reports: ReportFiles, *, trust: bool, errors: bool = False
+) -> int:
+    """Take an execution up again; gives the exit code."""
+    check_reports(invocation, reports)
+    with invocation.store() as store:
+        resumed, options = _planned(invocation, store, reference, limits, trust, errors)
+        for notice in resumed.notices:
+            invocation.err.line(("note: ", "warn"), notice)
+        plan = resumed.plan
+        if not reports.on_stdout:
+            left, total = len(plan.runs), len(plan.runs) + len(plan.earlier)
+            invocation.out.line((f"{one_line(plan.title)}: {left} of {total} runs are missing", "dim"))
+        request = ExecutionRequest((), options, *_places(invocation), resume=plan.execution_id, errors=errors)
+        return _execute(invocation, store, plan, request, limits, reports)
+
+
+def _places(invocation: Invocation) -> tuple[str, str]:
+    """The history and the folder of the user's configuration, for another process."""
+    return str(directories.history_file(invocation.db)), str(directories.config_dir())
+
+
+def _execute(
+    invocation: Invocation, store: Store, plan: Plan, request: ExecutionRequest, limits: Limits, reports: ReportFiles
+) -> int:
+    """Run it in this process or in one of its own (`request`), and report."""
+    if not runs_apart(invocation, detach=limits.detach):
+        return _execute_here(invocation, store, plan, limits, reports)
+    live = begin(invocation, request, quiet=reports.on_stdout)
+    if limits.detach:
+        print_detached(invocation.out, live, len(plan.runs))
+        return 0
+    watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
+    if watched is None:
+        return INTERRUPTED
+    return report(invocation, store, watched, reports, limits.gate, limits.baseline)
+
+
+def _execute_here(invocation: Invocation, store: Store, plan: Plan, limits: Limits, reports: ReportFiles) -> int:
+    done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
+    return report(invocation, store, done, reports, limits.gate, limits.baseline)
+
+
+def _check_baselines(store: Store, options: BaselineOptions, tests: list[tuple[str, str]]) -> None:
+    """Raise `AgentevalError` before anything runs when a gate has nothing to measure against.
+
+    With `--set-baseline` that is the first time, and the baseline is what comes out.
+    """
+    if not options.gated or options.set_it or not tests:
+        return
+    if len(tests_without_baseline(store, tests)) == len(set(tests)):
+        raise AgentevalError(
+            f"{options.first} has nothing to measure against: none of these tests has a baseline",
+            mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
+        )
+
+
+def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
+    previewed = preview_plan(plan, store)
+    if as_json:
+        invocation.out.json(previewed.to_json())
+    else:
+        invocation.out.view(plan_view(previewed))
+    return 0
+
+
+def _options(
+    store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
+) -> PlanOptions:
+    return PlanOptions(
+        tests=given["tests"],
+        tags=given["tags"],
+        agent=given["agent"],
+        variation=given["variation"],
+        repeat=given["repeat"],
+        concurrency=limits.concurrency,
+        timeout=given["timeout"],
+        failed_from=last_of(store, loaded) if given["failed"] else None,
+        seed=given["seed"],
+        judge=given["judge"],
+        trust=trust,
+        max_cost=limits.max_cost,
+        max_tokens=limits.max_tokens,
+        max_seconds=limits.max_seconds,
+        cache=given["cache"] or "",
+        early_stop=not given["no_early_stop"],
+        ab=tuple(given["ab"] or ()),
+        sample=given["sample"],
+        executor=limits.executor,
+        scheduler=limits.scheduler,
+    )
+
+
+def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[str]) -> list[LoadedSuite]:
+    """The suites at `paths`. Problems go to stderr; raises `AgentevalError` when they must be mended first.
+
+    Where tests are named, only what is wrong with those matters.
+    """
+    loaded, problems = suites_given(invocation, paths)
+    errors = [one for one in problems if one.severity == "error" and (not tests or _concerns(one, loaded, tests))]
+    for problem in errors:
+        print_problem(invocation.err, problem)
+    if errors:
+        many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
+        raise AgentevalError(f"nothing was run: the suites have {many}", mend="mend what is listed above")
+    if not loaded:
+        raise AgentevalError(
+            "there are no suites",
+            where=", ".join(map(str, paths)),
+            mend="a suite is a file `*.suite.yaml`, or `suite.yaml`",
+        )
+    return loaded
+
+
+def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[str]) -> bool:
+    """Whether the problem stands in one of the named tests, or above all tests of its file."""
+    for one in loaded:
+        if str(one.path) != problem.file or one.suite is None:
+            continue
+        begins = sorted((one.line_of(test_id), test_id) for test_id in one.test_nodes)
+        here = [test_id for line, test_id in begins if line <= problem.line]
+        return not here or here[-1] in {test.casefold() for test in tests}
+    return False
+
+
+def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
+    """The id of the last execution that ran one of these suites. Raises `AgentevalError` when there is none."""
+    newest = max((ids[0] for one in loaded if (ids := store.execution_ids(RunFilter(suite_key=one.key)))), default=None)
+    rows = store.execution_rows([newest]) if newest is not None else []
+    if not rows:
+        raise AgentevalError("these suites were never run", where="--failed", mend="run them without --failed first")
+    return rows[0].id
+
+
+def _planned(
+    invocation: Invocation, store: Store, reference: str, limits: Limits, trust: bool, errors: bool
+) -> tuple[Resumed, PlanOptions]:
+    """What is missing, permitted, and the options with which its process comes to the same plan."""
+
+    def options(trusted: bool) -> PlanOptions:
+        return PlanOptions(
+            concurrency=limits.concurrency,
+            trust=trusted,
+            max_cost=limits.max_cost,
+            max_tokens=limits.max_tokens,
+            max_seconds=limits.max_seconds,
+            executor=limits.executor,
+            scheduler=limits.scheduler,
+        )
+
+    execution = invocation.references(store).execution(reference).id
+    try:
+        resumed = resume_plan(store, execution, options(trust), errors=errors)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        resumed = resume_plan(store, execution, options(True), errors=errors)
+    return resumed, options(resumed.plan.trust)
