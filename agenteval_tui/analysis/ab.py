@@ -7,9 +7,8 @@ difference of its pass rates. Errors are no verdicts, and are counted apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import (
@@ -102,10 +101,6 @@ class ABResult(Struct, frozen=True):
     cost: MetricDelta | None
     latency_ms: MetricDelta | None
     tests: tuple[TestDifference, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"version": 1}` and the fields by their names; objects within, intervals as `[low, high]`."""
-        return {"version": 1, **to_builtins(self)}
 
 
 def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False, seed: int = 0) -> ABResult:

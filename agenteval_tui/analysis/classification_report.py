@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct
 
@@ -35,31 +34,6 @@ def labelling_of(store: Store, runs: Iterable[RunRow]) -> Report | None:
         return None
     report = report_of(result for run in chosen for result in store.results(run))
     return report if report.total or report.errors else None
-
-
-def labelling_json(report: Report) -> dict[str, Any]:
-    """The report as `agenteval stats --json` prints it."""
-    return {
-        "labels": list(report.labels),
-        "matrix": [list(row) for row in report.matrix],
-        "n": report.total,
-        "errors": report.errors,
-        "accuracy": report.accuracy,
-        "macro_f1": report.macro_f1,
-        "weighted_f1": report.weighted_f1,
-        "per_label": [
-            {
-                "label": label.label,
-                "support": label.support,
-                "given": label.given,
-                "hits": label.hits,
-                "precision": label.precision,
-                "recall": label.recall,
-                "f1": label.f1,
-            }
-            for label in report.per_label
-        ],
-    }
 
 
 class LabelFigures(Struct, frozen=True):

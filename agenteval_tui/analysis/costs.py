@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -47,19 +47,6 @@ class Spent(Struct, frozen=True):
         """A run (or reply) that has a price, with its failed attempts; None without any."""
         over = self.count if self.priced is None else self.priced
         return self.cost / over if self.cost is not None and over else None
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"count", "input_tokens", "output_tokens", "tokens", "cost", "priced", "mean_tokens", "mean_cost"}`."""
-        return {
-            "count": self.count,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "tokens": self.tokens,
-            "cost": self.cost,
-            "priced": self.priced,
-            "mean_tokens": self.mean_tokens,
-            "mean_cost": self.mean_cost,
-        }
 
 
 class TestCost(Struct, frozen=True):
@@ -107,36 +94,6 @@ class Costs(Struct, frozen=True):
     def tokens(self) -> int:
         """Tokens of agents and judges together."""
         return self.agents.tokens + self.judges.tokens
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"version": 1, "cost", "tokens", "agents": spent, "judges": spent, "cached", "failed_attempts",
-        "by_test": [{"suite", "test", "name", "agents": spent, "judges": spent}], "by_agent": [{"agent", **spent}],
-        "by_criterion": [{"criterion": name, "hash", "models": [name], **spent}]}`; for spent see `Spent.to_json`.
-        """
-        return {
-            "version": 1,
-            "cost": self.cost,
-            "tokens": self.tokens,
-            "agents": self.agents.to_json(),
-            "judges": self.judges.to_json(),
-            "cached": self.cached,
-            "failed_attempts": self.failed_attempts,
-            "by_test": [
-                {
-                    "suite": one.suite,
-                    "test": one.test,
-                    "name": one.name,
-                    "agents": one.agents.to_json(),
-                    "judges": one.judges.to_json(),
-                }
-                for one in self.by_test
-            ],
-            "by_agent": [{"agent": one.name, **one.spent.to_json()} for one in self.by_agent],
-            "by_criterion": [
-                {"criterion": one.name, "hash": one.key, "models": list(one.models), **one.spent.to_json()}
-                for one in self.by_criterion
-            ],
-        }
 
 
 def execution_costs(store: Store, reference: str) -> Costs:

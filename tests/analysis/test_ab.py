@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import scipy
+from msgspec import to_builtins
 
 from agenteval_tui.analysis.ab import compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.stats import ab_document
 from agenteval_tui.history.records import RunRow
 
 # One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
@@ -179,7 +181,7 @@ def test_an_execution_without_arms_is_refused() -> None:
 
 
 def test_the_result_as_json() -> None:
-    data = json.loads(json.dumps(compare_ab(many(5, 1, 2, 1)).to_json()))
+    data = json.loads(json.dumps(to_builtins(ab_document("E", compare_ab(many(5, 1, 2, 1))))))
     assert data["version"] == 1
     assert data["pairs"] == {"both": 5, "only_a": 1, "only_b": 2, "neither": 1}
     assert len(data["interval"]) == 2

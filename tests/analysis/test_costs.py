@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from agenteval_tui.analysis.costs import Costs, Spent, costs_of, execution_costs
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.stats import costs_document
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import CostRow, ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
@@ -105,7 +107,7 @@ def test_tokens_that_nobody_counted_are_unknown() -> None:
 
 
 def test_as_json(costs: Costs) -> None:
-    data = json.loads(json.dumps(costs.to_json()))
+    data = json.loads(json.dumps(to_builtins(costs_document("E", costs))))
     assert data["version"] == 1
     assert data["by_agent"][0]["agent"] == "big"
     assert data["by_test"][1]["judges"]["tokens"] == 407

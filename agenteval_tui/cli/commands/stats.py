@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.analysis.ab import ABResult, compare_ab
-from agenteval_tui.analysis.classification_report import labelling_json, labelling_of
+from agenteval_tui.analysis.classification_report import labelling_of
 from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.stats import ab_document, costs_document, stats_document
 from agenteval_tui.views.ab import ab_lines
 from agenteval_tui.views.cost import costs_view
 from agenteval_tui.views.execution import title_text
@@ -53,8 +54,7 @@ def command(
         stats = execution_stats(runs, count_errors=count_errors, steps=steps, imported=row.kind == "import")
         labelling = labelling_of(store, runs)
     if as_json:
-        told = labelling_json(labelling) if labelling else None
-        invocation.out.json({"execution": row.id, **stats, "classification": told})
+        invocation.out.json(stats_document(row.id, stats, labelling))
     else:
         out = invocation.out
         out.view(paragraphs([title_text(row)]))
@@ -77,7 +77,7 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
         else:
             raise AgentevalError("this execution does not compare two sides", mend="agenteval run PATH --ab NAME NAME")
     if as_json:
-        invocation.out.json({"execution": row.id, **found.to_json()})
+        invocation.out.json(costs_document(row.id, found) if isinstance(found, Costs) else ab_document(row.id, found))
         return 0
     invocation.out.view(paragraphs([title_text(row)]))
     invocation.out.view(costs_view(found) if isinstance(found, Costs) else ab_lines(found, tests=True))

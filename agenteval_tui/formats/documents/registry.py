@@ -30,6 +30,7 @@ from agenteval_tui.formats.documents.listings import (
     TrustedFolders,
 )
 from agenteval_tui.formats.documents.schema import schema_of
+from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
 from agenteval_tui.formats.schemas.schema_parts import CRITERION, TRANSCRIPT, Schema, array
 from agenteval_tui.suites.json_schema import suite_schema
 
@@ -74,7 +75,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "grade-execution": ("what `agenteval grade --execution --json` prints", _of("result_schemas", "GRADED_EXECUTION")),
     "why": ("what `agenteval why --json` prints", _of("result_schemas", "WHY")),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
-    "stats": ("what `agenteval stats --json` prints", _of("result_schemas", "STATS")),
+    "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),
     "audit": ("what `agenteval audit --json` prints", Audit),
     "judge-report": ("what `agenteval judge-report --json` prints", JudgeReport),
@@ -103,8 +104,11 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "doctor": ("what `agenteval doctor --json` prints", Doctor),
     "agent-request": ("what a `command` or `python` agent is told", _of("program_schemas", "REQUEST")),
     "agent-event": ("what a `command` or `python` agent may say: one event", _of("program_schemas", "EVENT")),
-    "costs": ("what `agenteval stats --costs --json` prints", _of("live_schemas", "COSTS")),
-    "ab": ("what `agenteval stats --ab --json` prints", _of("live_schemas", "AB")),
+    "costs": (
+        "what `agenteval stats --costs --json` prints",
+        COSTS,
+    ),
+    "ab": ("what `agenteval stats --ab --json` prints", ABComparison),
     "plan": ("what `agenteval run --plan --json -` prints", _of("live_schemas", "PLAN")),
     "ps": ("what `agenteval ps --json` prints", LiveExecutions),
     "trust": ("what `agenteval trust --json` prints", TrustedFolders),

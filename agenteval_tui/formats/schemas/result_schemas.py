@@ -10,11 +10,9 @@ from agenteval_tui.formats.schemas.schema_parts import (
     CRITERION,
     ERROR,
     EXECUTION_STATUS,
-    FLAG,
     LABEL,
     NUMBER,
     OUTCOME,
-    ROW_KEY,
     RUN,
     SHARE,
     SPAN,
@@ -79,92 +77,6 @@ RESULTS = record(
     optional=("baseline", "quarantine"),
 )
 SHOWN_RUN = record({"version": {"const": 1}, **RUN, "transcript": TRANSCRIPT})
-
-_CURVE = by_key(SHARE)
-_SPREAD = record({"p50": or_null(NUMBER), "p95": or_null(NUMBER)})
-_INTERVAL: Schema = {"type": "array", "items": SHARE, "minItems": 2, "maxItems": 2}
-_FIGURES: dict[str, Schema] = {
-    "n": {**COUNT, "description": "runs that passed or failed"},
-    "passed": COUNT,
-    "errors": {**COUNT, "description": "runs that ended in an error; not in n unless asked for"},
-    "undecided": COUNT,
-    "checks_not_made": {**COUNT, "description": "criteria in error, in runs that passed or failed"},
-    "pass_rate": or_null(SHARE),
-    "interval": {
-        **_INTERVAL,
-        "description": "95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test",
-    },
-    "pass_at_k": _CURVE,
-    "pass_hat_k": _CURVE,
-    "latency_ms": _SPREAD,
-    "tokens": _SPREAD,
-    "cost": _SPREAD,
-    "steps": {**_SPREAD, "description": "tool calls of a run"},
-}
-STATS = record(
-    {
-        "execution": TEXT,
-        "version": {"const": 1},
-        "tests": array(
-            record(
-                {
-                    "id": TEXT,
-                    "name": TEXT,
-                    "suite": TEXT,
-                    "test": TEXT,
-                    "variation": TEXT,
-                    "row": COUNT,
-                    "row_key": ROW_KEY,
-                    **_FIGURES,
-                    "flaky": FLAG,
-                    "stopped_early": {
-                        **FLAG,
-                        "description": "repetitions were left out once the rate was decided: pass@k and pass^k lean",
-                    },
-                }
-            )
-        ),
-        "overall": record(
-            {
-                "tests": COUNT,
-                **_FIGURES,
-                "standard_error": or_null(NUMBER),
-                "tests_at_k": by_key(COUNT),
-                "flaky": COUNT,
-                "stopped_early": {**COUNT, "description": "tests whose repetitions were stopped early"},
-            },
-            about="Rates and curves are means over the tests.",
-        ),
-        "classification": or_null(
-            record(
-                {
-                    "labels": array(TEXT),
-                    "matrix": array(array(COUNT)),
-                    "n": COUNT,
-                    "errors": COUNT,
-                    "accuracy": or_null(NUMBER),
-                    "macro_f1": or_null(NUMBER),
-                    "weighted_f1": or_null(NUMBER),
-                    "per_label": array(
-                        record(
-                            {
-                                "label": TEXT,
-                                "support": COUNT,
-                                "given": COUNT,
-                                "hits": COUNT,
-                                "precision": or_null(NUMBER),
-                                "recall": or_null(NUMBER),
-                                "f1": or_null(NUMBER),
-                            }
-                        )
-                    ),
-                },
-                about="Of the `Classification` metrics of all runs: matrix[i][j] counts how often labels[i] was right "
-                "and labels[j] was given. Null where no run has such a metric.",
-            )
-        ),
-    }
-)
 
 GRADED_EXECUTION = record(
     {

@@ -1,0 +1,332 @@
+"""Figures of an execution: what `agenteval stats --json` prints, also with `--costs` and `--ab`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from agenteval_tui.analysis import ab as sides
+from agenteval_tui.analysis import classification_report, costs
+from agenteval_tui.formats.documents.comparison import Pairs
+from agenteval_tui.formats.documents.fields import Count, Document, RowKey, Share, one_of
+
+
+class Spread(Document, frozen=True, kw_only=True):
+    """The median and the 95th percentile."""
+
+    p50: float | None
+    p95: float | None
+
+
+class _Figures(Document, frozen=True, kw_only=True):
+    n: Annotated[Count, Meta(description="runs that passed or failed")]
+    passed: Count
+    errors: Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
+    undecided: Count
+    checks_not_made: Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
+    pass_rate: Share | None
+    interval: Annotated[
+        tuple[Share, Share],
+        Meta(
+            description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test"
+        ),
+    ]
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
+    latency_ms: Spread
+    tokens: Spread
+    cost: Spread
+    steps: Annotated[Spread, Meta(description="tool calls of a run")]
+
+
+class TestFigures(_Figures, frozen=True, kw_only=True):
+    """A test, or a row or variation of one."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    id: str
+    name: str
+    suite: str
+    test: str
+    variation: str
+    row: Count
+    row_key: RowKey
+    flaky: bool
+    stopped_early: Annotated[
+        bool,
+        Meta(description="repetitions were left out once the rate was decided: pass@k and pass^k lean"),
+    ]
+
+
+class OverallFigures(_Figures, frozen=True, kw_only=True):
+    """All tests."""
+
+    tests: Count
+    standard_error: float | None
+    tests_at_k: dict[str, Count]
+    flaky: Count
+    stopped_early: Annotated[Count, Meta(description="tests whose repetitions were stopped early")]
+
+
+class LabelFigures(Document, frozen=True, kw_only=True):
+    """One label against the rest."""
+
+    label: str
+    support: Count
+    given: Count
+    hits: Count
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class Classification(Document, frozen=True, kw_only=True):
+    """The `Classification` metrics of all runs."""
+
+    labels: tuple[str, ...]
+    matrix: tuple[tuple[Count, ...], ...]
+    n: Count
+    errors: Count
+    accuracy: float | None
+    macro_f1: float | None
+    weighted_f1: float | None
+    per_label: tuple[LabelFigures, ...]
+
+
+class ExecutionStats(Document, frozen=True, kw_only=True):
+    """`agenteval stats`."""
+
+    execution: str
+    version: Literal[1] = 1
+    tests: tuple[TestFigures, ...]
+    overall: Annotated[OverallFigures, Meta(description="Rates and curves are means over the tests.")]
+    classification: Annotated[
+        Classification | None,
+        Meta(
+            description="Of the `Classification` metrics of all runs: matrix[i][j] counts how often labels[i] was right"
+            " and labels[j] was given. Null where no run has such a metric."
+        ),
+    ]
+
+
+class Spent(Document, frozen=True, kw_only=True):
+    """What runs, or replies of judges, took."""
+
+    count: Annotated[Count, Meta(description="ended runs, or replies of judges")]
+    input_tokens: Count
+    output_tokens: Count
+    tokens: Count
+    cost: Annotated[float | None, Meta(description="US dollars; null: no price is known")]
+    priced: Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
+    mean_tokens: float | None
+    mean_cost: float | None
+
+
+class TestSpent(Document, frozen=True, kw_only=True):
+    """What a test took."""
+
+    __test__ = False
+
+    suite: str
+    test: str
+    name: str
+    agents: Spent
+    judges: Spent
+
+
+class AgentSpent(Spent, frozen=True, kw_only=True):
+    """What an agent took over all tests."""
+
+    agent: str
+
+
+class CriterionSpent(Spent, frozen=True, kw_only=True):
+    """What the judges of a criterion took."""
+
+    criterion: str
+    hash: str
+    models: tuple[str, ...]
+
+
+class ExecutionCosts(Document, frozen=True, kw_only=True):
+    """`agenteval stats --costs`."""
+
+    execution: str
+    version: Literal[1] = 1
+    cost: float | None
+    tokens: Count
+    agents: Spent
+    judges: Spent
+    cached: Annotated[Count, Meta(description="runs that were answered from the history")]
+    failed_attempts: Count
+    by_test: tuple[TestSpent, ...]
+    by_agent: Annotated[tuple[AgentSpent, ...], Meta(description="what cost most first")]
+    by_criterion: Annotated[tuple[CriterionSpent, ...], Meta(description="the judges that each asked")]
+
+
+COSTS = Annotated[
+    ExecutionCosts,
+    Meta(description="Failed attempts are in it, because they were paid for; answers that the history knew are not."),
+]
+
+
+class Arm(Document, frozen=True, kw_only=True):
+    """One side of an A/B execution."""
+
+    name: str
+    cases: Count
+    runs: Count
+    n: Count
+    passed: Count
+    errors: Count
+    undecided: Count
+    pass_rate: float | None
+    interval: tuple[float, float]
+    tokens: float | None
+    cost: float | None
+    latency_ms: float | None
+
+
+class ArmDelta(Document, frozen=True, kw_only=True):
+    """How much more a run takes under B than under A."""
+
+    difference: float
+    interval: tuple[float, float] | None
+    n: Count
+
+
+class TestDifference(Document, frozen=True, kw_only=True):
+    """A test under both arms."""
+
+    __test__ = False
+
+    suite: str
+    test: str
+    name: str
+    cases: Count
+    n_a: Count
+    passed_a: Count
+    n_b: Count
+    passed_b: Count
+    difference: float
+
+
+class ABComparison(Document, frozen=True, kw_only=True):
+    """`agenteval stats --ab`."""
+
+    execution: str
+    version: Literal[1] = 1
+    a: Arm
+    b: Arm
+    cases: Annotated[Count, Meta(description="tests and rows that were decided under both")]
+    unpaired: Count
+    difference: Annotated[float | None, Meta(description="B minus A, of pass rates, over cases")]
+    interval: tuple[float, float] | None
+    test: Annotated[str, one_of("mcnemar", "sign-flip")]
+    p_value: float | None
+    pairs: Pairs
+    detectable: float | None
+    recommended: Annotated[str, one_of("", "A", "B"), Meta(description="only where the interval excludes 0")]
+    conclusion: str
+    tokens: ArmDelta | None
+    cost: ArmDelta | None
+    latency_ms: ArmDelta | None
+    tests: tuple[TestDifference, ...]
+
+
+def stats_document(
+    execution: str, stats: Mapping[str, Any], labelling: classification_report.Report | None
+) -> ExecutionStats:
+    """The figures of an execution (`analysis.statistics.execution_stats`), and how well it labels."""
+    return ExecutionStats(
+        execution=execution,
+        tests=tuple(TestFigures(**_figures(test)) for test in stats["tests"]),
+        overall=OverallFigures(**_figures(stats["overall"])),
+        classification=None if labelling is None else _classification(labelling),
+    )
+
+
+def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
+    """What an execution used."""
+    return ExecutionCosts(
+        execution=execution,
+        cost=found.cost,
+        tokens=found.tokens,
+        agents=Spent(**_spent(found.agents)),
+        judges=Spent(**_spent(found.judges)),
+        cached=found.cached,
+        failed_attempts=found.failed_attempts,
+        by_test=tuple(
+            TestSpent(
+                suite=test.suite,
+                test=test.test,
+                name=test.name,
+                agents=Spent(**_spent(test.agents)),
+                judges=Spent(**_spent(test.judges)),
+            )
+            for test in found.by_test
+        ),
+        by_agent=tuple(AgentSpent(agent=agent.name, **_spent(agent.spent)) for agent in found.by_agent),
+        by_criterion=tuple(
+            CriterionSpent(
+                criterion=criterion.name, hash=criterion.key, models=criterion.models, **_spent(criterion.spent)
+            )
+            for criterion in found.by_criterion
+        ),
+    )
+
+
+def ab_document(execution: str, found: sides.ABResult) -> ABComparison:
+    """How the two sides of an execution differ."""
+    return ABComparison(
+        **{
+            **asdict(found),
+            "execution": execution,
+            "a": Arm(**asdict(found.a)),
+            "b": Arm(**asdict(found.b)),
+            "pairs": Pairs(**asdict(found.pairs)),
+            "tokens": _delta(found.tokens),
+            "cost": _delta(found.cost),
+            "latency_ms": _delta(found.latency_ms),
+            "tests": tuple(TestDifference(**asdict(test)) for test in found.tests),
+        }
+    )
+
+
+def _figures(stats: Mapping[str, Any]) -> dict[str, Any]:
+    return {**stats, **{name: Spread(**stats[name]) for name in ("latency_ms", "tokens", "cost", "steps")}}
+
+
+def _classification(report: classification_report.Report) -> Classification:
+    return Classification(
+        labels=tuple(report.labels),
+        matrix=tuple(map(tuple, report.matrix)),
+        n=report.total,
+        errors=report.errors,
+        accuracy=report.accuracy,
+        macro_f1=report.macro_f1,
+        weighted_f1=report.weighted_f1,
+        per_label=tuple(
+            LabelFigures(
+                label=label.label,
+                support=label.support,
+                given=label.given,
+                hits=label.hits,
+                precision=label.precision,
+                recall=label.recall,
+                f1=label.f1,
+            )
+            for label in report.per_label
+        ),
+    )
+
+
+def _spent(spent: costs.Spent) -> dict[str, Any]:
+    return {name: getattr(spent, name) for name in Spent.__struct_fields__}
+
+
+def _delta(delta: sides.MetricDelta | None) -> ArmDelta | None:
+    return None if delta is None else ArmDelta(**asdict(delta))
