@@ -233,7 +233,7 @@ def _decoded(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AgentevalError(f"this is not JSON: {error}", where=where, mend="mend or remove it") from error
+        raise AgentevalError(f"this is not JSON: {error}", where=where, mend="fix or remove it") from error
 
 
 def _listed(value: Any) -> list[Any]:

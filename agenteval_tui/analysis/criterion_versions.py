@@ -54,7 +54,7 @@ class Versions(Struct, frozen=True):
         if len(found) == 1:
             return found[0]
         there = ", ".join(version.hash[:8] for version in self.versions)
-        what = "fits more than one version" if found else "is no version"
+        what = "fits more than one version" if found else "is not a version"
         raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
 
 

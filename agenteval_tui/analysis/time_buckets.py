@@ -85,7 +85,7 @@ def window_ms(text: str) -> int | None:
     except ValueError:
         number = 0.0
     if unit is None or not 0 < number * unit < 1e13:
-        raise AgentevalError(f"{text!r} is no window of time", mend="write 24h, 7d, 4w, 90m, or all")
+        raise AgentevalError(f"{text!r} is not a time window", mend="write 24h, 7d, 4w, 90m, or all")
     return round(number * unit)
 
 

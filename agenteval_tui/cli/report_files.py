@@ -61,7 +61,7 @@ def _check_overwriting(invocation: Invocation, reports: ReportFiles, kind: str, 
             raise AgentevalError("nothing was run, the file stays", where=str(path), mend="name another file")
     elif not _is_ours(kind, path):
         raise AgentevalError(
-            f"this file exists and is no earlier --{kind} report",
+            f"this file exists and is not an earlier --{kind} report",
             where=str(path),
             mend="name another file, or give --force",
         )

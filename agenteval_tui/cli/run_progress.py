@@ -153,7 +153,7 @@ class RunProgress:
         if reason in self._retried:
             return
         self._retried.add(reason)
-        wait = f", again in {event.retry_in_s:.0f} s" if event.retry_in_s >= 1 else ", again"
+        wait = f"; the next one starts in {event.retry_in_s:.0f} s" if event.retry_in_s >= 1 else ""
         self._line(
             ("  retry ", "warn"),
             f"{one_line(run.ref.test)}: attempt {event.attempt} failed: {one_line(event.message, 200)}{wait}",

@@ -169,7 +169,7 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
         print_problem(invocation.err, problem)
     if errors:
         many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
-        raise AgentevalError(f"nothing was run: the suites have {many}", mend="mend what is listed above")
+        raise AgentevalError(f"nothing was run: the suites have {many}", mend="fix the problems listed above")
     if not loaded:
         raise AgentevalError(
             "there are no suites",

@@ -39,4 +39,4 @@ def moment_from(text: str, now: int) -> int:
             day += timedelta(days=1)
         return round(day.timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text!r} is no time: write 14d, 2w, 12h, or a day such as 2026-12-24") from None
+        raise ValueError(f"{text!r} is not a time: write 14d, 2w, 12h, or a day such as 2026-12-24") from None

@@ -78,7 +78,7 @@ def _load(point: EntryPoint, base: type[Any]) -> Any:
         raise AgentevalError(
             f"{point.name} cannot be loaded: {type(error).__name__}: {error}",
             where=point.target,
-            mend="mend or uninstall the package that offers it",
+            mend="fix or uninstall the package that offers it",
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise AgentevalError(f"{point.name} is no {base.__name__} class", where=point.target)

@@ -242,7 +242,7 @@ def _hint(connection: Connection, reference: str) -> str:
     if near:
         return f"did you mean {near[0]}?"
     if len(reference) < queries.SHORTEST_REF:
-        return f"of an id give at least {queries.SHORTEST_REF} characters"
+        return f"give at least {queries.SHORTEST_REF} characters of an id"
     return "`agenteval history` and `agenteval history --runs` list them"
 
 

@@ -116,7 +116,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
         os.fchmod(lock.fileno(), 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not still_damaged():
-            return f"the history file was damaged; another agenteval has just mended it: {path}"
+            return f"the history file was damaged; another agenteval has just repaired it: {path}"
         try:
             _remove(new)
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -132,7 +132,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
             raise explain(error, new, doing="written") from error
         except OSError as error:
             raise HistoryError(
-                f"the damaged history file can't be mended: {error.strerror}",
+                f"the damaged history file can't be repaired: {error.strerror}",
                 where=str(path),
                 mend="free some space, or give yourself write permission for the folder",
             ) from error

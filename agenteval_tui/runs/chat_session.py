@@ -213,7 +213,7 @@ def drafted_test(test_id: str, name: str, conversation: Conversation) -> dict[st
     whole = conversation.answered
     prompts = [turn.text for turn in conversation.turns if turn.error is None]
     if not prompts or not (whole.final_output or whole.tool_calls):
-        raise AgentevalError("there is no answer yet to make a test of", mend="ask the agent something first")
+        raise AgentevalError("there is no answer yet to make a test from", mend="ask the agent something first")
     test: dict[str, Any] = {"id": test_id, "name": name}
     test.update({"prompt": _literally(prompts[0])} if len(prompts) == 1 else {"turns": [*map(_literally, prompts)]})
     test["agent"] = conversation.configured.name

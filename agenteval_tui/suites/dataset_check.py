@@ -161,7 +161,7 @@ def check_dataset(
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
     if said > most:
         message = f"{said - most:,} more problems in this dataset are not shown"
-        check.problems.append(check.problem(last, "more", message, "mend those above first"))
+        check.problems.append(check.problem(last, "more", message, "fix those above first"))
     if not check.complete:
         message = f"only the first {check.rows + wrong:,} rows of this dataset were checked"
         check.problems.append(check.problem(1, "partly-checked", message, severity="info"))

@@ -62,7 +62,7 @@ def _before(path: Path) -> tuple[bytes, int | None]:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise AgentevalError("this is no regular file", where=str(path), mend="give a dataset file")
+            raise AgentevalError("this is not a regular file", where=str(path), mend="give a dataset file")
         if not os.access(path, os.W_OK):
             raise AgentevalError("this file is read-only", where=str(path), mend="change its permissions")
         return path.read_bytes(), stat.S_IMODE(found.st_mode)

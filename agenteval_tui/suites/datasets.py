@@ -96,7 +96,7 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
     if stat.S_ISDIR(found.st_mode):
         raise AgentevalError("this is a folder, not a dataset", where=where, mend="name a file in it")
     if not stat.S_ISREG(found.st_mode):
-        raise AgentevalError("this is no regular file", where=where, mend="give a dataset file")
+        raise AgentevalError("this is not a regular file", where=where, mend="give a dataset file")
     kind_of(path)
     return path
 

@@ -319,7 +319,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         why = next(
             (problem.message for problem in saved.problems if problem.message not in said), "a test would not be read"
         )
-        raise SaveFailed(f"this would not be right: {why}", where=str(loaded.path), mend="mend it, then save again")
+        raise SaveFailed(f"this would not be right: {why}", where=str(loaded.path), mend="fix it, then save again")
     write_over(loaded, data)
     return saved
 
@@ -333,7 +333,7 @@ class TreeEdit:
         root = _read_tree(text)
         if root is None:
             raise SaveFailed(
-                "the file has a YAML error, so it can't be edited here", where=where, mend="mend that first"
+                "the file has a YAML error, so it can't be edited here", where=where, mend="fix that first"
             )
         self.text = text
         self.root: Node = root
@@ -601,9 +601,7 @@ def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
     where = str(loaded.path)
     check_unchanged(loaded, read_again(loaded))
     if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
-        raise SaveFailed(
-            "the file has a YAML error, so no test can be added to it", where=where, mend="mend that first"
-        )
+        raise SaveFailed("the file has a YAML error, so no test can be added to it", where=where, mend="fix that first")
     data = dict(test)
     for text in _ways(loaded, data):
         if _holds(loaded, text, data):

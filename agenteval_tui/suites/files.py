@@ -19,7 +19,7 @@ def read_bytes(path: Path) -> bytes:
         if stat.S_ISDIR(found.st_mode):
             raise AgentevalError("this is a folder, not a suite file", where=where, mend="name a file in it")
         if not stat.S_ISREG(found.st_mode):
-            raise AgentevalError("this is no regular file", where=where, mend="give a suite file")
+            raise AgentevalError("this is not a regular file", where=where, mend="give a suite file")
         if found.st_size > MAX_BYTES:
             raise AgentevalError(
                 f"this file is too large for a suite: {found.st_size / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB",

@@ -65,7 +65,7 @@ class HelpController:
         """Go to what the last notification was about."""
         place = self._notifier.notices.last_place()
         if place is None:
-            self._notifier.say("There is no notification yet that leads somewhere.")
+            self._notifier.say("No notification leads anywhere yet.")
             return
         self._app.clear_notifications()
         self._navigation.visit(place)

@@ -17,7 +17,7 @@ def costs_view(costs: Costs) -> View:
     unknown = costs.agents.count - costs.agents.priced if costs.agents.priced is not None else 0
     cached = f"{numbers.count(costs.cached, 'answer')} came from the history, and cost nothing"
     notes = (
-        text((f"with {costs.failed_attempts:,} failed {made} made again" if costs.failed_attempts else "", "dim")),
+        text((f"with {costs.failed_attempts:,} failed {made} retried" if costs.failed_attempts else "", "dim")),
         text((cached if costs.cached else "", "dim")),
         text((f"of {numbers.count(unknown, 'run')} no price is known" if unknown else "", "warn")),
     )

@@ -124,7 +124,7 @@ def rate_view(row: ExecutionRow, overall: Mapping[str, Any], retries: int = 0) -
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))
     if retries:
         made = "attempt failed and was" if retries == 1 else "attempts failed and were"
-        lines.append(text((f"{retries:,} {made} made again", "dim")))
+        lines.append(text((f"{retries:,} {made} retried", "dim")))
     return paragraphs(lines)
 
 

@@ -35,9 +35,9 @@ def label_text(label: Label) -> str:
 
 
 def label_given(label: Label, status: str, *, taken_back: bool = False) -> Text:
-    """`tone: passed, 4 of 5; the run stands as failed`: what came of a label, or of taking it back."""
+    """`tone: passed, 4 of 5; the run now counts as failed`: what came of a label, or of taking it back."""
     said = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
-    return text(f"{said}; the run stands as ", outcome_text(status))
+    return text(f"{said}; the run now counts as ", outcome_text(status))
 
 
 def labels_view(labels: Iterable[tuple[Label, bool]], now_ms: int | None = None) -> View:

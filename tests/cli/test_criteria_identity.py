@@ -98,7 +98,7 @@ def test_a_label_is_taken_back_on_the_command_line(cli: Any, tmp_path: Path) -> 
     assert outcomes(cli, run) == {"tone": "passed", "facts": "passed"}
     none = cli("label", f"{run}/tone", "--remove", "--who", "lee")
     assert (none.code, "lee has no label of tone" in none.err, "kim" in none.err) == (2, True, True)
-    assert "taken back: passed; the run stands as failed" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
+    assert "; the run now counts as failed" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
     assert outcomes(cli, run) == {"tone": "failed", "facts": "passed"}, "the label before it counts again"
     assert "needs_review" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
     assert cli("label", f"{run}/tone", "--remove", "--who", "kim").code == 2

@@ -79,8 +79,8 @@ def test_retries_for_one_reason_are_a_line_and_all_are_counted() -> None:
         screen.tell(AttemptFailed, "T0R1", attempt, "429 Too Many Requests", 2.0)
     screen.tell(AttemptFailed, "T0R1", 4, "connection reset", 0.5)
     assert [line.strip() for line in screen.lines] == [
-        "retry test-0: attempt 1 failed: 429 Too Many Requests, again in 2 s",
-        "retry test-0: attempt 4 failed: connection reset, again",
+        "retry test-0: attempt 1 failed: 429 Too Many Requests; the next one starts in 2 s",
+        "retry test-0: attempt 4 failed: connection reset",
     ]
     assert screen.progress.retries == 4
 

@@ -44,7 +44,7 @@ pytestmark = [
         ("tests.example", "https://tests.example", "tests.example", ""),
         ("192.0.2.7:8777", "http://192.0.2.7:8777", "0.0.0.0", ""),
         ("box:8777", "http://box:8777", "0.0.0.0", ""),
-        ("rebound.example:8777", "http://rebound.example:8777", "127.0.0.1", "no name of this machine"),
+        ("rebound.example:8777", "http://rebound.example:8777", "127.0.0.1", "not a name of this machine"),
         ("127.0.0.1:8777", "http://evil.example", "127.0.0.1", "another site"),
         ("127.0.0.1:8777", "http://127.0.0.1:9999", "127.0.0.1", "another site"),
         ("127.0.0.1:8777", "null", "127.0.0.1", "another site"),

@@ -272,7 +272,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         ("loop.csv", "can't be read"),
         ("a\0b.csv", "can't be read"),
         ("folder.csv", "this is a folder"),
-        ("pipe.csv", "no regular file"),
+        ("pipe.csv", "not a regular file"),
         ("rows.json", "a .csv, .jsonl or .yaml file"),
     ]:
         with pytest.raises(AgentevalError, match=message):

@@ -364,7 +364,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         load_suite(path)
     with pytest.raises(AgentevalError, match="this is a folder"):
         load_suite(tmp_path)
-    with pytest.raises(AgentevalError, match="no regular file"):
+    with pytest.raises(AgentevalError, match="not a regular file"):
         load_suite("/dev/zero")
     path.write_bytes("name: ä\ntests: ".encode() + "Grüße".encode("latin-1"))
     with pytest.raises(AgentevalError, match="not UTF-8: the byte 0xfc") as caught:

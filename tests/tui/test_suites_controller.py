@@ -190,7 +190,7 @@ def test_a_plan_leaves_out_what_is_filtered_away(controller: SuitesController, r
     assert (one.run.tests, one.run.title) == ((f"{a.key}::two",), "two")
     controller.filter("", None)
     assert controller.plan(row(controller, "c.suite.yaml")) == (
-        "This suite can't be read; its problems stand beside it."
+        "This suite can't be read; its problems are listed beside it."
     )
     assert controller.plan(None) == "There is no test to run."
 

@@ -46,7 +46,7 @@ def test_costs_are_a_table_by_test_agent_and_criterion_with_what_they_are_withou
         "all agents               3  1,200     340  $0.0123  $0.0062",
         "all judges               2    100      10        –        –",
         "in all, 1,650 tokens        1,300     350  $0.0123",
-        "with 2 failed attempts that were made again",
+        "with 2 failed attempts that were retried",
         "1 answer came from the history, and cost nothing",
         "of 1 run no price is known",
     ]

@@ -95,7 +95,7 @@ def test_the_last_lines_of_an_execution(row: ExecutionRow, runs: list[RunRow]) -
     lines = printed(rate_view(replace(row, skipped=2), overall, retries=1))
     assert lines[0].startswith("pass rate ")
     assert " of 6 runs; 3 in error  (95 % interval by test: " in lines[0]
-    assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was made again"]
+    assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was retried"]
     stopped = replace(row, status="stopped", message="")
     assert printed(rate_view(stopped, {"pass_rate": None})) == ["stopped: no reason was given"]
     assert printed(next_view(stopped)) == [

@@ -49,9 +49,9 @@ def test_labels_stand_one_below_the_other_with_their_comments() -> None:
 
 
 def test_what_came_of_a_label() -> None:
-    assert plain(label_given(TONE, "needs_review")) == "tone: failed, 2 of 5; the run stands as needs_review"
+    assert plain(label_given(TONE, "needs_review")) == "tone: failed, 2 of 5; the run now counts as needs_review"
     assert plain(label_given(WHOLE, "failed", taken_back=True)) == (
-        "the run: taken back: passed; the run stands as failed"
+        "the run: taken back: passed; the run now counts as failed"
     )
     assert said_last(TONE, 121_000) == "Last said by kim 2 min ago: failed, 2 of 5: too rude"
     assert labelled_text([UNKNOWN, TONE]) == "labelled failed, 2 of 5 by kim and 1 more"

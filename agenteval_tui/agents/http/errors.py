@@ -320,7 +320,7 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
         return server.told(
             "protocol",
             f"{server.url} answered in broken HTTP: {on_one_line(said, 200)}",
-            "mend the server, or the proxy between; its headers or its body contradict HTTP",
+            "fix the server, or the proxy in between; its headers or its body contradict HTTP",
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
         return broken_stream(server)

@@ -47,7 +47,7 @@ def command(
         if done is None:
             if not as_json:
                 invocation.out.line(
-                    ("left; it goes on: ", "dim"), f"agenteval attach {live.execution}", ("  to watch again", "dim")
+                    ("left; it continues: ", "dim"), f"agenteval attach {live.execution}", ("  to watch again", "dim")
                 )
             return 0
         return apply_gates(invocation.err if as_json else invocation.out, store, done, gate, baseline)

@@ -59,7 +59,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
             if loaded.suite is None:
                 first = next((one for one in loaded.problems if one.severity == "error"), None)
                 raise AgentevalError(
-                    first.message if first else "this is no suite", where=f"{path}:{first.line}" if first else str(path)
+                    first.message if first else "this is not a suite",
+                    where=f"{path}:{first.line}" if first else str(path),
                 )
             audited.append((path, audit_suite(loaded, store, runs=runs)))
     tests = [test for _, listed in audited for test in listed]

@@ -187,7 +187,7 @@ def _own_keys() -> DoctorCheck:
             "keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`"
         )
     if found is not None and not isinstance(found, dict):
-        return DoctorCheck("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
+        return DoctorCheck("keys", "error", f"{path} is not a mapping", "write `action: keys`, as `suites.run: ctrl+r`")
     return DoctorCheck("keys", "ok", f"{path}: {count(len(found or {}), 'action')} with keys of your own")
 
 
@@ -312,4 +312,4 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
         state: State = "ok" if report.ok else "error"
         yield DoctorCheck("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
     if not found:
-        yield DoctorCheck("agents", "ok", "none are configured beside those of suites")
+        yield DoctorCheck("agents", "ok", "none are configured besides those of suites")

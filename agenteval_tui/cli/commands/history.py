@@ -78,7 +78,7 @@ def command(
         return 0
     if not shown:
         empty = wanted == RunFilter(projects=wanted.projects)
-        invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run fits"))
+        invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run matches"))
         return 0
     suites = {row.suite_key for row in run_rows}
     projects = {row.project for row in executions}

@@ -139,7 +139,7 @@ def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left:
         err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
     if left:
         err.line(f"not read: {count(left, 'more file')}")
-    err.line("The same command goes on: what came in before is not added again.")
+    err.line("Run the same command to continue: what was imported is not added again.")
 
 
 def _one(
@@ -221,7 +221,7 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
     for note in report.notes:
         out.line(("  note ", "warn"), note)
     if report.cut_off:
-        out.line(("  the file is cut off: ", "warn"), "what stands before the cut can be read")
+        out.line(("  the file is cut off: ", "warn"), "everything before the cut can be read")
     if not dry_run:
         out.line((f"  agenteval stats {report.execution_id[:10]}  agenteval show {report.execution_id[:10]}", "dim"))
 

@@ -53,7 +53,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
             out.line(("Only this machine reaches it. From another one: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim"))
         else:
             out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
-        out.line(("Ctrl-C ends it; executions go on by themselves.", "dim"))
+        out.line(("Ctrl-C ends it; running executions continue.", "dim"))
         out.flush()
 
     serve(Serving(app_command(paths, invocation.db), host, port), ready)

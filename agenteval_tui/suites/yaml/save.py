@@ -46,7 +46,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     check_unchanged(loaded, read_again(loaded))
     node = loaded.config_node(test_id, criterion)
     if loaded.root is None or not loaded.whole:
-        raise SaveFailed("the file has a YAML error further down", where=where, mend="mend that first")
+        raise SaveFailed("the file has a YAML error further down", where=where, mend="fix that first")
     result = splice(loaded.text, loaded.root, node, new_text)
     if result is None:
         raise SaveFailed(

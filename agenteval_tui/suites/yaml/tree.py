@@ -425,7 +425,7 @@ _SAYINGS: list[tuple[str, str, str]] = [
      "begin it with `- `, or indent it like the other lines of the item"),
     (r"expected key", "this line does not fit the indentation of the lines above",
      "indent it exactly like its neighbours, or put the text above in quotes"),
-    (r"expected the node content|expected node content", "a value must stand here",
+    (r"expected the node content|expected node content", "a value is missing here",
      "write a value; texts with braces or brackets need quotes"),
     (r"expected <document start>|did not find expected <document start>", "the document has ended before this line",
      "check the indentation of this line"),

@@ -267,7 +267,7 @@ def _report_words(report: ImportReport) -> list[tuple[str, str]]:
     lines += [(f"left out {one_line(excluded, 300)}", "failed") for excluded in report.left_out()]
     lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
     if report.cut_off:
-        lines.append(("The file is cut off: what stands before the cut was read.", "failed"))
+        lines.append(("The file is cut off: everything before the cut was read.", "failed"))
     return lines
 
 

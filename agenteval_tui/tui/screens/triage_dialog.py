@@ -105,7 +105,7 @@ def effect_of(decision: str, group: CauseGroup) -> str:
     return {
         "accept": f"The execution's runs become the baseline of {tests}.",
         "fix": "Its config opens in Inspect. It is open again if it still fails with another version.",
-        "quarantine": f"{name}{tests}: run and shown, and no gate, until the date.",
+        "quarantine": f"{name}{tests}: run and shown, but without gating, until the date.",
         "label": f"{runs} get this verdict, those that have none yet.",
         "ignore": "Open again when the criterion changes, in other tests, or when it grows by more than chance.",
     }[decision]

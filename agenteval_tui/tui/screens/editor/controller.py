@@ -471,7 +471,7 @@ class EditorController:
         if doc is None or not edit:
             return None
         for name, why in doc.bad_yaml.items():
-            raise AgentevalError(f"{name} can't be read: {why}", mend="mend it, then save again")
+            raise AgentevalError(f"{name} can't be read: {why}", mend="fix it, then save again")
         return edit
 
     @staticmethod

@@ -353,7 +353,7 @@ class CriteriaPane(EditorPane):
         if doc is None or doc.chosen is None:
             return
         if not await self._assist.explain(self.config, doc.chosen.values["prototype_class"]):
-            services(self).say("Nothing is known of what stands at the cursor.")
+            services(self).say("There is no help for what is at the cursor.")
 
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
@@ -362,7 +362,7 @@ class CriteriaPane(EditorPane):
             if one is not None and one.fix is not None:
                 self.config.apply_fix(one.fix)
                 return
-        services(self).say("There is no problem in this config that can be mended by itself.")
+        services(self).say("No problem in this config has an automatic fix.")
 
     def forget_facts(self) -> None:
         """New runs may have come: read again what completions offer of them."""

@@ -655,7 +655,7 @@ class EditorScreen(FrameScreen):
         if doc is None:
             return
         if doc.edited:
-            self.agenteval.say("This mends the file itself: ^s saves your edits first, then F4.")
+            self.agenteval.say("This fix changes the file itself: save your edits first (^s), then press F4.")
             return
         loaded, start = doc.loaded, self.controller.cut_start(place)
         if start is not None:

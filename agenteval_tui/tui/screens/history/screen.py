@@ -478,7 +478,7 @@ class HistoryScreen(FrameScreen):
         def then(baselines: list[Baseline]) -> None:
             tests = [(baseline.suite_key, baseline.test_id) for baseline in baselines]
             if not tests:
-                self.agenteval.say("No baseline rests on it.")
+                self.agenteval.say("No test has it as its baseline.")
                 return
             self._ask_yes(
                 f"Clear the baseline of {count(len(tests), 'test')}?",

@@ -327,7 +327,7 @@ class InspectController:
         index = bench.criteria[self.criterion].index
         if index is None or bench.loaded is None:
             raise AgentevalError(
-                "this criterion stands in no suite file, so it can't be saved",
+                "this criterion is in no suite file, so it can't be saved",
                 mend="write a suite over these runs: agenteval grade --criteria FILE --execution ID",
             )
         if not self.is_edited:

@@ -498,11 +498,11 @@ class InspectScreen(FrameScreen):
 
     async def action_explain(self) -> None:
         if self.controller.bench is not None and not await self.config.explain():
-            self._say("Nothing is known of what stands at the cursor.")
+            self._say("There is no help for what is at the cursor.")
 
     def action_apply_fix(self) -> None:
         if not self.config.fix():
-            self._say("There is no problem here that can be mended by itself.")
+            self._say("No problem here has an automatic fix.")
 
     def action_revert(self) -> None:
         if self.controller.is_edited:
@@ -625,14 +625,14 @@ class InspectScreen(FrameScreen):
     def action_calls_criterion(self) -> None:
         bench = self.controller.bench
         starter = starter_of_calls(bench.transcript) if bench is not None else None
-        self._make_criterion(starter, "There are no tool calls here that went well.")
+        self._make_criterion(starter, "No tool call here succeeded.")
 
     def _make_criterion(self, starter: Starter | None, otherwise: str) -> None:
         bench = self.controller.bench
         if bench is None or starter is None:
             self._say(otherwise)
         elif bench.loaded is None:
-            self._say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
+            self._say("This test is in no suite file, so it can't get a criterion.", severity="warning")
         else:
             self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)
 
@@ -719,4 +719,4 @@ class InspectScreen(FrameScreen):
         if not address:
             return
         self.app.copy_to_clipboard(address)
-        self._say(f"Copied {one_line(address)}; agenteval open takes it back here.")
+        self._say(f"Copied {one_line(address)}; `agenteval open` with it leads back here.")

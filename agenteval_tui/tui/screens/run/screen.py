@@ -328,7 +328,7 @@ class RunScreen(FrameScreen):
         view = self.controller.view
         groups = error_groups(view) if view is not None else []
         if not groups:
-            self.agenteval.say("No run has met an error." + (" n goes to what failed." if view else ""))
+            self.agenteval.say("No run ended in an error." + (" n goes to what failed." if view else ""))
             return
 
         def then(run: str | None) -> None:
@@ -423,5 +423,5 @@ class RunScreen(FrameScreen):
         watch = self.controller.watch
         if watch is not None and watch.attached:
             self.workers.cancel_group(self, "watch")
-            self.agenteval.say("Detached: the execution goes on. Run (3) or w comes back to it.")
+            self.agenteval.say("Detached: the execution continues. Run (3) or w returns to it.")
         self.agenteval.go("suites")

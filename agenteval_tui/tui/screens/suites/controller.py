@@ -315,7 +315,7 @@ class SuitesController:
             return "There is no test to run."
         suite = node.suite.loaded.suite
         if suite is None:
-            return "This suite can't be read; its problems stand beside it."
+            return "This suite can't be read; its problems are listed beside it."
         if node.test is not None:
             return PlanRequest(suite, [node.test], _run_of([node], node.test.id))
         path, title = node.suite.loaded.path, node.suite_name
