@@ -32,7 +32,7 @@ def prepare_file(path: Path) -> bool:
 
     A file that others may read is closed to them. Raises HistoryError.
     """
-    _make_private_folder(path.parent)
+    make_private_folder(path.parent)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -48,7 +48,7 @@ def prepare_file(path: Path) -> bool:
     return True
 
 
-def _make_private_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make `folder`, and those above it that are missing, for this user alone. Raises HistoryError."""
     missing = []
     if folder.is_dir() and folder == directories.data_dir():  # a folder that `--db` names may be meant for others
