@@ -143,7 +143,7 @@ class Recorder:
                 if note not in self._notes and len(self._notes) < NOTES_KEPT:
                     self._notes.append(note)
             case UsageReported(usage):
-                self._usage = add_usage(self._usage, usage)
+                self._usage += usage
             case PromptSent(messages):
                 self._prompted(messages)
             case LogLine(text):
@@ -305,18 +305,3 @@ class Recorder:
                 messages.append(
                     Message(role="tool", content=call.result, tool_call=index, tool_call_id=call.id, name=call.name)
                 )
-
-
-def add_usage(usage: Usage, other: Usage) -> Usage:
-    """Both together; what neither measured stays None."""
-    return Usage(
-        _add(usage.input_tokens, other.input_tokens),
-        _add(usage.output_tokens, other.output_tokens),
-        _add(usage.cached_tokens, other.cached_tokens),
-        _add(usage.reasoning_tokens, other.reasoning_tokens),
-        other.cost if usage.cost is None else usage.cost if other.cost is None else usage.cost + other.cost,
-    )
-
-
-def _add(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
@@ -29,6 +31,16 @@ class EventRedactor:
         self._redactor = redactor
         # What was kept back, by where it belongs: TextDelta, ReasoningDelta, or the key of a tool call.
         self._kept: dict[type | int, str] = {}
+
+    async def clean_all(self, events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:
+        """The events to yield in place of these. What yields them is closed with this, where it can be."""
+        try:
+            async for event in events:
+                for clean in self.clean(event):
+                    yield clean
+        finally:
+            if hasattr(events, "aclose"):
+                await events.aclose()
 
     def clean(self, event: AgentEvent) -> list[AgentEvent]:
         """The events to yield in place of this one."""

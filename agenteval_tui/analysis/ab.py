@@ -7,6 +7,7 @@ difference of its pass rates. Errors are no verdicts, and are counted apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -149,7 +150,7 @@ def compare_arms(
         detectable=least,
         recommended=recommended,
         conclusion=_conclusion(names, len(shared), middle, interval, least, recommended),
-        tokens=_measure(by_case, _tokens, seed),
+        tokens=_measure(by_case, attrgetter("tokens"), seed),
         cost=_measure(by_case, lambda run: run.cost, seed),
         latency_ms=_measure(by_case, lambda run: run.duration_ms, seed),
         tests=_tests(by_case, shared, rates, count_errors),
@@ -207,16 +208,10 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
         undecided=count.undecided,
         pass_rate=mean([passed / n for passed, n in known]),
         interval=clustered_interval(known),
-        tokens=_mean_of(runs, _tokens),
+        tokens=_mean_of(runs, attrgetter("tokens")),
         cost=_mean_of(runs, lambda run: run.cost),
         latency_ms=_mean_of(runs, lambda run: run.duration_ms),
     )
-
-
-def _tokens(run: RunRow) -> float | None:
-    if run.input_tokens is None and run.output_tokens is None:
-        return None
-    return float((run.input_tokens or 0) + (run.output_tokens or 0))
 
 
 def _mean_of(runs: Iterable[RunRow], value: Callable[[RunRow], float | None]) -> float | None:

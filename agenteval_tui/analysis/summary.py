@@ -167,16 +167,10 @@ def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any
     """Medians and 95 % points of what was measured of the runs; null where nothing was."""
     return {
         "latency_ms": _spread([run.duration_ms for run in runs]),
-        "tokens": _spread([_tokens(run) for run in runs]),
+        "tokens": _spread([run.tokens for run in runs]),
         "cost": _spread([run.cost for run in runs]),
         "steps": _spread([steps.get(run.id) for run in runs]),
     }
-
-
-def _tokens(run: RunRow) -> float | None:
-    if run.input_tokens is None and run.output_tokens is None:
-        return None
-    return float((run.input_tokens or 0) + (run.output_tokens or 0))
 
 
 def _spread(values: Sequence[float | None]) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.core.phrasing import cut, on_one_line
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.type_names import short_name
 
@@ -88,16 +88,16 @@ def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
     for name, arguments in calls:
         expected: dict[str, Any] = {"name": name}
         if arguments:
-            expected["arguments"] = {key: _expected(value) for key, value in arguments.items()}
+            expected["arguments"] = {key: expected_argument(value) for key, value in arguments.items()}
         tools.append(expected)
     names = ", ".join(dict.fromkeys(short_name(name) for name, _ in calls))
-    title = f"Calls {names if len(names) <= 60 else names[:59] + '…'}"
+    title = f"Calls {cut(names, 60)}"
     return Starter(
         "ToolCheck", title, "ToolResponse", config_of([{"type": "ToolCheck", "tools": tools}]), "made of calls"
     )
 
 
-def _expected(value: Any) -> Any:
+def expected_argument(value: Any) -> Any:
     """An argument as a config may have it: what looks like a placeholder or a matcher stands for anything."""
     written = json.dumps(value, ensure_ascii=False)
     return {"$any": True} if "{{" in written or '"$' in written else value

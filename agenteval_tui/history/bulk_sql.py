@@ -8,11 +8,20 @@ main thread. Statements come in three sizes, so that SQLite compiles each of the
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 _SIZES = (64, 8, 1)
+_T = TypeVar("_T")
+
+
+def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """The items in their order, at most `size` at a time."""
+    left = iter(items)
+    while batch := list(islice(left, size)):
+        yield batch
 
 
 def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:

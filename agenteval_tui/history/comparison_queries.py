@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.suites.row_keys import row_case
 
 _T = TypeVar("_T")
@@ -62,9 +64,7 @@ class ComparedRun(Struct, frozen=True):
     @property
     def tokens(self) -> float | None:
         """Input and output together; None: not measured."""
-        if self.input_tokens is None and self.output_tokens is None:
-            return None
-        return float((self.input_tokens or 0) + (self.output_tokens or 0))
+        return tokens_in_all(self.input_tokens, self.output_tokens)
 
 
 class ComparedCriterion(NamedTuple):
@@ -105,7 +105,7 @@ def compared_runs_of(connection: sqlite3.Connection, execution_id: str) -> list[
 def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
     """These runs, in the order given; those that are gone are left out."""
     found: dict[str, ComparedRun] = {}
-    for chunk in _chunks(run_ids):
+    for chunk in batches(run_ids, _CHUNK):
         rows = connection.execute(
             f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))", (json.dumps([clean(one) for one in chunk]),)
         )
@@ -115,7 +115,7 @@ def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> lis
 
 def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:
     """What the criteria said of these runs, run by run, in the order of each run's criteria."""
-    for chunk in _chunks(rowids):
+    for chunk in batches(rowids, _CHUNK):
         rows = connection.execute(
             "SELECT o.run, coalesce(c.hash, ''), o.name, o.outcome, o.score FROM criterion_results o"
             " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run IN (SELECT value FROM json_each(?))"
@@ -128,7 +128,7 @@ def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterat
 def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, object]]:
     """By plan: the variables of its runs."""
     found: dict[int, dict[str, object]] = {}
-    for chunk in _chunks(plans):
+    for chunk in batches(plans, _CHUNK):
         rows = connection.execute(
             "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk)),)
         )
@@ -139,7 +139,7 @@ def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
 def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, str]]:
     """By plan: the beginning of its prompt, and its variables as JSON."""
     found: dict[int, tuple[str, str]] = {}
-    for chunk in _chunks(plans):
+    for chunk in batches(plans, _CHUNK):
         rows = connection.execute(
             "SELECT id, prompt_head, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(chunk)),),
@@ -151,7 +151,3 @@ def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
 def _run(row: Sequence[object]) -> ComparedRun:
     values = (*row[:18], bool(row[18]), *row[19:])
     return ComparedRun(*values)  # type: ignore[arg-type]
-
-
-def _chunks(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))

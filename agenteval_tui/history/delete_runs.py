@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 
 from agenteval_tui.history import baselines
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import ASKED, mark_superseded
 from agenteval_tui.history.replies import forget_runs
@@ -78,8 +79,8 @@ def remove_runs(
             # SQLite's locks are not fair: without a rest others would seldom come between two batches.
             time.sleep(min(took, _LONGEST_REST))
     else:
-        for start in range(0, len(executions), _BATCH):
-            went += store.write(_Remove((), executions[start : start + _BATCH], unless)).result()[1]
+        for some in batches(executions, _BATCH):
+            went += store.write(_Remove((), some, unless)).result()[1]
     orphans = int(store.write(_Sweep()).result()) if gone or went else 0
     return DeleteResult(gone, went, orphans, store.read(free_bytes))
 

@@ -12,6 +12,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 
@@ -174,8 +175,7 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
     if run_ids is None:
         return [_label(row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
     found: list[Label] = []
-    for start in range(0, len(run_ids), _CHUNK):
-        chunk = [clean(run_id) for run_id in run_ids[start : start + _CHUNK]]
+    for chunk in batches(map(clean, run_ids), _CHUNK):
         where = f"{select} WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         found.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return found

@@ -23,6 +23,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import import_validation, schema, tombstones
 from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import json_text, search_document
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.rebuild_totals import LOST
@@ -95,8 +96,7 @@ def read_rows(connection: sqlite3.Connection, statement: str, values: Sequence[A
 def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
     wanted = sorted({one for one in ids if one is not None})
     found: list[Row] = []
-    for start in range(0, len(wanted), 400):
-        chunk = wanted[start : start + 400]
+    for chunk in batches(wanted, 400):
         found += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
     return found
 

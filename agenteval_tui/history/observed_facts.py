@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.observed_tools import EXAMPLES, AgentFacts, ArgumentFacts, ToolFacts
 from agenteval_tui.history.blobs import clean, unpack_transcript
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.store import Store
 
 RUNS = 2_000
@@ -47,7 +47,7 @@ def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) 
     transcripts = [row[0] for row in found]
     different = list(dict.fromkeys(transcripts))  # repetitions that were alike are stored once
     calls = Counter[Call]()
-    for chunk in _chunks(different):
+    for chunk in batches(different, _CHUNK):
         marks = ",".join("?" * len(chunk))
         calls.update(
             connection.execute(
@@ -107,7 +107,7 @@ class _Seen:
 
 def _answers(connection: sqlite3.Connection, transcripts: list[int]) -> tuple[str, ...]:
     answers: dict[str, None] = {}
-    for chunk in _chunks(transcripts):
+    for chunk in batches(transcripts, _CHUNK):
         marks = ",".join("?" * len(chunk))
         rows = dict(
             connection.execute(
@@ -123,7 +123,3 @@ def _answers(connection: sqlite3.Connection, transcripts: list[int]) -> tuple[st
             except ValueError:
                 continue  # one that can't be read says nothing; whoever opens the run is told
     return tuple(answers)
-
-
-def _chunks(items: list[int]) -> Iterable[list[int]]:
-    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.baselines import KEPT_RUNS
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_runs, running_executions
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def protection(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[str,
     counted: Counter[str] = Counter()
     reasons = _reasons()
     sums = ", ".join(f"total({condition})" for condition in reasons.values())
-    for start in range(0, len(runs), 400):
-        chunk = list(runs[start : start + 400])
+    for chunk in batches(runs, 400):
         found = connection.execute(f"SELECT {sums} FROM runs WHERE id IN ({','.join('?' * len(chunk))})", chunk)
         counted.update(dict(zip(reasons, map(int, found.fetchone()), strict=True)))
     return {why: number for why, number in counted.items() if number}

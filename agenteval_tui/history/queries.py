@@ -16,6 +16,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.records import Counts, ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import executions_in
@@ -258,9 +259,8 @@ def counts(connection: sqlite3.Connection) -> Counts:
 
 
 def _by_ids(connection: sqlite3.Connection, statement: str, rowids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
-    for start in range(0, len(rowids), _CHUNK):
-        chunk = rowids[start : start + _CHUNK]
-        yield from connection.execute(f"{statement} ({','.join('?' * len(chunk))})", list(chunk)).fetchall()
+    for chunk in batches(rowids, _CHUNK):
+        yield from connection.execute(f"{statement} ({','.join('?' * len(chunk))})", chunk).fetchall()
 
 
 def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str) -> int:

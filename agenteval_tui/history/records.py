@@ -155,6 +155,13 @@ class ExecutionRow(Struct, frozen=True):
         return self.passed + self.failed + self.errors + self.skipped + self.cancelled + self.needs_review
 
 
+def tokens_in_all(input_tokens: int | None, output_tokens: int | None) -> float | None:
+    """Input and output together; None: not measured."""
+    if input_tokens is None and output_tokens is None:
+        return None
+    return float((input_tokens or 0) + (output_tokens or 0))
+
+
 class RunRow(Struct, frozen=True):
     """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters.
 
@@ -200,6 +207,11 @@ class RunRow(Struct, frozen=True):
     """Whether a newer grading of the same recording takes its place in what is counted."""
     agent_version: str = ""
     """Which configuration of the agent answered (`agents.agent_version`); "": not known."""
+
+    @property
+    def tokens(self) -> float | None:
+        """Input and output together; None: not measured."""
+        return tokens_in_all(self.input_tokens, self.output_tokens)
 
     @property
     def recorded(self) -> str:

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.model import Usage
@@ -108,8 +109,7 @@ def forget_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> None:
 def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[str, list[StoredReply]]:
     """The replies of runs, oldest first, by run id; runs without any are left out."""
     found: dict[str, list[StoredReply]] = {}
-    for start in range(0, len(run_ids), _CHUNK):
-        chunk = [clean(run_id) for run_id in run_ids[start : start + _CHUNK]]
+    for chunk in batches(map(clean, run_ids), _CHUNK):
         rows = connection.execute(
             f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
             " LEFT JOIN criteria c ON c.id = l.criterion"

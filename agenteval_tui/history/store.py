@@ -28,6 +28,7 @@ from agenteval_tui.history import (
 from agenteval_tui.history import labels as label_rows
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.connections import READING_TRIES, Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy
 from agenteval_tui.history.labels import Label
@@ -322,7 +323,7 @@ class Store:
 
     def transcripts(self, run_ids: Iterable[str]) -> Iterator[tuple[str, Transcript]]:
         """Transcripts of many runs, in the given order, decoded as asked for; runs without one are left out."""
-        for chunk in _chunks(run_ids, _TRANSCRIPTS):
+        for chunk in batches(run_ids, _TRANSCRIPTS):
             blobs = self._read(lambda c, chunk=chunk: queries.transcript_blobs(c, chunk))  # type: ignore[misc]
             for run_id in chunk:
                 if run_id in blobs:
@@ -460,17 +461,6 @@ class Store:
             return unpack(data)
         except ValueError as error:
             raise HistoryError(f"what is stored of this run can't be read: {error}", where=str(self.path)) from error
-
-
-def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    chunk: list[_T] = []
-    for item in items:
-        chunk.append(item)
-        if len(chunk) >= size:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _imported_chunks(

@@ -23,7 +23,7 @@ from agenteval_tui.agents.base import (
     TextDelta,
     UsageReported,
 )
-from agenteval_tui.agents.recorder import Recorder, add_usage
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
@@ -352,7 +352,7 @@ class RunAttempts:
         self._count(transcript.usage)
 
     def _count(self, usage: Usage) -> None:
-        self.usage = add_usage(self.usage, usage)
-        self.spent = add_usage(self.spent, usage)
+        self.usage += usage
+        self.spent += usage
         if self.usage != _NO_USAGE:
             self._stream.usage(self.usage)

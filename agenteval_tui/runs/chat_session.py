@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import Agent, AgentEvent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
+from agenteval_tui.agents.base import Agent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.recorder import Recorder, add_usage
+from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.grading.criterion_templates import expected_argument
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, make_configured, redactor_of
 from agenteval_tui.runs.pricing import price_for
@@ -157,7 +158,7 @@ class Conversation:
         )
         done = False
         redactor = EventRedactor(redactor_of(self.configured, self._env))
-        async with aclosing(_clean(redactor, _closable(agent.run(request)))) as events:
+        async with aclosing(redactor.clean_all(agent.run(request))) as events:
             async for event in events:
                 if isinstance(event, PromptSent):
                     continue  # the agent's own system prompt; it adds that to each request itself
@@ -245,7 +246,7 @@ def _tools(whole: Transcript) -> list[dict[str, Any]]:
         arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
         expected: dict[str, Any] = {"name": call.name}
         if arguments:
-            expected["arguments"] = {key: _expected(value) for key, value in arguments.items()}
+            expected["arguments"] = {key: expected_argument(value) for key, value in arguments.items()}
         known = tools.setdefault(call.name, expected)
         if known != expected:
             tools[call.name] = {"name": call.name}
@@ -254,12 +255,6 @@ def _tools(whole: Transcript) -> list[dict[str, Any]]:
 
 def _uxon(config: Mapping[str, Any]) -> str:
     return json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-
-
-def _expected(value: Any) -> Any:
-    """An argument as a config may have it: what looks like a placeholder or a matcher stands for anything."""
-    written = json.dumps(value, ensure_ascii=False)
-    return {"$any": True} if "{{" in written or '"$' in written else value
 
 
 def _literally(prompt: str) -> str:
@@ -298,26 +293,9 @@ def _joined(before: Transcript, question: Message, made: Transcript) -> Transcri
         messages=(*asked, *messages),
         tool_calls=(*before.tool_calls, *moved),
         timing=Timing(made.timing.first_token_ms, made.timing.total_ms),
-        usage=add_usage(before.usage, made.usage),
+        usage=before.usage + made.usage,
         model=made.model or before.model,
         finish_reason=made.finish_reason,
         final_output=made.final_output,
         error=made.error,
     )
-
-
-async def _clean(redactor: EventRedactor, events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
-    async with aclosing(events):
-        async for event in events:
-            for clean in redactor.clean(event):
-                yield clean
-
-
-async def _closable(events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:
-    """The events; what yields them is closed with this, where it can be."""
-    try:
-        async for event in events:
-            yield event
-    finally:
-        if hasattr(events, "aclose"):
-            await cast(Any, events).aclose()

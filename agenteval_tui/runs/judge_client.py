@@ -253,12 +253,7 @@ class JudgeClient:
         return await call_function(request, to_json(case.transcript), folder, self._permission)
 
     def _count(self, reply: Reply) -> None:
-        used = self.usage
-        self.usage = Usage(
-            _sum(used.input_tokens, reply.input_tokens),
-            _sum(used.output_tokens, reply.output_tokens),
-            cost=_sum(used.cost, reply.cost),
-        )
+        self.usage += Usage(reply.input_tokens, reply.output_tokens, cost=reply.cost)
 
 
 class _Shared(Struct):
@@ -380,10 +375,6 @@ def _failure(error: RunError) -> str:
 
 def _said(error: AgentevalError) -> str:
     return error.what + (f" ({error.mend})" if error.mend else "")
-
-
-def _sum(one: Any, other: Any) -> Any:
-    return one if other is None else other if one is None else one + other
 
 
 _MOST = 4_000_000  # bytes of an answer

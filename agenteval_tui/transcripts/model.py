@@ -7,7 +7,7 @@ whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -77,6 +77,9 @@ class Timing(Struct, frozen=True):
     steps: tuple[Step, ...] = ()
 
 
+_Number = TypeVar("_Number", int, float)
+
+
 class Usage(Struct, frozen=True):
     """Tokens, and cost in US dollars. None: not measured. `input_tokens` includes the cached ones."""
 
@@ -92,6 +95,20 @@ class Usage(Struct, frozen=True):
         if self.input_tokens is None and self.output_tokens is None:
             return None
         return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; what neither measured stays None."""
+        return Usage(
+            _sum(self.input_tokens, other.input_tokens),
+            _sum(self.output_tokens, other.output_tokens),
+            _sum(self.cached_tokens, other.cached_tokens),
+            _sum(self.reasoning_tokens, other.reasoning_tokens),
+            _sum(self.cost, other.cost),
+        )
+
+
+def _sum(one: _Number | None, other: _Number | None) -> _Number | None:
+    return other if one is None else one if other is None else one + other
 
 
 class RunError(Struct, frozen=True):

@@ -534,11 +534,10 @@ class HttpAgent:
         except NoWayError as missing:
             yield missing.failed
             return
-        redactor = EventRedactor(wire.server.secrets)
-        async with aclosing(self._ask(options, request, made, wire)) as events:
+        found = self._ask(options, request, made, wire)
+        async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
             async for event in events:
-                for clean in redactor.clean(event):
-                    yield clean
+                yield event
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Whether anybody answers at the address; `thorough` sends a prompt, as a run does."""

@@ -138,11 +138,10 @@ class ModelAgent(ABC, Generic[Options]):
         except NoWayError as missing:
             yield missing.failed
             return
-        redactor = EventRedactor(wire.server.secrets)
-        async with aclosing(self._converse(request, options, wire, toolbox)) as events:
+        found = self._converse(request, options, wire, toolbox)
+        async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
             async for event in events:
-                for clean in redactor.clean(event):
-                    yield clean
+                yield event
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Asks the server for its models (free), or, where that does not tell, for an answer of one token.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import added, moment_ms, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Usage
@@ -95,7 +95,7 @@ def _take(session: _Session, event: Mapping[str, Any]) -> None:
         answer = {"role": "tool", "tool_call_id": _answered(event), "content": content_text(content)}
         session.messages.append({**answer, "is_error": bool(event.get("is_error"))})
     elif what == "model_request_end":
-        session.usage = added(session.usage, usage_from(event.get("model_usage"), input_excludes_cache=True))
+        session.usage += usage_from(event.get("model_usage"), input_excludes_cache=True)
     elif what == "error":
         error = event.get("error")
         session.error = plain_text(error.get("message") if isinstance(error, Mapping) else error) or "an error"

@@ -18,7 +18,7 @@ from agenteval_tui.formats.importers.inspect_zip import Archive, DamagedMember, 
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
-from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
@@ -370,7 +370,7 @@ def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> T
 def _usage(models: Any) -> Usage:
     usage = Usage()
     for one in models.values() if isinstance(models, Mapping) else ():
-        usage = added(usage, usage_from(one, input_excludes_cache=True))
+        usage += usage_from(one, input_excludes_cache=True)
     return usage
 
 

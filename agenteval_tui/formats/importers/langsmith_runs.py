@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
@@ -49,7 +49,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 continue
             value = one.value
             batch = "run_type" not in value and ("post" in value or "patch" in value)
-            listed = [*_list(value.get("post")), *_list(value.get("patch"))] if batch else [value]
+            listed = [*as_list(value.get("post")), *as_list(value.get("patch"))] if batch else [value]
             for run in listed:
                 if isinstance(run, Mapping) and run.get("id"):
                     kept = {key: run[key] for key in _KEPT if run.get(key) is not None}
@@ -58,10 +58,6 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                     spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
         for trace, parts in spool.groups():
             yield _recording(trace, _merged(parts), parts)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _usage_of(run: Mapping[str, Any]) -> Any:
@@ -139,7 +135,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
     transcript = _timed(transcript, root, runs)
     usage = Usage()
     for run in models or [root]:
-        usage = added(usage, usage_from(run.get("usage")))
+        usage += usage_from(run.get("usage"))
     started, ended = moment_ms(root.get("start_time")), moment_ms(root.get("end_time"))
     error = plain_text(root.get("error"))
     return replace(

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.usage_import import added, usage_from
+from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.formats.unread_texts import has_words
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import Transcript, Usage
@@ -290,7 +290,7 @@ class _Conversation:
             # As servers answer, and logs of them keep it: what a turn took stands in the message.
             usage = one.get("usage")
             if usage is not None:
-                self.usage = added(self.usage, usage_from(usage, input_excludes_cache=dialect == "anthropic"))
+                self.usage += usage_from(usage, input_excludes_cache=dialect == "anthropic")
             self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
         if dialect == "openai":
             self._openai(one)
@@ -435,7 +435,7 @@ class _Conversation:
         self.say(role, content_text(content), **more)
         if role == "assistant":
             about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
-            self.usage = added(self.usage, usage_from(fields.get("usage_metadata") or about.get("token_usage")))
+            self.usage += usage_from(fields.get("usage_metadata") or about.get("token_usage"))
             self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
 
     def _pydantic_ai(self, one: Mapping[str, Any]) -> None:
@@ -444,7 +444,7 @@ class _Conversation:
             self._instructed = instructions
             self.say("system", instructions)
         if one["kind"] == "response":
-            self.usage = added(self.usage, usage_from(one.get("usage")))
+            self.usage += usage_from(one.get("usage"))
             self._of_model(one.get("model_name"), one.get("finish_reason"))
             self._pydantic_response(_maps(one["parts"]))
             return
@@ -538,6 +538,11 @@ def _blocks(content: Any) -> list[Mapping[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return _maps(content)
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list; [] for anything else."""
+    return value if isinstance(value, list) else []
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.formats.importers.message_formats import is_message
+from agenteval_tui.formats.importers.message_formats import as_list, is_message
 
 
 def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -37,17 +37,13 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
 def _in_conventions(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """What went in and came out in the words of the GenAI conventions: `gen_ai.input.messages` and so on."""
     for prefix, end in (("gen_ai.", ".messages"), ("", "_messages"), ("", "Messages")):
-        said = [*_listed(value.get(f"{prefix}input{end}")), *_listed(value.get(f"{prefix}output{end}"))]
+        said = [*as_list(value.get(f"{prefix}input{end}")), *as_list(value.get(f"{prefix}output{end}"))]
         if said and all(is_message(one) for one in said):
             given = value.get("gen_ai.system_instructions", value.get("system_instructions"))
             system = [{"role": "system", "parts": given}] if isinstance(given, list) and given else []
             model = value.get("gen_ai.response.model") or value.get("gen_ai.request.model") or value.get("model")
             return {"id": value.get("id"), "model": model, "messages": [*system, *said]}
     return None
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

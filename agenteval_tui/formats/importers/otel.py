@@ -19,9 +19,9 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import messages_of, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, messages_of, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.usage_import import added, moment_ms, number
+from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
@@ -293,7 +293,7 @@ def _measured(
     reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
     usage = Usage()
     for model in models:
-        usage = added(usage, _usage(model["attributes"]))
+        usage += _usage(model["attributes"])
     if usage == Usage():
         usage = _usage(top["attributes"])
     first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
@@ -570,20 +570,16 @@ def _value(given: Any, depth: int = 0) -> Any:
         if key == "intValue":
             return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
         if key == "arrayValue":
-            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
             return [_value(one, depth + 1) for one in inner]
         if key == "kvlistValue":
-            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
             pairs = [one for one in inner if isinstance(one, Mapping)]
             return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
         if key == "bytesValue":
             return _bytes(value)
         return value
     return None
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _bytes(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.promptfoo_asserts import criteria_of
 from agenteval_tui.formats.importers.suite_import import NOT_TRANSLATED, FoundTests, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
@@ -372,7 +372,7 @@ class _Adding:
                     **data,
                     **one,
                     "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
-                    "assert": [*_listed(data.get("assert")), *_listed(one.get("assert"))],
+                    "assert": [*as_list(data.get("assert")), *as_list(one.get("assert"))],
                     "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
                 })  # fmt: skip
 
@@ -413,8 +413,8 @@ class _Adding:
     def _criteria(
         self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None, name: str
     ) -> list[dict[str, Any]]:
-        inherited = [] if options.get("disableDefaultAsserts") else _listed(self._default.get("assert"))
-        assertions = [self._resolved(each) for each in (*_listed(one.get("assert")), *inherited)]
+        inherited = [] if options.get("disableDefaultAsserts") else as_list(self._default.get("assert"))
+        assertions = [self._resolved(each) for each in (*as_list(one.get("assert")), *inherited)]
         change = options.get("transform") or options.get("postprocess")
         if change:
             # What is looked at is not what the agent said, but what a program makes of it.
@@ -449,10 +449,6 @@ class _Adding:
         for step in ref[2:].split("/"):
             there = there.get(step) if isinstance(there, Mapping) else None
         return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
-
-
-def _listed(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else []
 
 
 def _asked(prompt: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
-from agenteval_tui.formats.importers.usage_import import added, moment_ms, number, usage_from
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
@@ -202,7 +202,7 @@ def _recording(value: Any, known: _Known) -> Recording:
     usage = Usage()
     for message in messages:
         if isinstance(message, Mapping) and message.get("role") == "assistant":
-            usage = added(usage, usage_from(message.get("usage")))
+            usage += usage_from(message.get("usage"))
     cost, duration = number(value.get("agent_cost")), number(value.get("duration"))
     reason = plain_text(value.get("termination_reason"))
     transcript = replace(

@@ -50,21 +50,6 @@ def usage_from(given: Any, *, input_excludes_cache: bool = False) -> Usage:
     )
 
 
-def added(usage: Usage, other: Usage) -> Usage:
-    """Both together; None where neither was measured."""
-    return Usage(
-        input_tokens=_sum(usage.input_tokens, other.input_tokens),
-        output_tokens=_sum(usage.output_tokens, other.output_tokens),
-        cached_tokens=_sum(usage.cached_tokens, other.cached_tokens),
-        reasoning_tokens=_sum(usage.reasoning_tokens, other.reasoning_tokens),
-        cost=other.cost if usage.cost is None else usage.cost if other.cost is None else usage.cost + other.cost,
-    )
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other
-
-
 def number(value: Any) -> float | None:
     """A finite number, also one written as text; None for everything else."""
     if isinstance(value, str):

@@ -67,7 +67,7 @@ def content_end(node: Node, text: str) -> int:
         return _block_end(node, text) if node.style in ("|", ">") else node.end
     if node.flow:
         return node.end
-    children = node.items if isinstance(node, SequenceNode) else [value for _, value in _own_pairs(node)]
+    children = node.items if isinstance(node, SequenceNode) else [value for _, value in own_pairs(node)]
     return content_end(children[-1], text) if children else node.end
 
 
@@ -85,11 +85,6 @@ def _block_end(node: ScalarNode, text: str) -> int:
         return min(end, stop)
     written = text[start:stop].rstrip()
     return start + len(written)
-
-
-def _own_pairs(node: MappingNode) -> list[tuple[ScalarNode, Node]]:
-    """The pairs that are written here, without those that `<<` brought."""
-    return [(key, value) for key, value in node.pairs if node.start <= key.start <= node.end]
 
 
 class ValueEdits:
@@ -135,7 +130,7 @@ class ValueEdits:
         self.edits.append(Edit(start, end, written))
 
     def _mapping(self, node: MappingNode, value: dict[str, Any], in_flow: bool) -> bool:
-        pairs = _own_pairs(node)
+        pairs = own_pairs(node)
         if len(pairs) != len(node.pairs) or not any(key.text in value for key, _ in pairs):
             return False
         inside = in_flow or node.flow
