@@ -16,7 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.suites.dataset_edit import Preview, RowAdded, add_row, preview_row
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import error_lines, key_line, paragraph
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -129,7 +129,4 @@ class AddRowScreen(Sheet["RowAdded | None"]):
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("^s", "write it"), ("tab", "field"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((("^s", "write it"), ("tab", "field"), ("esc", "close")), width)]

@@ -17,12 +17,12 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.exporters.export import export_run, file_name, forms
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import start_worker
 
 
@@ -35,7 +35,6 @@ class ExportScreen(Sheet["Path | None"]):
     def __init__(self, run: RunRow) -> None:
         super().__init__()
         self._run = run
-        self._error: AgentevalError | None = None
         self._over = ""
         self._writing = False
         self._named = self._own_name("markdown")
@@ -49,7 +48,7 @@ class ExportScreen(Sheet["Path | None"]):
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
             yield Form(fields, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield Note(self._said, id="said")
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
@@ -63,13 +62,13 @@ class ExportScreen(Sheet["Path | None"]):
             self._named = self._own_name(values["form"])
             form.fill({"file": self._named})
         self._over = ""
-        self._complain(None)
+        self.query_one(Note).complain(None)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it, unless there is such a file and this is the first time."""
         values = self.query_one(Form).values()
         if not values["file"]:
-            self._complain(AgentevalError("a file name is needed"))
+            self.query_one(Note).complain(AgentevalError("a file name is needed"))
         elif not self._writing:
             self._writing = True
             write = partial(self._write, values["form"], values["file"])
@@ -85,26 +84,19 @@ class ExportScreen(Sheet["Path | None"]):
             force = self._over == str(path)
             await asyncio.to_thread(lambda: export_run(store.store, self._run.id, form, path, force=force))
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         finally:
             self._writing = False
         self.dismiss(path)
-
-    def _complain(self, error: AgentevalError | None) -> None:
-        self._error = error
-        self.query_one("#said", LineBlock).show(self._said)
 
     def _head(self, width: int) -> list[Line]:
         name = f"run {self._run.repetition} of {one_line(self._run.test_id, 60)}"
         return [fit((("Export ", "bold"), (name, "accent")), width), ()]
 
     def _said(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
         about = forms()[self.query_one(Form).values()["form"]][1] if self.query(Form) and self.is_mounted else ""
         return [
-            (),
             *paragraph(
                 f"{about[0].upper()}{about[1:]}. In {Path.cwd()}, if no folder is named." if about else "", width, "dim"
             ),
@@ -112,7 +104,4 @@ class ExportScreen(Sheet["Path | None"]):
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("enter", "write it"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((("enter", "write it"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close")), width)]

@@ -12,8 +12,8 @@ from textual.screen import Screen
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word, keys_of
-from agenteval_tui.tui.presenters.text_layout import paragraph
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
+from agenteval_tui.tui.styled_text import Line, left, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -112,7 +112,4 @@ class HelpScreen(Sheet["bool | None"]):
         view.focus()
 
     def _foot(self, width: int) -> list[Line]:
-        cells: list[Cell] = []
-        for key, what in (("j k", "scroll"), ("esc", "close"), ("^p", "find a command by name")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [fit(cells, width)]
+        return [key_line((("j k", "scroll"), ("esc", "close"), ("^p", "find a command by name")), width)]

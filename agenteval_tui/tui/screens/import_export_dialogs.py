@@ -25,7 +25,7 @@ from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import error_lines, key_line, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -103,10 +103,7 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
         return [(), *(line for text, style in self._lines for line in paragraph(text, width, style))]
 
     def _foot(self, width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in self.keys():
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line(self.keys(), width)]
 
 
 class ImportScreen(_FileScreen):

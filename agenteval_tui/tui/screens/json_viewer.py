@@ -11,6 +11,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.json_document import JsonDocument
+from agenteval_tui.tui.presenters.text_layout import key_line
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -66,10 +67,11 @@ class RawJsonScreen(Sheet[None]):
         self.query_one("#json", JsonView).focus()
 
     def _foot(self, width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("j k", "move"), ("f", "fold"), ("y", "copy this part"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width), fit(((one_line(self._said, 200), "dim"),), width)]
+        return [
+            (),
+            key_line((("j k", "move"), ("f", "fold"), ("y", "copy this part"), ("esc", "close")), width),
+            fit(((one_line(self._said, 200), "dim"),), width),
+        ]
 
     def action_copy(self) -> None:
         """What is selected, else the part under the cursor."""

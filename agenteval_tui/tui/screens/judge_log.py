@@ -11,6 +11,7 @@ from textual.containers import Vertical
 
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.presenters.judge_log import Entry, entry_lines
+from agenteval_tui.tui.presenters.text_layout import key_line
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -54,10 +55,7 @@ class AskedScreen(Sheet[None]):
         return [fit((("What was asked about this run   ", "bold"), (self._summary, "dim")), width), ()]
 
     def _foot(self, width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("n p", "next, before"), ("j k", "scroll"), ("y", "copy it"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((("n p", "next, before"), ("j k", "scroll"), ("y", "copy it"), ("esc", "close")), width)]
 
     def _here(self) -> int:
         top = self.query_one("#asked", LinesView).scroll_offset.y

@@ -20,13 +20,13 @@ from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
 from agenteval_tui.tui.presenters.status_style import glyph
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import RATINGS, label_given, said_last
 from agenteval_tui.views.model import plain, sentence
@@ -64,7 +64,6 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         self._rating: int | None = None
         self._passed: bool | None = None
         self._who = current_user() if who is None else who
-        self._error: AgentevalError | None = None
         self._saving = False
 
     def compose(self) -> ComposeResult:
@@ -76,7 +75,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
                 Field("who", "who", self._who, placeholder="who says so"),
             ]
             yield Form(fields, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield Note(self._said, id="said")
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
@@ -89,7 +88,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         if self.focused is not None:
             return
         key = event.character or event.key
-        self._complain(None)
+        self.query_one(Note).complain(None)
         if key in ("1", "2", "3", "4", "5"):
             self._rating = None if self._rating == int(key) else int(key)
         elif key in ("y", "n"):
@@ -109,7 +108,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
-        self._complain(None)
+        self.query_one(Note).complain(None)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Enter in a field."""
@@ -143,7 +142,9 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             return
         if self._rating is None and self._passed is None:
             self.set_focus(None)
-            self._complain(AgentevalError("no verdict yet", mend="1 to 5 rate it, y says passed, n failed"))
+            self.query_one(Note).complain(
+                AgentevalError("no verdict yet", mend="1 to 5 rate it, y says passed, n failed")
+            )
             self._show()
             return
         self._saving = True
@@ -155,7 +156,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         try:
             given = await asyncio.to_thread(lambda: give_label(session.store, label))
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         finally:
             self._saving = False
@@ -179,12 +180,8 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     def _show(self) -> None:
         self.query_one("#head", LineBlock).show(self._head)
         self.query_one("#chosen", LineBlock).show(self._chosen)
-        self.query_one("#said", LineBlock).show(self._said)
+        self.query_one(Note).show_again()
         self.query_one("#foot", LineBlock).show(self._foot)
-
-    def _complain(self, error: AgentevalError | None) -> None:
-        self._error = error
-        self.query_one("#said", LineBlock).show(self._said)
 
     def _head(self, width: int) -> list[Line]:
         name = self._criterion
@@ -199,19 +196,14 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         return [fit(_rating_line(self._rating), width), fit(_verdict_line(self._passed, self._rating), width), ()]
 
     def _said(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
         last = self._last()
         if last is not None:
-            return [(), *paragraph(said_last(last, now_ms()), width, "dim")]
-        return [(), *paragraph("Nobody has labelled this yet.", width, "dim")]
+            return paragraph(said_last(last, now_ms()), width, "dim")
+        return paragraph("Nobody has labelled this yet.", width, "dim")
 
     def _foot(self, width: int) -> list[Line]:
         typing = self.focused is not None
-        cells: list[Cell] = []
-        for key, what in _KEYS_TYPING if typing else _KEYS:
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line(_KEYS_TYPING if typing else _KEYS, width)]
 
 
 def _rating_line(rating: int | None) -> Line:

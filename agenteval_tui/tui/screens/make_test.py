@@ -16,12 +16,12 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import is_busy, start_worker
 
 NAME = 60
@@ -37,7 +37,6 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         super().__init__()
         self._chat = chat
         self._suites: list[LoadedSuite] = []
-        self._error: AgentevalError | None = None
 
     def compose(self) -> ComposeResult:
         first = next((turn.text for turn in self._chat.turns if turn.error is None), "")
@@ -49,7 +48,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         with Vertical(id="sheet"):
             yield LineBlock(lambda width: [fit((("Make a test of this conversation", "bold"),), width), ()], id="head")
             yield Form(fields, below=True, id="fields")
-            yield LineBlock(self._estimate_lines, id="estimate")
+            yield Note(self._estimate_lines, id="estimate")
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
@@ -60,7 +59,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         try:
             found = await asyncio.to_thread(self._app.session.suites)
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         # A suite that can't be read can't be added to.
         self._suites = [one for one in found if one.suite is not None and one.whole]
@@ -73,7 +72,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
-        self._complain(None)
+        self.query_one(Note).complain(None)
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it."""
@@ -95,21 +94,15 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
         try:
             saved, test = await asyncio.to_thread(write, suite.path, values["id"], values["name"], self._chat)
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         self.dismiss((saved.key, test))
-
-    def _complain(self, error: AgentevalError | None) -> None:
-        self._error = error
-        self.query_one("#estimate", LineBlock).show(self._estimate_lines)
 
     @property
     def _app(self) -> Services:
         return services(self)
 
     def _estimate_lines(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
         answered = self._chat.answered
         asked = sum(turn.error is None for turn in self._chat.turns)
         parts = [f"sends {count(asked, 'message')} to {one_line(self._chat.configured.name, 40)}"]
@@ -117,11 +110,8 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} with the same arguments")
         if answered.final_output:
             parts.append("expects an answer like the last one")
-        return [(), *paragraph("It " + ", ".join(parts) + ". Sharpen its criteria afterwards.", width, "dim")]
+        return paragraph("It " + ", ".join(parts) + ". Sharpen its criteria afterwards.", width, "dim")
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")), width)]

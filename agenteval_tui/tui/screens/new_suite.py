@@ -13,12 +13,12 @@ from textual.containers import Vertical
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.new_suite import file_for
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import is_busy, start_worker
 
 NEEDED = ("name", "test", "prompt")
@@ -32,7 +32,6 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._error: AgentevalError | None = None
 
     def compose(self) -> ComposeResult:
         folder = one_line(str(self._app.session.folder_for_new()), 60)
@@ -48,7 +47,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
                 lambda width: [fit((("A new suite in ", "bold"), (folder, "accent")), width), ()], id="head"
             )
             yield Form(fields, below=True, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield Note(self._said, id="said")
             yield LineBlock(_foot, id="foot")
 
     def on_mount(self) -> None:
@@ -59,13 +58,13 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
         try:
             offered = await asyncio.to_thread(self._app.session.agents_for_new)
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         self.query_one(Form).offer("agent", [(key, words) for key, words in offered])
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
-        self._complain(None)
+        self.query_one(Note).complain(None)
         event.form.complain({})
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
@@ -88,28 +87,19 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
                 new_suite, values["name"], values["file"], values["agent"], values["test"], values["prompt"]
             )
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         self.dismiss(made)
-
-    def _complain(self, error: AgentevalError | None) -> None:
-        self._error = error
-        self.query_one("#said", LineBlock).show(self._said)
 
     @property
     def _app(self) -> Services:
         return services(self)
 
     def _said(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
         values = self.query_one(Form).values() if self.is_mounted else {}
         name = values.get("file") or file_for(values.get("name") or "new")
-        return [(), *paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")]
+        return paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")
 
 
 def _foot(width: int) -> list[Line]:
-    cells: list[tuple[str, str]] = []
-    for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
-        cells += [(key, "bold accent"), (f" {what}   ", "")]
-    return [(), fit(cells, width)]
+    return [(), key_line((("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")), width)]

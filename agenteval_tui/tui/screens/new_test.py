@@ -14,12 +14,12 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import is_busy, start_worker
 
 
@@ -32,7 +32,6 @@ class NewTestScreen(Sheet["str | None"]):
     def __init__(self, loaded: LoadedSuite) -> None:
         super().__init__()
         self._loaded = loaded
-        self._error: AgentevalError | None = None
 
     def compose(self) -> ComposeResult:
         suite = self._loaded.suite
@@ -45,7 +44,7 @@ class NewTestScreen(Sheet["str | None"]):
         with Vertical(id="sheet"):
             yield LineBlock(lambda width: [fit((("A new test in ", "bold"), (where, "accent")), width), ()], id="head")
             yield Form(fields, below=True, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield Note(self._said, id="said")
             yield LineBlock(_foot, id="foot")
 
     def on_mount(self) -> None:
@@ -53,7 +52,7 @@ class NewTestScreen(Sheet["str | None"]):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
-        self._complain(None)
+        self.query_one(Note).complain(None)
         event.form.complain({})
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
@@ -73,18 +72,12 @@ class NewTestScreen(Sheet["str | None"]):
         try:
             test = await asyncio.to_thread(session.new_test, path, values["name"], values["prompt"], values["id"])
         except AgentevalError as error:
-            self._complain(error)
+            self.query_one(Note).complain(error)
             return
         self.dismiss(test)
 
-    def _complain(self, error: AgentevalError | None) -> None:
-        self._error = error
-        self.query_one("#said", LineBlock).show(self._said)
-
     def _said(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
-        return [(), *paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")]
+        return paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")
 
 
 class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
@@ -121,7 +114,4 @@ class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
 
 
 def _foot(width: int) -> list[Line]:
-    cells: list[tuple[str, str]] = []
-    for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("esc", "close")):
-        cells += [(key, "bold accent"), (f" {what}   ", "")]
-    return [(), fit(cells, width)]
+    return [(), key_line((("enter", "write it"), ("↑ ↓", "field"), ("esc", "close")), width)]

@@ -19,7 +19,7 @@ from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
-from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.text_layout import error_lines, key_line
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Line, fit
@@ -168,7 +168,4 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         return [*lines, *((),) * (ESTIMATE_ROWS + 1 - len(lines))]
 
     def _foot(self, width: int) -> list[Line]:
-        cells: list[tuple[str, str]] = []
-        for key, what in (("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [fit(cells, width)]
+        return [key_line((("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")), width)]

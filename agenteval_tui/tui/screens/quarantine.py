@@ -19,12 +19,12 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
-from agenteval_tui.tui.presenters.text_layout import error_lines, paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.quarantine import begun_text, ended_text, in_force_text, name_text
@@ -73,7 +73,6 @@ class QuarantineScreen(Sheet["str | None"]):
         self._criteria = tuple(names)
         self._reason = reason
         self._held = {one.criterion: one for one in held}
-        self._error: AgentevalError | None = None
         self._saving = False
 
     def compose(self) -> ComposeResult:
@@ -88,7 +87,7 @@ class QuarantineScreen(Sheet["str | None"]):
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
             yield Form(fields, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield Note(self._said, id="said")
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
@@ -98,7 +97,7 @@ class QuarantineScreen(Sheet["str | None"]):
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another criterion: what is said of it."""
-        self._error = None
+        self.query_one(Note).complain(None)
         self._show()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
@@ -112,12 +111,14 @@ class QuarantineScreen(Sheet["str | None"]):
         values = self.query_one(Form).values()
         text = values["until"]
         if not text:
-            self._complain(AgentevalError("a quarantine needs an end", mend="write 14d, 2w, or a day: 2026-12-24"))
+            self.query_one(Note).complain(
+                AgentevalError("a quarantine needs an end", mend="write 14d, 2w, or a day: 2026-12-24")
+            )
             return
         try:
             until = quarantines.default_until() if text == f"{DEFAULT_DAYS}d" else Until().convert(text, None, None)
         except click.ClickException as wrong:
-            self._complain(AgentevalError(wrong.format_message()))
+            self.query_one(Note).complain(AgentevalError(wrong.format_message()))
             return
         one = Quarantine(
             self._suite,
@@ -134,7 +135,7 @@ class QuarantineScreen(Sheet["str | None"]):
         """End the one that holds."""
         what = self.query_one(Form).values()["what"]
         if what not in self._held:
-            self._complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
+            self.query_one(Note).complain(AgentevalError(f"{name_text(self._test, what)} is not in quarantine"))
             return
         said = f"{ended_text(self._test, what)}."
         self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), said)
@@ -148,7 +149,7 @@ class QuarantineScreen(Sheet["str | None"]):
             try:
                 await asyncio.to_thread(work)
             except AgentevalError as error:
-                self._complain(error)
+                self.query_one(Note).complain(error)
                 return
             finally:
                 self._saving = False
@@ -160,12 +161,8 @@ class QuarantineScreen(Sheet["str | None"]):
     def _store(self) -> Store:
         return services(self).session.store
 
-    def _complain(self, error: AgentevalError) -> None:
-        self._error = error
-        self._show()
-
     def _show(self) -> None:
-        self.query_one("#said", LineBlock).show(self._said)
+        self.query_one(Note).show_again()
         self.query_one("#foot", LineBlock).show(self._foot)
 
     def _chosen(self) -> str:
@@ -181,18 +178,13 @@ class QuarantineScreen(Sheet["str | None"]):
         ]
 
     def _said(self, width: int) -> list[Line]:
-        if self._error is not None:
-            return [(), *error_lines(self._error, width)]
         held = self._held.get(self._chosen())
         if held is None:
-            return [(), *paragraph("Not in quarantine now.", width, "dim")]
-        return [(), *paragraph(sentence(in_force_text(held)), width, "review")]
+            return paragraph("Not in quarantine now.", width, "dim")
+        return paragraph(sentence(in_force_text(held)), width, "review")
 
     def _foot(self, width: int) -> list[Line]:
         keys = [("enter", "keep"), ("↑ ↓", "field")]
         if self._chosen() in self._held:
             keys.append(("^e", "end it now"))
-        cells: list[Cell] = []
-        for key, what in (*keys, ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((*keys, ("esc", "close")), width)]

@@ -18,9 +18,9 @@ from agenteval_tui.core.timespan import moment_from
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.triage import UndecidedError, reopen
 from agenteval_tui.tui.presenters.cause_rows import CauseRow
-from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -92,10 +92,7 @@ class DecideScreen(Sheet["dict[str, str] | None"]):
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
-        cells: list[Cell] = []
-        for key, what in (("enter", "decide"), ("↑ ↓", "field"), ("esc", "close")):
-            cells += [(key, "bold accent"), (f" {what}   ", "")]
-        return [(), fit(cells, width)]
+        return [(), key_line((("enter", "decide"), ("↑ ↓", "field"), ("esc", "close")), width)]
 
 
 def effect_of(decision: str, group: CauseGroup) -> str:

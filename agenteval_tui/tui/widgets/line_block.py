@@ -10,6 +10,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Line
 
@@ -76,3 +78,24 @@ class LineBlock(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self.refresh()
+
+
+class Note(LineBlock):
+    """What a form says below its fields, behind an empty line; in place of it what is wrong, while something is."""
+
+    def __init__(self, usual: Callable[[int], Lines], *, id: str) -> None:
+        super().__init__(self._what_is_said, id=id)
+        self._usual = usual
+        self.error: AgentevalError | None = None
+
+    def complain(self, error: AgentevalError | None) -> None:
+        """Say what is wrong; None: nothing is."""
+        self.error = error
+        self.show_again()
+
+    def show_again(self) -> None:
+        """What is usually said may be another now."""
+        self.show(self._what_is_said)
+
+    def _what_is_said(self, width: int) -> Lines:
+        return [(), *(error_lines(self.error, width) if self.error is not None else self._usual(width))]
