@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from msgspec import Struct
+
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+
+
+class RunToOpen(Struct, frozen=True):
+    """The run to open, the criterion to begin with ("" for the first that failed), and the runs beside it."""
+
+    run: str
+    criterion: str
+    runs: Sequence[str]
 
 
 class InspectTarget(TypedDict, total=False):

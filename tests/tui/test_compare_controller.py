@@ -13,10 +13,10 @@ from agenteval_tui.analysis.comparison_sides import Sides
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.screens.compare.controller import (
     CompareController,
-    OpenRequest,
     Versions,
     explain_change,
     read_comparison,
@@ -151,12 +151,12 @@ def test_two_versions_of_a_criterion_lead_back_to_what_was_compared(
 def test_a_run_of_either_side_is_opened_at_the_chosen_criterion(controller: CompareController) -> None:
     chosen = row(controller, "refund-policy", "looks it up")
     opened = controller.run_to_open(chosen, 1, edit=False)
-    assert isinstance(opened, OpenRequest)
+    assert isinstance(opened, RunToOpen)
     assert (opened.criterion, opened.run.startswith("NEW-refund-policy"), len(opened.runs)) == ("looks it up", True, 5)
     whole = replace(chosen, criterion=None)
     for edit, criterion in ((False, ""), (True, controller.criterion(whole))):
         opened = controller.run_to_open(whole, 0, edit=edit)
-        assert isinstance(opened, OpenRequest)
+        assert isinstance(opened, RunToOpen)
         assert (opened.criterion, opened.run.startswith("OLD-refund-policy")) == (criterion, True)
     assert controller.criterion(whole) in ("cites the policy", "looks it up")
     assert controller.run_to_open(row(controller, "gone"), 1, edit=False) == "gone was not run on the right."

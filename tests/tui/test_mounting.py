@@ -240,4 +240,4 @@ def test_every_widget_with_parts_is_known_here() -> None:
         kinds = pending.pop().__subclasses__()
         pending += kinds
         found |= set(kinds)
-    assert parts(found) == ["EditorPane", "Form", "InspectPane"]
+    assert parts(found) == ["Form", "TitledPane"]

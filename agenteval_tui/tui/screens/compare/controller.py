@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
 from agenteval_tui.tui.styled_text import Cell, Line
 
@@ -38,14 +39,6 @@ class Versions(Struct, frozen=True):
     old: str
     new: str
     back: str = ""
-
-
-class OpenRequest(Struct, frozen=True):
-    """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
-
-    run: str
-    criterion: str
-    runs: Sequence[str]
 
 
 class Explained(Struct):
@@ -192,7 +185,7 @@ class CompareController:
             return row.criterion.name
         return next((criterion.name for criterion in row.change.criteria), "") if row.change is not None else ""
 
-    def run_to_open(self, row: CompareRow, side: int, *, edit: bool) -> OpenRequest | str:
+    def run_to_open(self, row: CompareRow, side: int, *, edit: bool) -> RunToOpen | str:
         """The run of the left (0) or right (1) side; or why there is none. `edit`: with its criterion's config."""
         change = row.change
         if change is None:
@@ -201,7 +194,7 @@ class CompareController:
         if not runs:
             return f"{one_line(change.label, 60)} was not run on the {('left', 'right')[side]}."
         run = change.pair[side] if change.pair is not None else runs[0]
-        return OpenRequest(run, self.criterion(row) if edit or row.criterion is not None else "", runs)
+        return RunToOpen(run, self.criterion(row) if edit or row.criterion is not None else "", runs)
 
     # Whose doing it was
 

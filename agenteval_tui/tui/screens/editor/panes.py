@@ -1,6 +1,6 @@
 """The Editor's panes: the list of tests, the form of a test, its criteria with their configs, and a recorded run.
 
-Each shows what the controller has. The two with fields put what is typed into the controller, and say `Edited`; the
+Each shows what the controller has. The two with fields put what is typed into the controller, and say `TestEdited`; the
 one with a run judges the chosen criterion, and says `Judged`. What their lists say goes on to the screen.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input
 
@@ -39,11 +39,11 @@ from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.titled_pane import TitledPane
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
@@ -91,48 +91,14 @@ def _criterion_fields() -> list[Field]:
     ]
 
 
-@drop_messages(is_too_late)
-class EditorPane(Vertical):
-    """A pane with a title line, which says whether the pane has the keys. `NAME` is what ids and the screen call it,
-    `WORDS` what stands for it where the screen is narrow and shows one pane at a time."""
+@dataclass
+class TestEdited(Message):
+    """The open test was edited in a field; the controller has it."""
 
-    NAME: ClassVar[str]
-    WORDS: ClassVar[str]
-
-    @dataclass
-    class Edited(Message):
-        """The open test was edited in a field; the controller has it."""
-
-    def __init__(self, controller: EditorController, *, disabled: bool = False) -> None:
-        super().__init__(id=f"{self.NAME}-pane", classes="pane", disabled=disabled)
-        self.active = False
-        self._controller = controller
-
-    def compose(self) -> ComposeResult:
-        yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
-        yield from self.parts()
-
-    def parts(self) -> ComposeResult:
-        """What is below the title."""
-        raise NotImplementedError
-
-    def heading(self) -> tuple[str, str]:
-        """The title: what stands left and right in it."""
-        raise NotImplementedError
-
-    def focus_first(self) -> None:
-        """Give the keys to what they go to first."""
-        self.query_one(f"#{self.NAME}").focus()
-
-    def retitle(self) -> None:
-        """Show the title anew, if it changed."""
-        self.query_one(f"#{self.NAME}-title", LineBlock).show(self._title_lines)
-
-    def _title_lines(self, width: int) -> list[Line]:
-        return pane_title(*self.heading(), width, self.active)
+    __test__ = False  # not a test of this project
 
 
-class TestListPane(EditorPane):
+class TestListPane(TitledPane[EditorController]):
     """The tests of all suites, with a filter over them."""
 
     __test__ = False  # not a test of this project
@@ -199,7 +165,7 @@ class TestListPane(EditorPane):
         self.tests.focus()
 
 
-class TestFormPane(EditorPane):
+class TestFormPane(TitledPane[EditorController]):
     """The fields of the open test, and the first rows of its dataset."""
 
     __test__ = False  # not a test of this project
@@ -256,7 +222,7 @@ class TestFormPane(EditorPane):
         if doc is not None and self._controller.edit(event.name, value, of_criterion=False):
             if event.name in YAMLS:
                 self._grow(doc.form.values)
-            self.post_message(self.Edited())
+            self.post_message(TestEdited())
 
     def _grow(self, values: Mapping[str, str]) -> None:
         """Make texts over several lines as high as they need, within reason."""
@@ -264,7 +230,7 @@ class TestFormPane(EditorPane):
             self.form.grow(key, min(max(values.get(key, "").count("\n") + 1, 1), MOST_ROWS))
 
 
-class CriteriaPane(EditorPane):
+class CriteriaPane(TitledPane[EditorController]):
     """The criteria of the open test, the fields and the config of the chosen one, and its verdict in a line."""
 
     NAME, WORDS = "criteria", "criteria"
@@ -395,20 +361,20 @@ class CriteriaPane(EditorPane):
         if self._controller.edit(event.name, values.get(event.name, ""), of_criterion=True):
             if event.name == "expected_value":
                 self._grow(values)
-            self.post_message(self.Edited())
+            self.post_message(TestEdited())
 
     def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
         """The config was edited."""
         event.stop()
         if event.text == self.config.text and self._controller.edit("config_uxon", event.text, of_criterion=True):
-            self.post_message(self.Edited())
+            self.post_message(TestEdited())
 
     def _grow(self, values: Mapping[str, str]) -> None:
         """Make the expected value as high as it needs: it shares its pane with a list and an editor."""
         self.form.grow("expected_value", min(values.get("expected_value", "").count("\n") + 1, 3))
 
 
-class PreviewPane(EditorPane):
+class PreviewPane(TitledPane[EditorController]):
     """What the chosen criterion, as it is edited, says of a recorded run, and which stored runs would flip."""
 
     NAME, WORDS = "live", "on a run"
@@ -527,6 +493,6 @@ class PreviewPane(EditorPane):
         return found
 
 
-def _flips_key(pane: EditorPane) -> str:
+def _flips_key(pane: TitledPane[EditorController]) -> str:
     """The key that lists the runs that would flip."""
     return key_word(services(pane).keymap.get("edit.flips", BY_ID["edit.flips"].keys))

@@ -35,7 +35,7 @@ from agenteval_tui.tui.screens.editor.controller import (
 )
 from agenteval_tui.tui.screens.editor.dialogs import delete_question, draft_question
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
-from agenteval_tui.tui.screens.editor.panes import CriteriaPane, EditorPane, PreviewPane, TestFormPane, TestListPane
+from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestEdited, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.select_dialog import ChooseScreen
@@ -44,6 +44,7 @@ from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.titled_pane import TitledPane
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
@@ -68,7 +69,7 @@ class EditorScreen(FrameScreen):
     def __init__(self) -> None:
         super().__init__()
         self.controller = EditorController()
-        self._panes: dict[str, EditorPane] = {}
+        self._panes: dict[str, TitledPane[EditorController]] = {}
         self._pane = "tests"  # which of them has the keys
         self._dataset: DatasetFile | None = None  # the one that is shown
 
@@ -386,7 +387,7 @@ class EditorScreen(FrameScreen):
         pane = self.criteria_pane
         return Shown(self.form_pane.form.values(), pane.form.values(), pane.config.text)
 
-    def on_editor_pane_edited(self, event: EditorPane.Edited) -> None:
+    def on_test_edited(self, event: TestEdited) -> None:
         """A field or the config was edited."""
         self._show_dataset()
         self._changed()

@@ -11,10 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
@@ -25,7 +23,6 @@ from agenteval_tui.transcripts.model import ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.run_header import pane_title
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
@@ -33,10 +30,10 @@ from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
-from agenteval_tui.tui.terminal.mounting import drop_messages, is_too_late
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.titled_pane import TitledPane
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import agreement_text
@@ -46,41 +43,6 @@ DRAW_SECONDS = 0.05
 PAINT_SECONDS = 0.5
 LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is no criterion."""
-
-
-@drop_messages(is_too_late)
-class InspectPane(Vertical):
-    """A column with a title, which says whether it has the keys. The widget in it that takes the keys has the id
-    `NAME`, the pane `<NAME>-pane`."""
-
-    NAME: ClassVar[str]
-
-    def __init__(self) -> None:
-        super().__init__(id=f"{self.NAME}-pane", classes="pane")
-
-    def compose(self) -> ComposeResult:
-        yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
-        yield from self.parts()
-
-    @property
-    def has_keys(self) -> bool:
-        """Is it the pane that the keys go to?"""
-        return self.has_class("active")
-
-    def parts(self) -> ComposeResult:
-        """What is below the title."""
-        raise NotImplementedError
-
-    def heading(self) -> tuple[str, str]:
-        """What it shows, and how much or which."""
-        raise NotImplementedError
-
-    def retitle(self) -> None:
-        """Show the title anew, if it changed."""
-        self.query_one(f"#{self.NAME}-title", LineBlock).show(self._title_lines)
-
-    def _title_lines(self, width: int) -> list[Line]:
-        return pane_title(*self.heading(), width, self.has_keys)
 
 
 class PaneTabs(LineBlock):
@@ -111,7 +73,7 @@ class PaneTabs(LineBlock):
         return next((name for name, end in self._ends if x < end), "")
 
 
-class TranscriptPane(InspectPane):
+class TranscriptPane(TitledPane[None]):
     """The transcript and the search in it. `term` is searched for ("": nothing); `hits` says how often they were
     found, and which hit is shown."""
 
@@ -121,7 +83,7 @@ class TranscriptPane(InspectPane):
         """`hits` says something else now."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(None)
         self.term = ""
         self.hits = ""
         self._opened = False
@@ -239,7 +201,7 @@ class TranscriptPane(InspectPane):
         return text_starter(text) if text and len(text) <= LONGEST else None
 
 
-class EvidencePane(InspectPane):
+class EvidencePane(TitledPane[InspectController]):
     """`targets` says what a click on a row means."""
 
     NAME = "looked"
@@ -251,8 +213,7 @@ class EvidencePane(InspectPane):
         target: Target
 
     def __init__(self, controller: InspectController) -> None:
-        super().__init__()
-        self._controller = controller
+        super().__init__(controller)
         self.shows_tool_text = False
         self.targets: dict[int, Target] = {}
 
@@ -310,7 +271,7 @@ class EvidencePane(InspectPane):
             self.post_message(self.Chosen(target))
 
 
-class ConfigPane(InspectPane):
+class ConfigPane(TitledPane[InspectController]):
     """Every keystroke is judged, on the open run and then on all stored ones; a newer one wins."""
 
     NAME = "config"
@@ -328,8 +289,7 @@ class ConfigPane(InspectPane):
         error: AgentevalError
 
     def __init__(self, controller: InspectController) -> None:
-        super().__init__()
-        self._controller = controller
+        super().__init__(controller)
         self._assist = Assist()
         self._painted = asyncio.Event()
         self._painted.set()

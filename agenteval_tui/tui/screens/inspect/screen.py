@@ -304,7 +304,8 @@ class InspectScreen(FrameScreen):
     def _set_pane(self, name: str) -> None:
         self.pane = name
         for pane in self.panes.values():
-            pane.set_class(name == pane.NAME, "active")
+            pane.active = name == pane.NAME
+            pane.set_class(pane.active, "active")
             pane.retitle()
         self._draw_bars()
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.test_status import outcome_of
@@ -44,14 +45,6 @@ class PlanRequest(Struct, frozen=True):
     suite: Suite
     chosen: list[Test]
     run: RunRequest
-
-
-class OpenRequest(Struct, frozen=True):
-    """The run to open in Inspect, the criterion to begin with ("" for the first that failed), and the runs beside."""
-
-    run: str
-    criterion: str
-    runs: list[str]
 
 
 class FileChange(Struct, frozen=True):
@@ -200,13 +193,13 @@ class SuitesController:
         """The last runs of the row's test, newest first."""
         self._runs[node.test_key] = runs
 
-    def run_to_open(self, node: Node) -> OpenRequest | None:
+    def run_to_open(self, node: Node) -> RunToOpen | None:
         """The newest run of the row's test that failed, else the newest; None: it was not run yet."""
         runs = self._runs.get(node.test_key, ())
         if not runs:
             return None
         opened = next((run.id for run in runs if run.status in ("failed", "error")), runs[0].id)
-        return OpenRequest(opened, node.criterion_name, [run.id for run in runs])
+        return RunToOpen(opened, node.criterion_name, [run.id for run in runs])
 
     # The filter
 
