@@ -167,7 +167,7 @@ def copy_history(empty_history: Path) -> Callable[[Path], None]:
         if os.path.lexists(path):
             return
         try:
-            connections._make_private_folder(path.parent)
+            connections.make_private_folder(path.parent)
             beside = path.with_name(f".{next(NUMBERS)}")
             shutil.copy(empty_history, beside)  # with its mode
             try:
