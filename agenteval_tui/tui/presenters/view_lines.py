@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -38,9 +39,13 @@ _LEAST = 4  # cells of a column that is cut
 def cell(words: str, tokens: str) -> Cell:
     """Words of a view as a cell of a line."""
     shown = displayable(words).expandtabs(4)
-    return shown if UNICODE else shown.translate(ASCII), " ".join(
-        filter(None, (_STYLES[token] for token in tokens.split()))
-    )
+    return shown if UNICODE else shown.translate(ASCII), style(tokens)
+
+
+@cache
+def style(tokens: str) -> str:
+    """What tokens of a view look like."""
+    return " ".join(filter(None, (_STYLES[token] for token in tokens.split())))
 
 
 def line(words: Text) -> Line:
@@ -87,6 +92,8 @@ def wrapped(words: Text, width: int, indent: int = 0) -> list[Line]:
         room -= min(len(part), room)
     whole = "".join(part for part, _ in spans)
     space = " " * min(indent, max(width - 8, 0))
+    if "\n" not in whole and len(space) + cell_len(whole) <= width and len(whole) < LONGEST:
+        return [((space, ""), *spans) if space else tuple(spans)]
     lines: list[Line] = []
     for start, end in wrap(whole, max(width - len(space), 1)):
         lines.append(((space, ""), *_between(spans, start, end)) if space else tuple(_between(spans, start, end)))
