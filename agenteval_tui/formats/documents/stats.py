@@ -21,28 +21,17 @@ class Spread(Document, frozen=True, kw_only=True):
     p95: float | None
 
 
-class _Figures(Document, frozen=True, kw_only=True):
-    n: Annotated[Count, Meta(description="runs that passed or failed")]
-    passed: Count
-    errors: Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
-    undecided: Count
-    checks_not_made: Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
-    pass_rate: Share | None
-    interval: Annotated[
-        tuple[Share, Share],
-        Meta(
-            description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test"
-        ),
-    ]
-    pass_at_k: dict[str, Share]
-    pass_hat_k: dict[str, Share]
-    latency_ms: Spread
-    tokens: Spread
-    cost: Spread
-    steps: Annotated[Spread, Meta(description="tool calls of a run")]
+_Errors = Annotated[Count, Meta(description="runs that ended in an error; not in n unless asked for")]
+_Decided = Annotated[Count, Meta(description="runs that passed or failed")]
+_NotMade = Annotated[Count, Meta(description="criteria in error, in runs that passed or failed")]
+_Interval = Annotated[
+    tuple[Share, Share],
+    Meta(description="95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test"),
+]
+_Steps = Annotated[Spread, Meta(description="tool calls of a run")]
 
 
-class TestFigures(_Figures, frozen=True, kw_only=True):
+class TestFigures(Document, frozen=True, kw_only=True):
     """A test, or a row or variation of one."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -54,21 +43,47 @@ class TestFigures(_Figures, frozen=True, kw_only=True):
     variation: str
     row: Count
     row_key: RowKey
+    n: _Decided
+    passed: Count
+    errors: _Errors
+    undecided: Count
+    checks_not_made: _NotMade
+    pass_rate: Share | None
+    interval: _Interval
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
     flaky: bool
     stopped_early: Annotated[
         bool,
         Meta(description="repetitions were left out once the rate was decided: pass@k and pass^k lean"),
     ]
+    latency_ms: Spread
+    tokens: Spread
+    cost: Spread
+    steps: _Steps
 
 
-class OverallFigures(_Figures, frozen=True, kw_only=True):
+class OverallFigures(Document, frozen=True, kw_only=True):
     """All tests."""
 
     tests: Count
+    n: _Decided
+    passed: Count
+    errors: _Errors
+    undecided: Count
+    checks_not_made: _NotMade
+    pass_rate: Share | None
+    interval: _Interval
     standard_error: float | None
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
     tests_at_k: dict[str, Count]
     flaky: Count
     stopped_early: Annotated[Count, Meta(description="tests whose repetitions were stopped early")]
+    latency_ms: Spread
+    tokens: Spread
+    cost: Spread
+    steps: _Steps
 
 
 class LabelFigures(Document, frozen=True, kw_only=True):
@@ -112,15 +127,20 @@ class ExecutionStats(Document, frozen=True, kw_only=True):
     ]
 
 
+_Dollars = Annotated[float | None, Meta(description="US dollars; null: no price is known")]
+_Spenders = Annotated[Count, Meta(description="ended runs, or replies of judges")]
+_Priced = Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
+
+
 class Spent(Document, frozen=True, kw_only=True):
     """What runs, or replies of judges, took."""
 
-    count: Annotated[Count, Meta(description="ended runs, or replies of judges")]
+    count: _Spenders
     input_tokens: Count
     output_tokens: Count
     tokens: Count
-    cost: Annotated[float | None, Meta(description="US dollars; null: no price is known")]
-    priced: Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
+    cost: _Dollars
+    priced: _Priced
     mean_tokens: float | None
     mean_cost: float | None
 
@@ -137,18 +157,34 @@ class TestSpent(Document, frozen=True, kw_only=True):
     judges: Spent
 
 
-class AgentSpent(Spent, frozen=True, kw_only=True):
+class AgentSpent(Document, frozen=True, kw_only=True):
     """What an agent took over all tests."""
 
     agent: str
+    count: _Spenders
+    input_tokens: Count
+    output_tokens: Count
+    tokens: Count
+    cost: _Dollars
+    priced: _Priced
+    mean_tokens: float | None
+    mean_cost: float | None
 
 
-class CriterionSpent(Spent, frozen=True, kw_only=True):
+class CriterionSpent(Document, frozen=True, kw_only=True):
     """What the judges of a criterion took."""
 
     criterion: str
     hash: str
     models: tuple[str, ...]
+    count: _Spenders
+    input_tokens: Count
+    output_tokens: Count
+    tokens: Count
+    cost: _Dollars
+    priced: _Priced
+    mean_tokens: float | None
+    mean_cost: float | None
 
 
 class ExecutionCosts(Document, frozen=True, kw_only=True):
