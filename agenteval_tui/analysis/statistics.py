@@ -276,6 +276,9 @@ def _check_k(k: int, n: int) -> None:
         raise ValueError(f"k must be 1..{n}, not {k}")
 
 
+# Distribution functions that the standard library lacks
+
+
 @lru_cache(maxsize=2048)
 def student_t_quantile(probability: float, degrees: int) -> float:
     """The value that Student's t with `degrees` degrees of freedom stays below with `probability` (0.5..1).

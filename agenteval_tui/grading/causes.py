@@ -9,6 +9,12 @@ kind, code and fields (`transcripts.error_codes`).
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
 speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
 rewrites what is stored (`history.data_migrations`).
+
+What is wrong in a line of evidence, so that the same fault has the same name in every run.
+
+A line says what was missed in one run: with what was found, where, and how near it was. Here its code and fields are
+reduced to what it is about (a tool, an argument, a key) and in which way it is missed; no sentence is read. Of metrics
+that are not known here, a plug-in's, the condition alone is taken.
 """
 
 from __future__ import annotations
@@ -334,6 +340,9 @@ def _signature(result: CriterionResult) -> str | None:
     return None if cause is None else cause.signature
 
 
+# What is wrong in a line of evidence, so that the same fault has the same name in every run
+
+
 class Way(NamedTuple):
     """`condition`: what was asked; `about`: a tool, an argument, a key, a label; `way`: how it was missed."""
 
@@ -463,6 +472,9 @@ _WAYS: dict[str, Callable[[Evidence], Way]] = {
     "Python": _function,
     "Human": _without_index,
 }
+
+
+# A cause in words: one line that says what is wrong, as far as it is the same in every run
 
 
 def words_of(cause: Cause) -> str:

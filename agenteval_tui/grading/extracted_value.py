@@ -85,6 +85,9 @@ class ExtractionError(CodedError):
     """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""
 
 
+# Values that are more than text: JSON data, and lists of documents
+
+
 class JsonValue(Value):
     """A value read as JSON. Its text is a string as it is, anything else as compact JSON."""
 

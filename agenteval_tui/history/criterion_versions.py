@@ -1,4 +1,10 @@
-"""Which versions of a test's criterion have judged its runs: by hash, since when, how many runs."""
+"""Which versions of a test's criterion have judged its runs: by hash, since when, how many runs.
+
+What each criterion of a test was written like, a text for each of its versions.
+
+A version (`criteria`) is known by its content, and many criteria may have the same: the text that stands there is that
+of the first of them, with its comments. What is written back into a file is the criterion's own.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +64,9 @@ def tests_named(connection: sqlite3.Connection, test_id: str) -> list[tuple[str,
         (clean(test_id),),
     )
     return rows.fetchall()
+
+
+# What each criterion of a test was written like, a text for each of its versions
 
 
 def note(

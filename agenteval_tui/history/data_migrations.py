@@ -1,4 +1,16 @@
-"""The configurations of agents that older programs stored with what it takes to resume an execution."""
+"""The configurations of agents that older programs stored with what it takes to resume an execution.
+
+Signatures of causes that older programs stored, brought to the version of today (`grading.causes.VERSION`).
+
+Version 1 read sentences. Wherever what it read was right, version 2 makes the same signature, so this mapping is small:
+it covers checks that could not be made (their cause was our own sentence, and is a code now), a function that returned
+something, and patterns too slow to extract with.
+
+What can't be mapped: where version 1 took an agent's own words for ours ("key missing in body" in a value read as a
+missing key), its signature does not say so, and stays as it is. The runs keep it and the decision about it keeps
+holding for them; new runs with that fault get the right signature, and are to be decided about once. No decision is
+dropped: of two decisions whose signatures become one the newer holds, with the note of the other one behind its own.
+"""
 
 from __future__ import annotations
 
@@ -122,6 +134,9 @@ def _data(connection: sqlite3.Connection, number: int, kind: type[Any]) -> Any:
     except (HistoryError, TypeError):
         return kind()  # broken bytes: not known
     return value if isinstance(value, kind) else kind()
+
+
+# Signatures of causes that older programs stored, brought to the version of today (`grading.causes.VERSION`)
 
 
 def upgraded(signature: str) -> str:

@@ -1,4 +1,10 @@
-"""From a path to a file that is ready: made, checked, migrated, mended."""
+"""From a path to a file that is ready: made, checked, migrated, mended.
+
+Whether the history file is still the one that was opened: it may be moved, deleted or replaced under the program.
+
+SQLite would go on with the file that it has open: into one that has no name any more, or that has another name than
+its write-ahead log.
+"""
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
@@ -343,6 +349,9 @@ def _interrupt_dead(connection: sqlite3.Connection) -> None:
             "UPDATE runs SET status = 'queued' WHERE execution = ? AND status IN ('running', 'grading')", (execution,)
         )
     connection.execute("COMMIT")
+
+
+# Whether the history file is still the one that was opened: it may be moved, deleted or replaced under the program
 
 
 class MovedError(HistoryError):

@@ -161,6 +161,9 @@ class _Watcher:
                 await self._writer.drain()
 
 
+# What waits to be sent to one watcher: never more than a bounded amount, however slow the watcher is
+
+
 class Outbox:
     """Events for one watcher. While they wait, texts of a run are merged and only the newest figures are kept.
 

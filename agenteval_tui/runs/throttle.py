@@ -107,6 +107,9 @@ class Throttle:
         return True
 
 
+# Runs that a busy server refused (429): they go back into the line, and fewer of their agent's ask at once
+
+
 class Refusals:
     """The throttles of all agents, and the runs that wait in line.
 

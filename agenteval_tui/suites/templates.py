@@ -1,4 +1,11 @@
-"""`{{name}}` in prompts: Jinja2's sandbox, strict about unknown variables."""
+"""`{{name}}` in prompts: Jinja2's sandbox, strict about unknown variables.
+
+Jinja2's sandbox with limits of memory and time: what a template may make is counted while it runs.
+
+Everything that makes a value (operators, filters, calls, literals, `~`, blocks) is asked before, where little makes
+much (widths, repetitions, `join`), and counted after; loops and calls look at the clock. Nothing is computed when a
+template is compiled: `validate` compiles templates, and must not run them.
+"""
 
 from __future__ import annotations
 
@@ -329,6 +336,9 @@ def _error(text: str, problem: TemplateProblem) -> AgentevalError:
     line, column = line_and_column(text, problem.start)
     where = f"line {line}, column {column} of the text"
     return AgentevalError(problem.message, where=where, mend=problem.fix or "")
+
+
+# Jinja2's sandbox with limits of memory and time: what a template may make is counted while it runs
 
 
 class TooLargeError(Exception):

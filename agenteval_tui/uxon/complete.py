@@ -316,6 +316,9 @@ def _completion(
     return Completion(item.label, item.kind, item.detail, edits, at, order)
 
 
+# What is being written at the cursor: the piece that a completion replaces, and what stands around it
+
+
 class Cursor(Struct, frozen=True):
     """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
 

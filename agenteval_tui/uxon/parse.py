@@ -2,6 +2,12 @@
 
 Whatever the text is, there is a document: each mistake becomes one diagnostic, and reading goes on with what was
 probably meant. No recursion: the depth of a text is data, not a reason to fail.
+
+What Power UI adds to JSON: comment keys, switched-off parts, and texts exported as a list of lines.
+
+As its sources do it: a property whose name begins with `//` is a comment; one whose name begins with `/*` switches off
+itself and all that follow in the object, up to one whose name begins with `*/`; an object that begins with the name
+`/*` and ends with `*/` is switched off as a whole.
 """
 
 from __future__ import annotations
@@ -403,6 +409,9 @@ class _Parser:
         self.index += 1
 
 
+# Which bracket was forgotten, and which is wrong? Decided by what the rest of the text closes
+
+
 def skip_brackets(text: str, tokens: Sequence[Token], index: int) -> int:
     """The index behind the bracket that closes the one at `index`; the end when nothing does."""
     depth = 0
@@ -458,6 +467,9 @@ def closer_remedy(
     return "remove"
 
 
+# Names and plain values: what the tokens say that are neither bracket nor separator
+
+
 def read_name(text: str, token: Token) -> tuple[str, Sequence[Diagnostic]]:
     """A property name, and what is wrong with how it is written."""
     start, end = token.start, token.end
@@ -511,6 +523,9 @@ def template_end(text: str, start: int) -> int | None:
     """Where the `{{name}}` ends that stands outside of a string at `start`; None if there is none."""
     found = _TEMPLATE.match(text, start)
     return found.end() if found else None
+
+
+# Bare words where a value should be: what was meant, and how it is written
 
 
 def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic | None]:
@@ -573,6 +588,9 @@ def _number(source: str) -> str | None:
     return sign + whole + (point + fraction if fraction else "") + mark + exponent
 
 
+# Quotes inside a string that lack their backslash: `"say "hi" now"`
+
+
 class Unescaped(Struct, frozen=True):
     """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
 
@@ -603,6 +621,9 @@ def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | Non
     fix = Fix(ESCAPE_THE_QUOTES, tuple(TextEdit(at, at, "\\") for at in quotes if at < end - 1))
     value, _ = read_string(text, before.start, end)
     return Unescaped(value, end, next_index, fix)
+
+
+# What Power UI adds to JSON: comment keys, switched-off parts, and texts exported as a list of lines
 
 
 def finish_object(text: str, start: int, end: int, members: list[Member], report: Report) -> Node:

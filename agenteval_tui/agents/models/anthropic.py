@@ -51,6 +51,9 @@ class AnthropicAgent(ModelAgent[AnthropicOptions]):
         return MessagesProtocol(options)
 
 
+# The Messages API: a conversation as its requests hold it
+
+
 class MessagesProtocol:
     """`POST /v1/messages`."""
 
@@ -144,6 +147,9 @@ def _input(arguments: str) -> dict[str, Any]:
 def _result(call_id: str, text: str, error: bool) -> dict[str, Any]:
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
     return {**result, "is_error": True} if error else result
+
+
+# Joining the pieces of a reply of the Messages API
 
 
 class MessagesReply(ModelReply):

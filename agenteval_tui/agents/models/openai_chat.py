@@ -128,6 +128,9 @@ def _merged(details: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
+# Joining the pieces of a Chat Completions reply, in all the dialects that servers speak
+
+
 class ChatReply(ModelReply):
     """One reply of Chat Completions.
 

@@ -116,6 +116,9 @@ def _declared(spec: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "strict": False, **function}
 
 
+# Joining the pieces of a reply of the Responses API
+
+
 class ResponsesReply(ModelReply):
     """One reply of the Responses API. `items` are the output's items as they came, in their order."""
 

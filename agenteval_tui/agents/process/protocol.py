@@ -182,6 +182,9 @@ def _json(value: Any) -> str:
         raise EventError("a value is nested too deeply") from None
 
 
+# What a program is told of its task: one JSON document. The shape: docs/schemas/agent-request.json.
+
+
 def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The request as JSON data. `settings` are the agent's own options for the program, its `config`."""
     return {

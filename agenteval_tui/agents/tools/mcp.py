@@ -145,6 +145,9 @@ class ToolHost:
         await asyncio.gather(*(server.close() for server in servers))
 
 
+# A connection to an MCP server: a program that speaks the protocol on its standard streams, or an address
+
+
 def check_installed(server: str) -> None:
     """Raises `AgentevalError` when the package that speaks the protocol is not there."""
     if find_spec("mcp") is None or find_spec("mcp_types") is None:

@@ -16,6 +16,9 @@ TRUSTED = {"command": "agent.py is a program on your machine", "python": "my_age
 """The kinds whose agents are programs of the suite's folder, and what is said about that."""
 
 
+# What `agenteval init` writes, by kind of agent. A test validates and runs all of it.
+
+
 def files_of(kind: str) -> dict[str, str]:
     """The files for this kind of agent, by name."""
     suite = _DEMO_SUITE if kind == "demo" else _SUITE.replace("AGENT\n", _AGENTS[kind])

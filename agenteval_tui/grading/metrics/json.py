@@ -279,6 +279,9 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
+# Where two JSON values differ
+
+
 def differences(expected: Any, found: Any, path: Path = ()) -> Iterator[tuple[Path, Code, dict[str, Any]]]:
     """The places where `found` is not what is expected, with code and fields. Numbers compare by value (1 is 1.0)."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):

@@ -194,6 +194,9 @@ def _keywords(schema: Any, path: Path) -> Iterator[tuple[Path, str, Any]]:
                 yield from _keywords(one, (*here, key))
 
 
+# The keywords of JSON Schema with a limit of time, with ECMA's patterns, and without quadratic work
+
+
 class SlowSchemaError(CodedError):
     """Checking a value against a schema took longer than the time limit."""
 

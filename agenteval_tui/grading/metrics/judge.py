@@ -1,4 +1,10 @@
-"""`Judge`: another agent says how good the value is."""
+"""`Judge`: another agent says how good the value is.
+
+What a judge answered, read out of its text.
+
+A guess would be a verdict, so nothing is searched for in a reply: less one code fence or one think block it must be one
+JSON object, or a bare number where the scale allows that. Text that a judge quotes can then never become its verdict.
+"""
 
 from __future__ import annotations
 
@@ -232,6 +238,9 @@ def _figure(scale: Scale, score: float) -> Any:
     return bool(score) if scale.name == "pass_fail" and score in (0, 1) else score
 
 
+# The fixed prompt of a judge. What is judged stands between fences that it cannot close, and is said to be data.
+
+
 def judge_messages(
     criteria: str,
     scale: Scale,
@@ -319,6 +328,9 @@ def _arguments(given: Any) -> str:
     if isinstance(given, Mapping):
         return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
     return argument_text(given) if given not in (None, "") else ""
+
+
+# What a judge answered, read out of its text
 
 
 class UnreadableError(ValueError):

@@ -117,6 +117,9 @@ def expected_text(given: str | None, context: Context) -> str | None:
     return text_of(json_like(context.expected_value))
 
 
+# A metric's result from its lines of evidence
+
+
 def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:
     """The verdict with its evidence, which says why."""
     return metric.result(passed, score, tuple(evidence))

@@ -127,6 +127,9 @@ class ToolCheck(Metric):
         return findings_of(self)
 
 
+# What is contradictory or without effect in the properties of a ToolCheck
+
+
 def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
     """Checks nothing, contradictory, cannot fail, without effect."""
     tools = metric.tools or []
@@ -192,6 +195,9 @@ def _cannot_fail(tool: ToolCheckData) -> bool:
 
 def _place(metric: ToolCheck, name: str) -> int:
     return (metric.forbidden_tools or []).index(name)
+
+
+# The scores of a ToolCheck: usage, arguments and forbidden tools, as Power UI counts them
 
 
 class Expected(Struct, frozen=True):
@@ -338,6 +344,9 @@ class CompiledToolCheck:
         return (min(score, CAP) if capped or not forbidden else score), False
 
 
+# The evidence of a ToolCheck: each part, with the calls and arguments that it is about
+
+
 def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
     """A line for each tool's usage, for each of its calls' arguments, for each forbidden tool."""
     if check.none_at_all:
@@ -479,6 +488,9 @@ def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:
         return Evidence(condition, True, "", name, 0, group="forbidden", code=Code.NOT_CALLED, fields=fields)
     spans = tuple(Span("tool", index) for index in hits[:_SPANS])
     return Evidence(condition, False, "", name, len(hits), spans, (), "forbidden", Code.CALLED, fields)
+
+
+# How a call differs from what is expected of it, argument by argument
 
 
 class ArgumentDifference(Struct, frozen=True):
@@ -660,6 +672,9 @@ def _missing(expected: Expected, given: Mapping[str, Any], additional: list[str]
                 "missing", expected.name, expected.name, expected.said, given[name], cost=0.6, elsewhere=name
             )
     return ArgumentDifference("missing", expected.name, expected.name, expected.said)
+
+
+# Which actual call each expected call is, or is nearest to: the assignment with the smallest total difference
 
 
 class Nearest(Struct, frozen=True):

@@ -149,6 +149,9 @@ class Trajectory(Metric):
                     break
 
 
+# The evidence of a Trajectory: which expected call is which, what is missing, and what is too much
+
+
 def evidence_of(check: CompiledTrajectory, match: StepMatch, calls: tuple[ToolCall, ...]) -> Iterator[Evidence]:
     """A line for each expected call, for each call too much, for each message that differs."""
     mode = check.mode
@@ -267,6 +270,9 @@ def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]
     fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
     spans = (Span("tool", index),)
     return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)
+
+
+# Which call of a run is which of the expected ones, and what the modes of a Trajectory make of it
 
 
 class ExpectedStep:
@@ -501,6 +507,9 @@ def _look(value: Any, path: Sequence[str]) -> Any:
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
+
+
+# Pairing expected with actual things: as many pairs as there can be
 
 
 def largest_matching(candidates: Sequence[Sequence[int]]) -> dict[int, int]:

@@ -314,6 +314,9 @@ def _quiet() -> Iterator[None]:
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
 
+# An agent whose runs happen on a cluster: to the engine it is an agent like any other
+
+
 class Asked(Protocol):
     """Where its runs are asked for."""
 
@@ -348,6 +351,9 @@ class ClusterAgent:
         """The connection is the executor's; what was made here is closed."""
         if self._here is not None:
             await self._here.close()
+
+
+# What a task on a cluster has told so far, put into order
 
 
 class Inbox:

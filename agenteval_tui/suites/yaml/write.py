@@ -82,6 +82,9 @@ def literal(text: str, *, indent: int, parent: int, eol: str, header_rest: str =
     return f"|{indicator}{chomping}{header_rest}{eol}{body}" + (eol if keeps else ""), keeps
 
 
+# Values as YAML over several lines, for what is added to a suite: as a person would write it
+
+
 def block_item(value: Mapping[str, Any], *, column: int, eol: str) -> str:
     """An object as an item of a block list whose dashes stand at `column`; without a line end behind it."""
     inner = column + 2
