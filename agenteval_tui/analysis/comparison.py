@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from msgspec.structs import replace
-
 from agenteval_tui.analysis.comparison_model import (
     LEAST_CHANGE,
     ORDER,
@@ -133,16 +131,6 @@ def compare_runs(
     checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
     known = {run.id: run for side in (a, b) for run in side.runs}
     return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, checks, known, paired)
-
-
-def with_quarantines(found: Comparison, quarantined: Quarantined) -> Comparison:
-    """The same comparison, its tests marked that are in quarantine."""
-
-    def marked(one: TestChange) -> TestChange:
-        held = quarantined.test(one.suite_key, one.test)
-        return replace(one, quarantine=(held.reason or "in quarantine") if held is not None else "")
-
-    return replace(found, tests=tuple(map(marked, found.tests)))
 
 
 def _read(store: Store, side: Side) -> Results:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.comparison import compare
 from agenteval_tui.analysis.comparison_model import Comparison, Side, TestChange
 from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side
-from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
@@ -60,13 +59,6 @@ class BaselineResult(Struct, frozen=True):
         """By how much the pass rate of the tests that gate fell, 0..1."""
         rate = self.gating.overall.rate
         return max(0.0, -rate.difference) if rate is not None else 0.0
-
-
-def least_shown(change: TestChange) -> float | None:
-    """The smallest drop of a test's pass rate that its repetitions could have shown; None: not any."""
-    if change.was is None or change.now is None or change.was.rate is None:
-        return None
-    return detectable_unpaired(change.was.n, change.now.n, change.was.rate)
 
 
 def has_regressed(change: TestChange) -> bool:

@@ -253,9 +253,3 @@ def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -
     verdict = "passed" if passed else "failed"
     many = count(len(given), "run")
     return f"{many} labelled {verdict}" if given else "every run had a label already"
-
-
-def known_signatures(causes: Causes | None, decided: Iterable[str]) -> list[str]:
-    """All signatures that a short name may mean: of what is looked at, and of what was decided."""
-    own = [group.cause.signature for group in causes.groups] if causes is not None else []
-    return list(dict.fromkeys([*own, *decided]))

@@ -37,16 +37,22 @@ _OPENING = {"}": "{", "]": "["}
 MAX_DEPTH = 100
 """Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 _CLOSING = {"{": "}", "[": "]"}
-_PLAIN_VALUES = ("string", "number", "literal", "error", "key")
+_VALUE_TOKENS = ("string", "number", "literal", "error", "key")
 # What an open object or list waits for.
 _State = Literal["name", "colon", "value", "comma"]
 _AHEAD = 4000  # tokens
-_LITERALS = {"true": True, "false": False, "null": None}
+_LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _QUOTES = "\"'`“”„‟"
 _TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
 _NONE: tuple[Diagnostic, ...] = ()
-_WORDS_LITERALS = {"true": "true", "false": "false", "null": "null", "none": "null", "nil": "null", "undefined": "null"}
-_VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
+_LITERAL_OF_WORD = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "none": "null",
+    "nil": "null",
+    "undefined": "null",
+}
 _NON_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 _NUMBER_LIKE = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -195,7 +201,7 @@ class _Parser:
 
     def name(self, frame: _Frame, token: Token) -> None:
         kind = token.kind
-        if kind in _PLAIN_VALUES:
+        if kind in _VALUE_TOKENS:
             frame.comma = -1
             frame.key_start, frame.key_end = token.start, token.end
             frame.key, problems = read_name(self.text, token)
@@ -546,11 +552,11 @@ def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic
 def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
     """The kind of node, the value that was probably meant, and the diagnostic for a bare word."""
     end = start + len(source)
-    literal = _WORDS_LITERALS.get(source.lower())
+    literal = _LITERAL_OF_WORD.get(source.lower())
     if literal is not None:
         message = f"Expected a value: {cut(source, 40)} is written {literal} here."
         fix = replace_fix(f"write {literal}", start, end, literal)
-        return "literal", _VALUES[literal], Diagnostic("error", "syntax", message, start, end, fix)
+        return "literal", _LITERALS[literal], Diagnostic("error", "syntax", message, start, end, fix)
     if _NON_FINITE.match(source):
         message = f"{source} is no number that JSON can hold: write a finite number, or null."
         return (
