@@ -105,8 +105,9 @@ def _wanted(error: Any) -> str | None:
 def _said(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), _names_at(model, error["loc"]), n=1)
-        hint = f", did you mean `{near[0]}`?" if near else ""
+        known = _names_at(model, error["loc"])
+        near = get_close_matches(str(error["loc"][-1]), known, n=1)
+        hint = f", did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known)}" if known else ""
         return f"unknown option `{path}`{hint}"
     if kind == "missing":
         return f"option `{path}` is missing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except click.Abort:
         return INTERRUPTED
     except click.ClickException as wrong:
-        _say(invocation.err, _usage(wrong))
+        _say(invocation.err, _usage(wrong, arguments))
         return WRONG_USE
     except AgentevalError as error:
         if debug and error.__cause__ is not None:
@@ -202,10 +202,11 @@ def _say_error(err: Output, error: AgentevalError) -> None:
         err.line(line)
 
 
-def _usage(wrong: click.ClickException) -> str:
+def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
     said = wrong.format_message().rstrip(".")
     context = getattr(wrong, "ctx", None)
-    where = context.command_path if context is not None else "agenteval"
+    verb = next((one for one in arguments if one in VERBS), "")  # click does not say whose option lacks its value
+    where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
     return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows what there is)"
 
 

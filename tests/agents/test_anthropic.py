@@ -164,6 +164,7 @@ async def test_anthropics_key_is_for_anthropic_alone(run_agent: Any) -> None:
         ({"thinking_budget": 2000, "tool_choice": "any"}, "a model that thinks can't be made to call a tool"),
         ({"thinking_budget": 5}, "option `thinking_budget` must be greater than or equal to 1024, not 5"),
         ({"stop": "x"}, "unknown option `stop`"),
+        ({"retries": 0}, "unknown option `retries`; there are: api_key_env, base_url, "),
     ],
 )
 def test_options_that_make_no_sense_are_said(options: dict[str, Any], said: str) -> None:

@@ -49,6 +49,14 @@ def test_a_bad_number(cli, suite: Path) -> None:
     assert cli("run", suite, "--fail-under", "1.2").code == 2
 
 
+@pytest.mark.parametrize(
+    "words", [("run", "--json"), ("run", "--ab", "a"), ("grade", "--var"), ("--debug", "ps", "--db")]
+)
+def test_an_option_without_its_value_names_the_help_of_its_verb(cli, words: tuple[str, ...]) -> None:
+    verb = next(word for word in words if not word.startswith("-"))
+    assert f"`agenteval {verb} --help`" in one_sentence(cli(*words).err)
+
+
 def test_an_unknown_test_is_named_with_what_there_is(cli, suite: Path) -> None:
     result = cli("run", suite, "--test", "god")
     assert result.code == 2
