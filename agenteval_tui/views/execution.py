@@ -8,9 +8,10 @@ from typing import Any
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
-from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
-from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, text
+from agenteval_tui.views.evidence import place_of
+from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, plain, text
 
 _MOST_ERRORS = 5
 
@@ -35,15 +36,21 @@ def ends_text(row: ExecutionRow) -> Text:
     return text(*parts or ["nothing was run"])
 
 
-def took_text(row: ExecutionRow) -> str:
-    """`2.1 s`: how long it took in all; "" where it has not ended, or was brought in: that is how long reading took."""
+def took_ms(row: ExecutionRow) -> int | None:
+    """How long it took in all, in milliseconds; None where it has not ended, or was brought in: reading a file took
+    that long, not what is in it."""
     took = row.finished_ms - row.started_ms if row.finished_ms and row.kind != "import" else 0
-    return numbers.duration(took) if took > 0 else ""
+    return took if took > 0 else None
+
+
+def scheduler_text(row: ExecutionRow) -> str:
+    """The cluster on whose workers its agents ran; "" for this machine."""
+    return one_line(str(row.options.get("scheduler") or ""), 60)
 
 
 def execution_line(row: ExecutionRow, *, with_project: bool = False) -> Text:
     """An execution in a list: when, what, how it ended, how long it took and where."""
-    took, where = took_text(row), one_line(str(row.options.get("scheduler") or ""), 60)
+    took, where = numbers.duration(took_ms(row)), scheduler_text(row)
     return text(
         (row.id[:10], "dim"),
         f"  {numbers.moment(row.started_ms)}  {one_line(row.title, 48):<48}  ",
@@ -61,7 +68,7 @@ def execution_line(row: ExecutionRow, *, with_project: bool = False) -> Text:
 def run_line(row: RunRow, suite: str = "") -> Text:
     """A run in a list: how it ended, its id, test and repetition, how long it took, and why it ended so; of one that
     passed what it answered."""
-    name = row.test_id + (f" [{row.variation}]" if row.variation else "")
+    name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
     why = one_line(row.why or (row.output_head if row.status == "passed" else ""), 100)
     return text(
         OUTCOMES.get(row.status, ("·", "dim")),
@@ -69,6 +76,16 @@ def run_line(row: RunRow, suite: str = "") -> Text:
         (f"  {why}" if why else "", "dim"),
         (f"  {one_line(suite)}" if suite else "", "dim"),
     )
+
+
+def run_head(row: RunRow) -> View:
+    """A run over its transcript: what was tested, how it ended, where it is from, and when."""
+    when = ", ".join(filter(None, (numbers.moment(row.started_ms), numbers.duration(row.duration_ms))))
+    missing = not_made_sentence(row.checks_not_made)
+    status = (row.status, OUTCOMES.get(row.status, ("", "dim"))[1])
+    about = (f", {plain(place_of(row))}, {when}", "dim")
+    head = text((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
+    return paragraphs([head, text(status, about, (f"  {missing}" if missing else "", "warn"))])
 
 
 def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:

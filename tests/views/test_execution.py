@@ -20,8 +20,9 @@ from agenteval_tui.views.execution import (
     execution_view,
     next_view,
     rate_view,
+    run_head,
     run_line,
-    took_text,
+    took_ms,
 )
 from agenteval_tui.views.model import View, plain
 
@@ -68,7 +69,8 @@ def test_an_execution_in_a_list(row: ExecutionRow) -> None:
     assert plain(execution_line(odd, with_project=True)).endswith(
         f" of 9  on tcp://far:8786  stopped  {IN_FUTURE}  2 notes  project not known"
     )
-    assert took_text(replace(row, kind="import")) == "", "reading a file took that long, not what is in it"
+    assert took_ms(row) == 2_100
+    assert took_ms(replace(row, kind="import")) is None, "reading a file took that long, not what is in it"
 
 
 def test_a_run_in_a_list_says_why_or_what_it_answered(runs: list[RunRow]) -> None:
@@ -79,6 +81,15 @@ def test_a_run_in_a_list_says_why_or_what_it_answered(runs: list[RunRow]) -> Non
     failed = replace(passed, status="failed", why="says: no", variation="", test_id="x" * 50, duration_ms=None)
     assert plain(run_line(failed, "shop.yaml")) == f"✗ {failed.id}  {'x' * 35}…   1           says: no  shop.yaml"
     assert plain(run_line(replace(failed, status="queued", why="")))[0] == "·"
+    assert "orders #2 " in plain(run_line(replace(passed, variation="", row=2, row_key="")))
+
+
+def test_a_run_over_its_transcript(runs: list[RunRow]) -> None:
+    run = replace(runs[0], started_ms=NOON, duration_ms=1_400.0, checks_not_made=2)
+    head, about = printed(run_head(run))
+    assert head == f"{run.test_name}  {run.id}"
+    assert about.startswith(f"{run.status}, Shop / orders, repetition 1, agent demo, 2026-11-21 ")
+    assert about.endswith(", 1.4 s  2 checks could not be made")
 
 
 def test_an_execution_with_its_runs(row: ExecutionRow, runs: list[RunRow]) -> None:

@@ -10,12 +10,11 @@ from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count, duration, moment
+from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.documents.difference import difference_document
-from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import arguments_text, to_json
@@ -25,7 +24,7 @@ from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.cost import spent_lines
 from agenteval_tui.views.difference import difference_view
 from agenteval_tui.views.evidence import results_in_short
-from agenteval_tui.views.execution import execution_view
+from agenteval_tui.views.execution import execution_view, run_head
 from agenteval_tui.views.label import label_text
 
 _LONGEST_RESULT = 600
@@ -87,16 +86,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         return 0
 
     if not only_transcript:
-        out.line((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
-        out.line(
-            (row.status, STYLES.get(row.status, "dim")),
-            (
-                f", {row.test_id}, repetition {row.repetition}, agent {one_line(row.agent)}, {moment(row.started_ms)}"
-                f" {duration(row.duration_ms)}",
-                "dim",
-            ),
-            (f"  {not_made_sentence(row.checks_not_made)}" if row.checks_not_made else "", "warn"),
-        )
+        out.view(run_head(row))
         out.line()
     print_transcript(out, transcript)
     if not only_transcript and results:

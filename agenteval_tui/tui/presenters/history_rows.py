@@ -15,6 +15,7 @@ from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.number_format import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.views.execution import scheduler_text, took_ms
 
 PAGE = 100
 PAGES_KEPT = 30
@@ -147,7 +148,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             start.append((f"  from {source}" if source not in title else "", "dim"))
         elif wide and row.agents:
             start.append((f"  {one_line(row.agents)}", "dim"))
-        where = scheduler_of(row)
+        where = scheduler_text(row)
         if where and wide:
             start.append((f"  on {where}", "dim"))
         decided = row.passed + row.failed
@@ -161,7 +162,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), "failed" if row.failed else "passed"))
         end += [errors, (right(percent(row.passed / decided) if decided else "", _OF_RUNS), "")]
-        end.append((right(duration_cell(row), _TOOK), "dim"))
+        end.append((right(duration(took_ms(row)), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
                 end.append((right(text, cells), "dim"))
@@ -223,19 +224,6 @@ class RunRows(PagedRows["RunRow"]):
         if width >= _WIDE:
             return 0 if self._one_agent else 16, 0 if self._within else 18, 9
         return (0, 0, 9) if self._within else (0, 13, 0)
-
-
-def duration_cell(row: ExecutionRow) -> str:
-    """How long an execution took in all; "" where it has not ended, or was brought in: reading a file took that long,
-    not what is in it."""
-    if row.kind == "import" or not row.finished_ms or row.finished_ms <= row.started_ms:
-        return ""
-    return duration(row.finished_ms - row.started_ms)
-
-
-def scheduler_of(row: ExecutionRow) -> str:
-    """The cluster on whose workers its agents ran; "" for this machine."""
-    return one_line(str(row.options.get("scheduler") or ""), 40)
 
 
 def _outcome(outcome: str, number: int, cells: int) -> str:
@@ -309,7 +297,7 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
     start: list[Cell] = [(" ", ""), mark(status_cell(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
     notes = f"{count(len(row.notes), 'note')}: {one_line(row.notes[0], 300)}" if row.notes else ""
     future = IN_FUTURE if in_future(row.started_ms) else ""
-    where = f"on {scheduler_of(row)}" if scheduler_of(row) else ""
+    where = f"on {scheduler}" if (scheduler := scheduler_text(row)) else ""
     said = [future, one_line(row.agents), where, one_line(row.message), notes]
     start += [(f"  {part}", "dim") for part in said if part]
     end: list[Cell] = [(f"  {_began(row.started_ms, width)}", "dim")]
@@ -318,6 +306,6 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
             end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
         end.append((f"  {percent(row.passed / decided)} of runs", ""))
-    if duration_cell(row):
-        end.append((f"  took {duration_cell(row)}", "dim"))
+    if took := duration(took_ms(row)):
+        end.append((f"  took {took}", "dim"))
     return spread(start, (*end, (" ", "")), width)
