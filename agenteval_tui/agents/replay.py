@@ -145,6 +145,9 @@ def _with_place(error: AgentevalError) -> str:
     return f"{error.where}: {error.what}" if error.where else error.what
 
 
+# Recorded transcripts, read from a file or a mapping, and which of them belongs to a run
+
+
 class Recording(Struct, frozen=True):
     """One recorded run: the id of its test ("" when the recording does not say) and what the agent did."""
 

@@ -1,4 +1,10 @@
-"""Failures grouped by their cause, worst first: "212 failures = 6 causes"."""
+"""Failures grouped by their cause, worst first: "212 failures = 6 causes".
+
+Which runs a question about causes means, and what they are compared with.
+
+Compared is with the baseline of each test, where one is set and is not among these runs; else with the execution
+before in which the test was run.
+"""
 
 from __future__ import annotations
 
@@ -241,6 +247,9 @@ def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
 
 def _figure(expected: object) -> str:
     return f"{expected:g}" if isinstance(expected, int | float) and not isinstance(expected, bool) else ""
+
+
+# Which runs a question about causes means, and what they are compared with
 
 
 def execution_scope(store: Store, ref: str = "last", test_ids: Sequence[str] = ()) -> Scope:

@@ -30,219 +30,11 @@ from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
 from agenteval_tui.uxon.parse import parse
 
-
-def template_nodes(test_node: Node) -> Iterator[Node]:
-    """The texts of a test that are templates: prompt, turns, contents of messages, and arguments of their calls."""
-    yield from _scalars(_child(test_node, "prompt"))
-    for turn in _items(_child(test_node, "turns")):
-        yield from _scalars(turn)
-    for message in _items(_child(test_node, "messages")):
-        yield from _scalars(_child(message, "content"))
-        for call in _items(_child(message, "tool_calls")):
-            yield from _scalars(_child(_child(call, "function") or call, "arguments"))
-
-
-def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
-    """Calls without results, results without calls: no server takes such messages."""
-    if not test.messages or not any(message.tool_calls or message.role == "tool" for message in test.messages):
-        return
-    try:
-        conversation_of([message.model_dump(exclude_unset=True) for message in test.messages])
-    except AgentevalError as error:
-        node = resolve(loaded.node(test.id))
-        key = node.key("messages") if isinstance(node, MappingNode) else None
-        start, end = (key.start, key.end) if key is not None else (node.start, node.start)
-        yield loaded.problem("conversation", start, end, error.what, error.mend or None)
-
-
-def _scalars(node: Node | None) -> Iterator[Node]:
-    """The texts in a node, without the names of its properties."""
-    real = resolve(node) if node is not None else None
-    if node is not None and isinstance(real, ScalarNode):
-        yield node
-    elif isinstance(real, SequenceNode):
-        for item in real.items:
-            yield from _scalars(item)
-    elif isinstance(real, MappingNode):
-        for _, value in real.pairs:
-            yield from _scalars(value)
-
-
+_CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
 CUT = "cut-text"
-
-
-def cut_problems(loaded: LoadedSuite, node: Node | None) -> Iterator[Problem]:
-    """A warning for each text below `node` that YAML reads only up to a `#`."""
-    for one in cut_texts(loaded, node):
-        rest = one.meant[len(one.read) :].strip()
-        message = f"the {one.key} ends before `{one_line(rest, 60)}`: YAML takes what follows ` #` for a comment"
-        fix = f"put it in quotes: {one.fix.edits[0].text}; or write `# ` if a comment is meant"
-        yield loaded.problem(CUT, one.start, one.end, message, one_line(fix, 300), "warning")
-
-
-class Datasets:
-    """The datasets that the tests of one suite name, read when they are asked for."""
-
-    def __init__(self, loaded: LoadedSuite) -> None:
-        self._loaded = loaded
-        self._checks: dict[tuple[str, int | None, str | None], DatasetCheck] = {}
-        self._said: set[Problem] = set()
-        self._trusted: bool | None = None
-
-    def problems(self, test: Test) -> Iterator[Problem]:
-        """What is wrong in the test's dataset, with places in that file; what another test had said already is not
-        said again. A file that can't be read at all is a problem of the suite, where it names the file.
-        """
-        if test.dataset is None:
-            return
-        check = self._check(test.dataset)
-        found = list(check.problems)
-        if check.read:
-            if test.prompt is None and not test.messages and not test.turns:
-                found += check.prompt_problems()
-            for who, asked in _askers(test):
-                found += check.missing_problems(asked - test.variables.keys(), who)
-            for who, looked_for in needles(test):
-                found += check.empty_problems(looked_for - test.variables.keys(), who)
-        elif check.problems[0].line == 1 and check.problems[0].column == 1:
-            found = [self._named(test, one) for one in found]
-        for one in found:
-            if one not in self._said:
-                self._said.add(one)
-                yield one
-
-    def columns(self, test: Test) -> Collection[str] | None:
-        """The variables that the rows give; () for a test without a dataset, None when they can't be known."""
-        if test.dataset is None:
-            return ()
-        check = self._check(test.dataset)
-        return check.columns.keys() if check.read and check.rows else None
-
-    def _check(self, dataset: Dataset) -> DatasetCheck:
-        key = (dataset.file, dataset.limit, dataset.row_id)
-        found = self._checks.get(key)
-        if found is None:
-            path = Path(self._loaded.path)
-            # A suite that is a link has its files where it really is; else they are called as the suite was.
-            folder = path.resolve().parent if path.is_symlink() else path.parent
-            found = check_dataset(dataset, folder, trusted=self._trusts(dataset, folder))
-            self._checks[key] = found
-        return found
-
-    def _trusts(self, dataset: Dataset, folder: Path) -> bool:
-        """Whether the folder's datasets may be anywhere. Asked only where it matters: it reads the whole folder."""
-        try:
-            if (folder / dataset.file).resolve().is_relative_to(folder.resolve()):
-                return False
-        except (OSError, RuntimeError, ValueError):
-            return False  # reading it says why
-        if self._trusted is None:
-            self._trusted = Trust.load().is_trusted(folder)
-        return self._trusted
-
-    def _named(self, test: Test, problem: Problem) -> Problem:
-        node = self._loaded.node(test.id)
-        for key in ("dataset", "file"):
-            real = resolve(node)
-            node = (real.get(key) if isinstance(real, MappingNode) else None) or node
-        end = max(node.start, min(node.end, node.start + 200))
-        return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
-
-
-def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
-    """Which criteria would look for nothing, or compare with nothing, without which variables."""
-    for criterion in test.criteria:
-        spec = spec_of(criterion)
-        config = None if spec.broken else spec.document.value
-        names = set(needle_names(config))
-        listed = config.get("metrics") if isinstance(config, Mapping) else None
-        for metric in listed if isinstance(listed, list) else ():
-            kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
-            if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
-                names.add("expected_value")
-        if criterion.expected_value is not None:
-            names.discard("expected_value")
-            names |= needle_names(criterion.expected_value)
-        yield f'criterion "{criterion.name}"', {name.partition(".")[0] for name in names}
-
-
 _COMPARES = {"Lexical": "to", "Similarity": "to", "Classification": "label"}
 """Metrics that compare with the expected value where this property says nothing else."""
-
-
-def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
-    """Who can't do without which variables: the prompt and the criteria's configs."""
-    texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
-    for message in test.messages or ():
-        for call in message.tool_calls:
-            inner = call.get("function", call) if isinstance(call, dict) else None
-            texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
-    asked = set()
-    for text in texts:
-        for one in template_problems(text or "", ()):
-            if one.code == "unknown-variable":
-                asked.add((text or "")[one.start : one.end])
-    yield "the prompt", asked
-    for criterion in test.criteria:
-        spec = spec_of(criterion)
-        if not spec.broken:
-            own = {"expected_value"} if criterion.expected_value is not None else set()
-            names = {name.partition(".")[0] for name in names_in(spec.document.value)}
-            yield f'criterion "{criterion.name}"', names - own
-
-
 _PROPERTIES = ("judge", "embedder")
-
-
-def respondent_problems(
-    loaded: LoadedSuite, suite: Suite, source: ConfigSource, user_agents: Mapping[str, AgentConfig]
-) -> Iterator[Problem]:
-    """What is wrong with the names of judges and embedders in the config of one criterion, at the names."""
-    if not any(name in source.text for name in _PROPERTIES):
-        return  # nearly all of them: no need to read the config once more
-
-    document = parse(source.text)
-    value = document.value
-    metrics = value.get("metrics") if isinstance(value, Mapping) else None
-    for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
-        if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
-            continue
-        for key in _PROPERTIES:
-            name = metric.get(key)
-            if not isinstance(name, str) or not name or has_placeholders(name):
-                continue
-            problem = _unknown(str(metric["type"]), key, name, suite, user_agents)
-            node = document.node(("metrics", place, key))
-            if problem is not None and node is not None:
-                start, end = source.to_offset(node.start), source.to_offset(node.end)
-                yield loaded.problem("unknown-agent", start, end, problem.what, problem.mend or None)
-
-
-def _unknown(
-    type_name: str, key: str, name: str, suite: Suite, user_agents: Mapping[str, AgentConfig]
-) -> AgentevalError | None:
-    try:
-        model = registry.metric(type_name)
-    except AgentevalError:
-        return None
-    if model.asks != ("chat" if key == "judge" else "embed"):
-        return None
-    try:
-        found = resolve_agent(name, suite, user_agents)
-    except AgentevalError as error:
-        if key == "judge":
-            return error
-        # A kind stands for itself; that of a server needs an address, and so an agent.
-        return None if name != "openai" and entry_points.find(EMBEDDERS, name) is not None else error
-    if key == "embedder":
-        kind = str(found.as_dict().get("kind", ""))
-        if entry_points.find(EMBEDDERS, kind) is None:
-            listed = ", ".join(entry_points.names(EMBEDDERS))
-            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
-    return None
-
-
-_CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
 
 
 def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[Problem]]:
@@ -506,3 +298,216 @@ def _at(
     if end == node.start:
         end = line_end if line_end >= 0 else len(loaded.text)
     return loaded.problem(code, node.start, end, message, fix or None, severity)
+
+
+# What can be found wrong in the conversation that a test begins with, and where its templates are
+
+
+def template_nodes(test_node: Node) -> Iterator[Node]:
+    """The texts of a test that are templates: prompt, turns, contents of messages, and arguments of their calls."""
+    yield from _scalars(_child(test_node, "prompt"))
+    for turn in _items(_child(test_node, "turns")):
+        yield from _scalars(turn)
+    for message in _items(_child(test_node, "messages")):
+        yield from _scalars(_child(message, "content"))
+        for call in _items(_child(message, "tool_calls")):
+            yield from _scalars(_child(_child(call, "function") or call, "arguments"))
+
+
+def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
+    """Calls without results, results without calls: no server takes such messages."""
+    if not test.messages or not any(message.tool_calls or message.role == "tool" for message in test.messages):
+        return
+    try:
+        conversation_of([message.model_dump(exclude_unset=True) for message in test.messages])
+    except AgentevalError as error:
+        node = resolve(loaded.node(test.id))
+        key = node.key("messages") if isinstance(node, MappingNode) else None
+        start, end = (key.start, key.end) if key is not None else (node.start, node.start)
+        yield loaded.problem("conversation", start, end, error.what, error.mend or None)
+
+
+def _scalars(node: Node | None) -> Iterator[Node]:
+    """The texts in a node, without the names of its properties."""
+    real = resolve(node) if node is not None else None
+    if node is not None and isinstance(real, ScalarNode):
+        yield node
+    elif isinstance(real, SequenceNode):
+        for item in real.items:
+            yield from _scalars(item)
+    elif isinstance(real, MappingNode):
+        for _, value in real.pairs:
+            yield from _scalars(value)
+
+
+# Texts that a `#` cuts short, as problems of a suite
+
+
+def cut_problems(loaded: LoadedSuite, node: Node | None) -> Iterator[Problem]:
+    """A warning for each text below `node` that YAML reads only up to a `#`."""
+    for one in cut_texts(loaded, node):
+        rest = one.meant[len(one.read) :].strip()
+        message = f"the {one.key} ends before `{one_line(rest, 60)}`: YAML takes what follows ` #` for a comment"
+        fix = f"put it in quotes: {one.fix.edits[0].text}; or write `# ` if a comment is meant"
+        yield loaded.problem(CUT, one.start, one.end, message, one_line(fix, 300), "warning")
+
+
+# What can be found wrong in the datasets of a suite's tests: each file is read once
+
+
+class Datasets:
+    """The datasets that the tests of one suite name, read when they are asked for."""
+
+    def __init__(self, loaded: LoadedSuite) -> None:
+        self._loaded = loaded
+        self._checks: dict[tuple[str, int | None, str | None], DatasetCheck] = {}
+        self._said: set[Problem] = set()
+        self._trusted: bool | None = None
+
+    def problems(self, test: Test) -> Iterator[Problem]:
+        """What is wrong in the test's dataset, with places in that file; what another test had said already is not
+        said again. A file that can't be read at all is a problem of the suite, where it names the file.
+        """
+        if test.dataset is None:
+            return
+        check = self._check(test.dataset)
+        found = list(check.problems)
+        if check.read:
+            if test.prompt is None and not test.messages and not test.turns:
+                found += check.prompt_problems()
+            for who, asked in _askers(test):
+                found += check.missing_problems(asked - test.variables.keys(), who)
+            for who, looked_for in needles(test):
+                found += check.empty_problems(looked_for - test.variables.keys(), who)
+        elif check.problems[0].line == 1 and check.problems[0].column == 1:
+            found = [self._named(test, one) for one in found]
+        for one in found:
+            if one not in self._said:
+                self._said.add(one)
+                yield one
+
+    def columns(self, test: Test) -> Collection[str] | None:
+        """The variables that the rows give; () for a test without a dataset, None when they can't be known."""
+        if test.dataset is None:
+            return ()
+        check = self._check(test.dataset)
+        return check.columns.keys() if check.read and check.rows else None
+
+    def _check(self, dataset: Dataset) -> DatasetCheck:
+        key = (dataset.file, dataset.limit, dataset.row_id)
+        found = self._checks.get(key)
+        if found is None:
+            path = Path(self._loaded.path)
+            # A suite that is a link has its files where it really is; else they are called as the suite was.
+            folder = path.resolve().parent if path.is_symlink() else path.parent
+            found = check_dataset(dataset, folder, trusted=self._trusts(dataset, folder))
+            self._checks[key] = found
+        return found
+
+    def _trusts(self, dataset: Dataset, folder: Path) -> bool:
+        """Whether the folder's datasets may be anywhere. Asked only where it matters: it reads the whole folder."""
+        try:
+            if (folder / dataset.file).resolve().is_relative_to(folder.resolve()):
+                return False
+        except (OSError, RuntimeError, ValueError):
+            return False  # reading it says why
+        if self._trusted is None:
+            self._trusted = Trust.load().is_trusted(folder)
+        return self._trusted
+
+    def _named(self, test: Test, problem: Problem) -> Problem:
+        node = self._loaded.node(test.id)
+        for key in ("dataset", "file"):
+            real = resolve(node)
+            node = (real.get(key) if isinstance(real, MappingNode) else None) or node
+        end = max(node.start, min(node.end, node.start + 200))
+        return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
+
+
+def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
+    """Which criteria would look for nothing, or compare with nothing, without which variables."""
+    for criterion in test.criteria:
+        spec = spec_of(criterion)
+        config = None if spec.broken else spec.document.value
+        names = set(needle_names(config))
+        listed = config.get("metrics") if isinstance(config, Mapping) else None
+        for metric in listed if isinstance(listed, list) else ():
+            kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
+            if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
+                names.add("expected_value")
+        if criterion.expected_value is not None:
+            names.discard("expected_value")
+            names |= needle_names(criterion.expected_value)
+        yield f'criterion "{criterion.name}"', {name.partition(".")[0] for name in names}
+
+
+def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
+    """Who can't do without which variables: the prompt and the criteria's configs."""
+    texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
+    for message in test.messages or ():
+        for call in message.tool_calls:
+            inner = call.get("function", call) if isinstance(call, dict) else None
+            texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
+    asked = set()
+    for text in texts:
+        for one in template_problems(text or "", ()):
+            if one.code == "unknown-variable":
+                asked.add((text or "")[one.start : one.end])
+    yield "the prompt", asked
+    for criterion in test.criteria:
+        spec = spec_of(criterion)
+        if not spec.broken:
+            own = {"expected_value"} if criterion.expected_value is not None else set()
+            names = {name.partition(".")[0] for name in names_in(spec.document.value)}
+            yield f'criterion "{criterion.name}"', names - own
+
+
+# Judges and embedders that metrics name: whether there is an agent of that name
+
+
+def respondent_problems(
+    loaded: LoadedSuite, suite: Suite, source: ConfigSource, user_agents: Mapping[str, AgentConfig]
+) -> Iterator[Problem]:
+    """What is wrong with the names of judges and embedders in the config of one criterion, at the names."""
+    if not any(name in source.text for name in _PROPERTIES):
+        return  # nearly all of them: no need to read the config once more
+
+    document = parse(source.text)
+    value = document.value
+    metrics = value.get("metrics") if isinstance(value, Mapping) else None
+    for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+        if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
+            continue
+        for key in _PROPERTIES:
+            name = metric.get(key)
+            if not isinstance(name, str) or not name or has_placeholders(name):
+                continue
+            problem = _unknown(str(metric["type"]), key, name, suite, user_agents)
+            node = document.node(("metrics", place, key))
+            if problem is not None and node is not None:
+                start, end = source.to_offset(node.start), source.to_offset(node.end)
+                yield loaded.problem("unknown-agent", start, end, problem.what, problem.mend or None)
+
+
+def _unknown(
+    type_name: str, key: str, name: str, suite: Suite, user_agents: Mapping[str, AgentConfig]
+) -> AgentevalError | None:
+    try:
+        model = registry.metric(type_name)
+    except AgentevalError:
+        return None
+    if model.asks != ("chat" if key == "judge" else "embed"):
+        return None
+    try:
+        found = resolve_agent(name, suite, user_agents)
+    except AgentevalError as error:
+        if key == "judge":
+            return error
+        # A kind stands for itself; that of a server needs an address, and so an agent.
+        return None if name != "openai" and entry_points.find(EMBEDDERS, name) is not None else error
+    if key == "embedder":
+        kind = str(found.as_dict().get("kind", ""))
+        if entry_points.find(EMBEDDERS, kind) is None:
+            listed = ", ".join(entry_points.names(EMBEDDERS))
+            return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', mend=f"kinds that do: {listed}")
+    return None

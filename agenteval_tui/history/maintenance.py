@@ -376,6 +376,9 @@ class _Mend(Struct):
         reindex(connection)
 
 
+# How the history file is: size, rows, and whether it is whole. For `agenteval doctor` and `agenteval db`.
+
+
 class Health(Struct, frozen=True):
     """`problems` is empty for a file that SQLite can read, `wrong` for one in which everything fits as far as a glance
     tells (`upkeep.check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""

@@ -32,6 +32,13 @@ from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
 
+_BATCH = 100  # runs in a transaction
+_UNENDED = ("queued", "running", "grading")
+COMING = "it was running in the history that it was merged from"
+MERGED = "merged"
+"""The option of an execution of which something came from another history: to resume it needs a person's word."""
+_NOT_HERE = ("executor", "scheduler")
+_LEFT_OUT = "what can't be read of {} runs: they are listed without it"
 Row = dict[str, Any]
 # What a column names: a row of this table, by its number there. The first to come are those that others name.
 _NAMES = {
@@ -81,302 +88,6 @@ _DECIDED = ("baselines", "quarantines", "triage", "imports", "taken_back")
 _OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
-class MergeBatch(Struct):
-    """Rows of the other file by table: an execution, some of its runs, and all that those name."""
-
-    tables: dict[str, list[Row]]
-
-
-def read_rows(connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-    cursor = connection.execute(statement, values)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
-    wanted = sorted({one for one in ids if one is not None})
-    found: list[Row] = []
-    for chunk in batches(wanted, 400):
-        found += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
-    return found
-
-
-def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[int]) -> MergeBatch:
-    marks = ",".join("?" * len(runs))
-    tables: dict[str, list[Row]] = {"executions": [execution], "runs": _by_id(connection, "runs", runs)}
-    for table in _OF_RUN:
-        tables[table] = read_rows(connection, f"SELECT * FROM {table} WHERE run IN ({marks})", runs)
-    rows = tables["runs"]
-    tables["transcripts"] = _by_id(connection, "transcripts", [row["transcript"] for row in rows])
-    numbers = [row["id"] for row in tables["transcripts"]]
-    tables["tool_calls"] = read_rows(
-        connection, f"SELECT * FROM tool_calls WHERE transcript IN ({','.join('?' * len(numbers))})", numbers
-    )
-    tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
-    tables["dataset_rows"] = _by_id(connection, "dataset_rows", [row["dataset_row"] for row in rows])
-    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
-    tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
-    tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
-    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
-    tests = [row["id"] for row in tables["tests"]]
-    tables["criterion_texts"] = read_rows(
-        connection, f"SELECT * FROM criterion_texts WHERE test IN ({','.join('?' * len(tests))})", tests
-    )
-    name_criteria = ("criterion_results", "labels", "run_replies", "criterion_texts")
-    named = [row["criterion"] for table in name_criteria for row in tables[table]]
-    hashes = {digest for row in tables["plans"] for digest in _hashes(row["criteria"])}
-    tables["criteria"] = _by_id(connection, "criteria", named) + [
-        row
-        for digest in sorted(hashes)
-        for row in read_rows(connection, "SELECT * FROM criteria WHERE hash = ?", (digest,))
-        if row["id"] not in set(named)
-    ]
-    return MergeBatch(tables)
-
-
-def _hashes(text: str) -> list[str]:
-    found = json.loads(text)
-    return [one for one in found if isinstance(one, str)]
-
-
-def read_decisions(connection: sqlite3.Connection) -> MergeBatch:
-    """What people decided, with the tests, executions and runs that it names by their ids."""
-    tables = {name: read_rows(connection, f"SELECT * FROM {name}") for name in _DECIDED}
-    tests = [row["test"] for name in ("baselines", "quarantines") for row in tables[name]]
-    tables["tests"] = _by_id(connection, "tests", tests)
-    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
-    ids = [row["execution"] for name in ("baselines", "imports") for row in tables[name]]
-    tables["executions"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "executions", ids)]
-    runs = [row["run"] for row in tables["baselines"]]
-    tables["runs"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "runs", runs)]
-    return MergeBatch(tables)
-
-
-class IdMap(Struct):
-    """From the numbers of rows in the other file to those in this one, by table."""
-
-    maps: dict[str, dict[int, int]] = field(default_factory=dict)
-
-    def translated(self, table: str, row: Row) -> Row | None:
-        """The row as it is here, without its own number; None: it names something that is not here."""
-        made = {name: value for name, value in row.items() if name != "id"}
-        for column, other in _NAMES.get(table, {}).items():
-            if made.get(column) is not None:
-                found = self.maps.get(other, {}).get(made[column])
-                if found is None:
-                    return None
-                made[column] = found
-        return made
-
-    def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
-        """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
-        numbers = self.maps.setdefault(table, {})
-        came = 0
-        for row in rows:
-            made = self.translated(table, row)
-            if made is None:
-                continue
-            known = _find(connection, table, made)
-            if known is None:
-                known = insert(connection, table, made)
-                came += 1
-            numbers[row["id"]] = known
-        return came
-
-    def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
-        """Learn the numbers of those that are here."""
-        numbers = self.maps.setdefault(table, {})
-        for row in rows:
-            known = _find(connection, table, row)
-            if known is not None:
-                numbers[row["id"]] = known
-
-
-def _find(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int | None:
-    where = " AND ".join(f"{column} IS ?" for column in _SAME[table])
-    found = connection.execute(
-        f"SELECT id FROM {table} WHERE {where}", [row[column] for column in _SAME[table]]
-    ).fetchone()
-    return None if found is None else int(found[0])
-
-
-def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
-    names = ", ".join(row)
-    cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values())
-    )
-    return int(cursor.lastrowid or 0)
-
-
-@contextmanager
-def open_other_history(path: Path) -> Iterator[Store]:
-    """The other file, read only; one of an older version is copied and brought up to date first."""
-
-    if not path.is_file():
-        raise HistoryError("there is no such history file", where=str(path))
-    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
-        wanted = path
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
-                version = schema.version_of(looked)
-                ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
-                if ours and 0 < version <= schema.newest():
-                    import_validation.check_tables(looked, version, str(path))
-        except sqlite3.DatabaseError:
-            ours, version = False, 0
-        if not ours or not version:
-            raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
-        if version > schema.newest():
-            raise HistoryError(
-                f"this history was made by a newer agenteval (file version {version})",
-                where=str(path),
-                mend="update agenteval",
-            )
-        if version < schema.newest():
-            wanted = Path(folder, "history.db")
-            copy_history(path, wanted)
-            Store.open(wanted).close()
-        source = Store.open(wanted, read_only=True)
-        try:
-            source.read(lambda c: _check_rows(c, path))
-            yield source
-        finally:
-            source.close()
-
-
-def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
-    try:
-        import_validation.check_rows(connection, str(path))
-    except sqlite3.Error as error:
-        raise explain(error, path, doing="read") from error
-
-
-class Merged(Struct, frozen=True):
-    """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
-
-    `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
-    runs whose stored verdict may rest on other labels than they have now.
-    """
-
-    executions: int = 0
-    runs: int = 0
-    completed: int = 0
-    labels: int = 0
-    already: int = 0
-    left_out: tuple[str, ...] = ()
-    taken_back: int = 0
-    relabelled: tuple[str, ...] = ()
-
-    def __add__(self, other: Merged) -> Merged:
-        """Both together."""
-        return Merged(
-            self.executions + other.executions,
-            self.runs + other.runs,
-            self.completed + other.completed,
-            self.labels + other.labels,
-            self.already + other.already,
-            tuple(dict.fromkeys((*self.left_out, *other.left_out))),
-            self.taken_back + other.taken_back,
-            tuple(dict.fromkeys((*self.relabelled, *other.relabelled))),
-        )
-
-
-class MergeDecisions(Struct):
-    """Baselines, quarantines, triage, what was taken back, and which files were imported."""
-
-    patient: ClassVar[bool] = False
-    batch: MergeBatch
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
-
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
-        """A test's baseline here stays; of two decisions about one cause the newer counts, and taking back is one."""
-        tables, numbers = self.batch.tables, IdMap()
-        numbers.take(connection, "suites", tables["suites"])
-        numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
-        for table in ("executions", "runs"):
-            numbers.find(connection, table, tables[table])
-        left_out = _baselines(connection, numbers, tables["baselines"])
-        _quarantines(connection, numbers, tables["quarantines"])
-        numbers.take(connection, "imports", tables["imports"])
-        for row in tables["triage"]:
-            made = {name: value for name, value in row.items() if name != "id"}
-            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
-            gone = tombstones.tombstone_time(connection, "triage", made["signature"])
-            if max(at[0] if at else -1, gone if gone is not None else -1) < made["at_ms"]:
-                connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
-                insert(connection, "triage", made)
-        went, relabelled = _take_back(connection, tables["taken_back"])
-        return Merged(left_out=left_out, taken_back=went, relabelled=relabelled)
-
-
-def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> tuple[str, ...]:
-    """A test's baseline here stays; one that was cleared here after it was set there does not come."""
-    other, came = 0, set[int]()
-    for row in rows:
-        made = numbers.translated("baselines", row)
-        if made is None:
-            continue
-        known = connection.execute("SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)).fetchone()
-        if known is None:
-            came.add(insert(connection, "baselines", made))
-        elif known != (made["execution"], made["run"]):
-            other += 1
-        else:
-            # The same, maybe said again after it was cleared.
-            connection.execute(
-                "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
-                (made["who"], made["at_ms"], made["test"]),
-            )
-    if came:
-        for rowid, name in tombstones.baseline_names(connection).items():
-            gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
-            if gone is not None:
-                tombstones.remove_baseline(connection, name, gone)
-    return (f"{other} baselines: these tests have another one here",) if other else ()
-
-
-def _quarantines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> None:
-    """One that is known, and was ended before its day there, ends here too."""
-    numbers.take(connection, "quarantines", rows)
-    connection.executemany(
-        "UPDATE quarantines SET until_ms = ?1 WHERE id = ?2 AND (until_ms IS NULL OR until_ms > ?1)",
-        [
-            (row["until_ms"], numbers.maps["quarantines"][row["id"]])
-            for row in rows
-            if row["until_ms"] is not None and row["id"] in numbers.maps["quarantines"]
-        ],
-    )
-
-
-def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int, tuple[str, ...]]:
-    """What was taken back there goes here: how much that was, and the runs that have lost a label."""
-    went, relabelled = 0, dict[str, None]()
-    for row in rows:
-        tombstones.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
-        if row["kind"] == "triage":
-            went += connection.execute(
-                "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
-            ).rowcount
-        elif row["kind"] == "baseline":
-            went += tombstones.remove_baseline(connection, row["name"], row["at_ms"])
-        else:
-            lost = list(tombstones.remove_labels(connection, row["name"]))
-            went += len(lost)
-            relabelled.update(dict.fromkeys(lost))
-    return went, tuple(relabelled)
-
-
-_BATCH = 100  # runs in a transaction
-_UNENDED = ("queued", "running", "grading")
-COMING = "it was running in the history that it was merged from"
-MERGED = "merged"
-"""The option of an execution of which something came from another history: to resume it needs a person's word."""
-_NOT_HERE = ("executor", "scheduler")
-_LEFT_OUT = "what can't be read of {} runs: they are listed without it"
-
-
 def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> Merged:
     """Take in another history file, which is not changed. Blocks; others can write between batches.
 
@@ -404,6 +115,12 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
                     on_progress(seen, total)
         decided: Merged = store.write(MergeDecisions(source.read(read_decisions))).result()
         return done + decided
+
+
+class MergeBatch(Struct):
+    """Rows of the other file by table: an execution, some of its runs, and all that those name."""
+
+    tables: dict[str, list[Row]]
 
 
 class _Merge(Struct):
@@ -590,3 +307,293 @@ class _Merge(Struct):
         ).fetchone()
         if status == "cancelled":
             withdraw(connection, totals, run, execution, test, status, () if cached else spent)
+
+
+# Rows of another history file: read by the execution that they belong to, and put in under numbers of this one
+
+
+def read_rows(connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+    cursor = connection.execute(statement, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
+    wanted = sorted({one for one in ids if one is not None})
+    found: list[Row] = []
+    for chunk in batches(wanted, 400):
+        found += read_rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
+    return found
+
+
+def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[int]) -> MergeBatch:
+    marks = ",".join("?" * len(runs))
+    tables: dict[str, list[Row]] = {"executions": [execution], "runs": _by_id(connection, "runs", runs)}
+    for table in _OF_RUN:
+        tables[table] = read_rows(connection, f"SELECT * FROM {table} WHERE run IN ({marks})", runs)
+    rows = tables["runs"]
+    tables["transcripts"] = _by_id(connection, "transcripts", [row["transcript"] for row in rows])
+    numbers = [row["id"] for row in tables["transcripts"]]
+    tables["tool_calls"] = read_rows(
+        connection, f"SELECT * FROM tool_calls WHERE transcript IN ({','.join('?' * len(numbers))})", numbers
+    )
+    tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
+    tables["dataset_rows"] = _by_id(connection, "dataset_rows", [row["dataset_row"] for row in rows])
+    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
+    tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
+    tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
+    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
+    tests = [row["id"] for row in tables["tests"]]
+    tables["criterion_texts"] = read_rows(
+        connection, f"SELECT * FROM criterion_texts WHERE test IN ({','.join('?' * len(tests))})", tests
+    )
+    name_criteria = ("criterion_results", "labels", "run_replies", "criterion_texts")
+    named = [row["criterion"] for table in name_criteria for row in tables[table]]
+    hashes = {digest for row in tables["plans"] for digest in _hashes(row["criteria"])}
+    tables["criteria"] = _by_id(connection, "criteria", named) + [
+        row
+        for digest in sorted(hashes)
+        for row in read_rows(connection, "SELECT * FROM criteria WHERE hash = ?", (digest,))
+        if row["id"] not in set(named)
+    ]
+    return MergeBatch(tables)
+
+
+def _hashes(text: str) -> list[str]:
+    found = json.loads(text)
+    return [one for one in found if isinstance(one, str)]
+
+
+def read_decisions(connection: sqlite3.Connection) -> MergeBatch:
+    """What people decided, with the tests, executions and runs that it names by their ids."""
+    tables = {name: read_rows(connection, f"SELECT * FROM {name}") for name in _DECIDED}
+    tests = [row["test"] for name in ("baselines", "quarantines") for row in tables[name]]
+    tables["tests"] = _by_id(connection, "tests", tests)
+    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
+    ids = [row["execution"] for name in ("baselines", "imports") for row in tables[name]]
+    tables["executions"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "executions", ids)]
+    runs = [row["run"] for row in tables["baselines"]]
+    tables["runs"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "runs", runs)]
+    return MergeBatch(tables)
+
+
+class IdMap(Struct):
+    """From the numbers of rows in the other file to those in this one, by table."""
+
+    maps: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def translated(self, table: str, row: Row) -> Row | None:
+        """The row as it is here, without its own number; None: it names something that is not here."""
+        made = {name: value for name, value in row.items() if name != "id"}
+        for column, other in _NAMES.get(table, {}).items():
+            if made.get(column) is not None:
+                found = self.maps.get(other, {}).get(made[column])
+                if found is None:
+                    return None
+                made[column] = found
+        return made
+
+    def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
+        """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
+        numbers = self.maps.setdefault(table, {})
+        came = 0
+        for row in rows:
+            made = self.translated(table, row)
+            if made is None:
+                continue
+            known = _find(connection, table, made)
+            if known is None:
+                known = insert(connection, table, made)
+                came += 1
+            numbers[row["id"]] = known
+        return came
+
+    def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+        """Learn the numbers of those that are here."""
+        numbers = self.maps.setdefault(table, {})
+        for row in rows:
+            known = _find(connection, table, row)
+            if known is not None:
+                numbers[row["id"]] = known
+
+
+def _find(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int | None:
+    where = " AND ".join(f"{column} IS ?" for column in _SAME[table])
+    found = connection.execute(
+        f"SELECT id FROM {table} WHERE {where}", [row[column] for column in _SAME[table]]
+    ).fetchone()
+    return None if found is None else int(found[0])
+
+
+def insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
+    names = ", ".join(row)
+    cursor = connection.execute(
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values())
+    )
+    return int(cursor.lastrowid or 0)
+
+
+# What people decided in another history comes in: baselines, quarantines, triage; and what they took back there
+
+
+class Merged(Struct, frozen=True):
+    """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
+
+    `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
+    runs whose stored verdict may rest on other labels than they have now.
+    """
+
+    executions: int = 0
+    runs: int = 0
+    completed: int = 0
+    labels: int = 0
+    already: int = 0
+    left_out: tuple[str, ...] = ()
+    taken_back: int = 0
+    relabelled: tuple[str, ...] = ()
+
+    def __add__(self, other: Merged) -> Merged:
+        """Both together."""
+        return Merged(
+            self.executions + other.executions,
+            self.runs + other.runs,
+            self.completed + other.completed,
+            self.labels + other.labels,
+            self.already + other.already,
+            tuple(dict.fromkeys((*self.left_out, *other.left_out))),
+            self.taken_back + other.taken_back,
+            tuple(dict.fromkeys((*self.relabelled, *other.relabelled))),
+        )
+
+
+class MergeDecisions(Struct):
+    """Baselines, quarantines, triage, what was taken back, and which files were imported."""
+
+    patient: ClassVar[bool] = False
+    batch: MergeBatch
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
+        """A test's baseline here stays; of two decisions about one cause the newer counts, and taking back is one."""
+        tables, numbers = self.batch.tables, IdMap()
+        numbers.take(connection, "suites", tables["suites"])
+        numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
+        for table in ("executions", "runs"):
+            numbers.find(connection, table, tables[table])
+        left_out = _baselines(connection, numbers, tables["baselines"])
+        _quarantines(connection, numbers, tables["quarantines"])
+        numbers.take(connection, "imports", tables["imports"])
+        for row in tables["triage"]:
+            made = {name: value for name, value in row.items() if name != "id"}
+            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
+            gone = tombstones.tombstone_time(connection, "triage", made["signature"])
+            if max(at[0] if at else -1, gone if gone is not None else -1) < made["at_ms"]:
+                connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
+                insert(connection, "triage", made)
+        went, relabelled = _take_back(connection, tables["taken_back"])
+        return Merged(left_out=left_out, taken_back=went, relabelled=relabelled)
+
+
+def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> tuple[str, ...]:
+    """A test's baseline here stays; one that was cleared here after it was set there does not come."""
+    other, came = 0, set[int]()
+    for row in rows:
+        made = numbers.translated("baselines", row)
+        if made is None:
+            continue
+        known = connection.execute("SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)).fetchone()
+        if known is None:
+            came.add(insert(connection, "baselines", made))
+        elif known != (made["execution"], made["run"]):
+            other += 1
+        else:
+            # The same, maybe said again after it was cleared.
+            connection.execute(
+                "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
+                (made["who"], made["at_ms"], made["test"]),
+            )
+    if came:
+        for rowid, name in tombstones.baseline_names(connection).items():
+            gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
+            if gone is not None:
+                tombstones.remove_baseline(connection, name, gone)
+    return (f"{other} baselines: these tests have another one here",) if other else ()
+
+
+def _quarantines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> None:
+    """One that is known, and was ended before its day there, ends here too."""
+    numbers.take(connection, "quarantines", rows)
+    connection.executemany(
+        "UPDATE quarantines SET until_ms = ?1 WHERE id = ?2 AND (until_ms IS NULL OR until_ms > ?1)",
+        [
+            (row["until_ms"], numbers.maps["quarantines"][row["id"]])
+            for row in rows
+            if row["until_ms"] is not None and row["id"] in numbers.maps["quarantines"]
+        ],
+    )
+
+
+def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int, tuple[str, ...]]:
+    """What was taken back there goes here: how much that was, and the runs that have lost a label."""
+    went, relabelled = 0, dict[str, None]()
+    for row in rows:
+        tombstones.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
+        if row["kind"] == "triage":
+            went += connection.execute(
+                "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
+            ).rowcount
+        elif row["kind"] == "baseline":
+            went += tombstones.remove_baseline(connection, row["name"], row["at_ms"])
+        else:
+            lost = list(tombstones.remove_labels(connection, row["name"]))
+            went += len(lost)
+            relabelled.update(dict.fromkeys(lost))
+    return went, tuple(relabelled)
+
+
+# The other file of a merge: opened to read only, looked at before anything of it is taken
+
+
+@contextmanager
+def open_other_history(path: Path) -> Iterator[Store]:
+    """The other file, read only; one of an older version is copied and brought up to date first."""
+
+    if not path.is_file():
+        raise HistoryError("there is no such history file", where=str(path))
+    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
+        wanted = path
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
+                version = schema.version_of(looked)
+                ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
+                if ours and 0 < version <= schema.newest():
+                    import_validation.check_tables(looked, version, str(path))
+        except sqlite3.DatabaseError:
+            ours, version = False, 0
+        if not ours or not version:
+            raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+        if version > schema.newest():
+            raise HistoryError(
+                f"this history was made by a newer agenteval (file version {version})",
+                where=str(path),
+                mend="update agenteval",
+            )
+        if version < schema.newest():
+            wanted = Path(folder, "history.db")
+            copy_history(path, wanted)
+            Store.open(wanted).close()
+        source = Store.open(wanted, read_only=True)
+        try:
+            source.read(lambda c: _check_rows(c, path))
+            yield source
+        finally:
+            source.close()
+
+
+def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        import_validation.check_rows(connection, str(path))
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error

@@ -1,4 +1,12 @@
-"""A damaged file: everything that can still be read goes into a new one; the damaged one is kept beside it."""
+"""A damaged file: everything that can still be read goes into a new one; the damaged one is kept beside it.
+
+The rows of a damaged history file, found on its pages: a destroyed page costs what was on it, and nothing else.
+
+The file's own list of tables says where each begins, as far as it can be read; from there its pages are followed. What
+can't be reached from there (the page that led to it is destroyed) is known by its rows: no two of our tables look
+alike, but for those whose blobs tell them apart. Nothing that was deleted comes back: pages that the file says are
+free are left out, and rows that were deleted on a page are not in its list.
+"""
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
@@ -260,6 +268,9 @@ def _free_name(wanted: str) -> Path:
 def _remove(file: Path) -> None:
     for end in ("", "-wal", "-shm", "-journal"):
         Path(f"{file}{end}").unlink(missing_ok=True)
+
+
+# The rows of a damaged history file, found on its pages: a destroyed page costs what was on it, and nothing else
 
 
 class _Column(Struct, frozen=True):

@@ -46,10 +46,10 @@ AT_ONCE = 8
 ATTEMPTS = 3
 ROUNDS = 3  # a reply may need a second question; a third round finds that nothing is left
 _REMEMBERED = 2_000
-
 T = TypeVar("T")
 Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
+_MOST = 4_000_000  # bytes of an answer
 
 
 class JudgeRequestGroup(Struct, frozen=True):
@@ -377,7 +377,7 @@ def _said(error: AgentevalError) -> str:
     return error.what + (f" ({error.mend})" if error.mend else "")
 
 
-_MOST = 4_000_000  # bytes of an answer
+# Calling a function of the user's in a process of its own, within a time limit
 
 
 async def call_function(

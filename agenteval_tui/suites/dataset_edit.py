@@ -246,6 +246,9 @@ def _yaml(path: Path, before: bytes, row: dict[str, Any], provenance: dict[str, 
     return (BOM if before.startswith(BOM) else b"") + made.encode()
 
 
+# A row of a dataset before it is written, after it is written, and taken back
+
+
 class RowAdded(Struct, frozen=True):
     """A row that was added as number `number`. `before`: what the file held, None for no file; `digest`: of it now."""
 

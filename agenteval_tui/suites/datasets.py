@@ -163,6 +163,9 @@ def _found(path: Path, out: list[LineReader] | None) -> Iterator[tuple[int, dict
         raise AgentevalError(f"this dataset can't be read: {error.strerror or error}", where=str(path)) from None
 
 
+# What the columns of a dataset mean: which is the prompt, which the expected value, and other tools' rows
+
+
 def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """The variables that a row gives: its columns, and `expected_value`.
 
@@ -266,6 +269,9 @@ def _is_messages(value: Any) -> bool:
     )
 
 
+# The lines of a dataset file, one after another in bounded memory, with what is wrong in their characters
+
+
 class LineTooLongError(Exception):
     """A line is longer than may be held; the problem is among the `Lines`' problems."""
 
@@ -324,6 +330,9 @@ class LineReader:
 def _text_end(line: str) -> int:
     """The 1-based column behind the text of a line, without its line end."""
     return len(line.rstrip("\r\n")) + 1
+
+
+# Rows of a .csv file
 
 
 def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
@@ -471,6 +480,9 @@ def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: in
     message = f"this row has {cells}, and the header {len(names):,}"
     end = _text_end(lines.last) if start == lines.number else 2
     lines.report("wrong-length", 1, end, message, fix, line=start)
+
+
+# Rows of .jsonl and .yaml files
 
 
 class _ConstantError(ValueError):

@@ -3,6 +3,10 @@
 Every function takes the suite as it was read and gives the suite as it then is. Comments, order, quoting and every
 other byte stay. Raises `FileChanged` when the file is not the one that was read, and `SaveFailed` when an edit can't be
 written so that nothing else changes, or when a test would not be right any more; then the file is as it was.
+
+Editing a YAML text step by step: each step changes the fewest bytes, and is read again and compared.
+
+A step that can't be made so that only what was meant changes raises `SaveFailed`; the text is then as before it.
 """
 
 from __future__ import annotations
@@ -324,6 +328,9 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     return saved
 
 
+# Editing a YAML text step by step: each step changes the fewest bytes, and is read again and compared
+
+
 class TreeEdit:
     """A YAML text that is being edited. `text` is the text so far, `data` what it says."""
 
@@ -523,6 +530,9 @@ def _read_tree(text: str) -> Node | None:
     return root if whole and not broken else None
 
 
+# An edit of a test, made anew for the file as it is now, when others changed the file meanwhile
+
+
 def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     """The id that a test has in `now`: its own, or the one that somebody gave it meanwhile; "" when it is gone.
 
@@ -578,6 +588,9 @@ def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
         seen[criterion.name] = seen.get(criterion.name, 0) + 1
         names.append((criterion.name, seen[criterion.name]))
     return names
+
+
+# Adding a test to a suite's file: only the added bytes are new, everything that stood there stays
 
 
 def free_id(loaded: LoadedSuite, name: str) -> str:
@@ -687,6 +700,9 @@ def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
         return False
     tests = before.get("tests") or []
     return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
+
+
+# Taking back a change of a suite's file: the bytes from before it are written again, where nobody wrote since
 
 
 class Written(Struct, frozen=True):

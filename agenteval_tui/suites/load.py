@@ -1,4 +1,11 @@
-"""Reading a suite: all that is right in it, and all that is wrong, with places in the file as it is on disk."""
+"""Reading a suite: all that is right in it, and all that is wrong, with places in the file as it is on disk.
+
+Reading on behind broken YAML: a syntax error should cost one test, and not hide the errors of the others.
+
+YAML's parser gives up at its first error. But the tests of a suite are items of a list, each on lines of its own: each
+can be parsed alone. Those that are broken are said, and blanked out of the text, so that the rest is read with all
+its places as they are.
+"""
 
 from __future__ import annotations
 
@@ -416,6 +423,9 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
         if agent is not None:
             agents[key.text] = agent
     return agents
+
+
+# Reading on behind broken YAML: a syntax error should cost one test, and not hide the errors of the others
 
 
 def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:

@@ -633,6 +633,9 @@ def _positive(text: str | None) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
+# What a server says of an error in the body of its reply: its own words, and the codes in it
+
+
 def words_in(body: str) -> str:
     """The server's own words in an error's body: the message in its JSON, the title of its page, else its text."""
     if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own

@@ -222,6 +222,9 @@ def vacuum_command(invocation: Invocation) -> int:
     return 0
 
 
+# `agenteval db export`, `import`, `move`, `salvage`: the history on another disk or machine, and a damaged one
+
+
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
@@ -361,6 +364,9 @@ _REASONS = {
     "quarantine": "in quarantine",
     "triage": "an example of a triage decision",
 }
+
+
+# `agenteval db prune`: old runs go, by age and by count per test
 
 
 def cutoff(text: str, now: int) -> int:

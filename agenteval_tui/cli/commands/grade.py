@@ -424,6 +424,9 @@ def _document(
     }
 
 
+# Criteria in a file of their own: one, or a list of them, as YAML or JSON
+
+
 class _Criterion(Criterion):
     """A criterion that need not have a name: it has a number."""
 

@@ -1,4 +1,10 @@
-"""Inspect's logs, `.eval` and `.json`: samples are tests, epochs are repetitions, scores are criterion results."""
+"""Inspect's logs, `.eval` and `.json`: samples are tests, epochs are repetitions, scores are criterion results.
+
+One sample of an Inspect log, in one of its epochs, as a recorded run.
+
+Read as a stream: the events of a sample (each with all messages up to it) and its pools are many times as large as
+what is kept of it, the messages.
+"""
 
 from __future__ import annotations
 
@@ -28,86 +34,14 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
 
-SOURCE = "inspect"
-_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-_PLACEHOLDER = "88F74D2C"  # what Inspect calls the only score of a log from before scores had names
-_PARTS = 1_000
-_REASON = 20_000
-
-
-def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
-    """A sample's `scores` (or its `score`, as old logs have it), one result each; of an object one for each key."""
-    if not isinstance(scores, Mapping):
-        scores = {_PLACEHOLDER: legacy} if isinstance(legacy, Mapping) else {}
-    found: list[CriterionResult] = []
-    for name, score in scores.items():
-        called = _only_scorer(header) if name == _PLACEHOLDER else str(name)
-        given = score if isinstance(score, Mapping) else {"value": score}
-        found += list(_results(f"{SOURCE} {called}", given.get("value"), _score_explanation(given)))
-    return tuple(found)
-
-
-def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
-    if isinstance(value, Mapping | list):
-        parts = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, one in list(parts)[:_PARTS]:
-            if not isinstance(one, Mapping | list):
-                yield from _results(f"{name}/{key}", one, said)
-            elif one:
-                inner = foreign_result(
-                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
-                )
-                yield replace(inner, severity="info")  # what it says of right and wrong nobody knows
-        return
-    score, problem = _score(value)
-    if score is None:
-        yield foreign_result(name, source=SOURCE, reason=f"{problem}; {said}" if said else problem)
-        return
-    shown = f"Inspect gave {plain_text(value)!r}" if isinstance(value, str) else f"Inspect gave {value:g}"
-    yield foreign_result(name, score=score, source=SOURCE, reason=f"{shown}: {said}" if said else shown)
-
-
-def _score(value: Any) -> tuple[float | None, str]:
-    """(0..1, "") of a value, as Inspect itself counts it; (None, why) when that says nothing on right or wrong."""
-    if isinstance(value, str):
-        text = value.strip()
-        if text in _GRADES or text.lower() in _GRADES:
-            return _GRADES.get(text, _GRADES.get(text.lower())), ""
-        try:
-            value = float(text)
-        except ValueError:
-            return None, f"Inspect gave {text[:_REASON]!r}, which is neither right nor wrong"
-    if isinstance(value, bool):
-        return float(value), ""
-    if not isinstance(value, int | float):
-        return None, "Inspect gave no value"
-    try:
-        value = float(value)
-    except OverflowError:
-        value = math.inf
-    if math.isnan(value):
-        return None, "Inspect left it unscored"
-    if not 0 <= value <= 1:
-        return None, f"Inspect gave {value:g}, and what is enough is not in the log"
-    return value, ""
-
-
-def _score_explanation(score: Mapping[str, Any]) -> str:
-    answer, explanation = plain_text(score.get("answer")), plain_text(score.get("explanation"))
-    parts = [f"answer {answer!r}" if answer and answer != explanation else "", explanation]
-    return "; ".join(part for part in parts if part)[:_REASON]
-
-
-def _only_scorer(header: Mapping[str, Any]) -> str:
-    scorers = header.get("scorers")
-    names = [one.get("name") for one in scorers if isinstance(one, Mapping)] if isinstance(scorers, list) else []
-    name = names[0] if len(names) == 1 else None
-    return name.rpartition("/")[2] if isinstance(name, str) and name else "score"
-
-
+KNOWN = 3
+"""The newest version of the format that is known. A newer one is read all the same, and said."""
+LARGEST_HEADER = 16_000_000
+_SAMPLES = "samples/"
+_HEADER_READ = ("eval.model", "eval.created", "eval.dataset.sample_ids[]")
+_READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
 ATTACHED = 32_000_000
 """Characters of attachments that are kept when they stand before the messages that use them."""
-
 _LARGEST_METADATA = 20_000
 _LONGEST_ERROR = 20_000
 _LARGEST_FIELD = 16_000_000
@@ -120,6 +54,275 @@ _WHOLE = frozenset({
 })  # fmt: skip
 _PREFIXES = ("attachment://", "tc://")
 _MEDIA = frozenset({"image", "audio", "video", "document", "data"})
+SOURCE = "inspect"
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_PLACEHOLDER = "88F74D2C"  # what Inspect calls the only score of a log from before scores had names
+_PARTS = 1_000
+_REASON = 20_000
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is an Inspect log."""
+    evaluation = value.get("eval") if isinstance(value, Mapping) else None
+    return isinstance(evaluation, Mapping) and ("version" in value or "status" in value)
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The samples of a log; before them notes on the log as a whole."""
+    with source.open() as file:
+        packed = file.read(2) == b"PK"
+        yield from _packed(file) if packed else _plain(source)
+
+
+# JSON
+
+
+def _plain(source: Source) -> Iterator[Recording | Skipped]:
+    header, last = _outline(source)
+    yield from _said(header)
+    if not last and header.get("eval"):
+        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
+        return
+    reader = source.reader()
+    index = -1
+    try:
+        for key in reader.members():
+            if key != "samples":
+                continue
+            for index in reader.elements():
+                yield from _sample_at(reader, header, index, last)
+    except UnreadableFile as error:
+        yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
+    for key in ("version", "status", "eval", "error"):  # read before
+        reader.passed_over.pop(key, None)
+    yield from skipped_by(reader)
+
+
+def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
+    """The log's header, and the indices of its samples, of those with the same id and epoch only the last."""
+    header: dict[str, Any] = {}
+    last: dict[tuple[str, int], int] = {}
+    reader = source.reader()
+    try:
+        for key in reader.members():
+            if key == "samples":
+                for index in reader.elements():
+                    last[sample_identity(reader)] = index
+            elif key in ("version", "status", "eval", "error"):
+                header[key] = reader.bounded(LARGEST_HEADER)
+    except UnreadableFile:
+        last[("", -1)] = -1  # said when it is read again
+    return header, set(last.values())
+
+
+def _sample_at(
+    reader: JsonReader, header: Mapping[str, Any], index: int, last: set[int]
+) -> Iterator[Recording | Skipped]:
+    line = reader.line
+    if index not in last and -1 not in last:
+        yield Skipped("a later entry of the same sample and epoch is used", line)
+        reader.skip()
+        return
+    try:
+        found, remarks = read_sample(reader, _evaluation(header))
+    except AgentevalError as error:
+        yield Skipped(error.what, line)
+        return
+    yield found
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=f"line {line}")
+
+
+# ZIP
+
+
+def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
+    try:
+        archive = open_archive(file)
+    except DamagedMember as error:
+        yield Skipped(error.reason, cut_off=error.cut_off, place="the file")
+        return
+    samples = [one for name, one in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    header, problem, passed_over = _header(archive)
+    if not samples and "eval" not in header:
+        raise AgentevalError(
+            "this ZIP archive is no Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
+        )
+    if archive.cut_off:
+        yield Skipped("the archive is cut off", cut_off=True, counts=False, place="the log")
+    elif problem:
+        yield Skipped(problem, counts=False, place="the log")
+    if archive.replaced:
+        yield Skipped(
+            f"{archive.replaced} entries were written again later; the last ones are used", counts=False,
+            place="the log",
+        )  # fmt: skip
+    yield from _said(header)
+    yield from passed_over
+    if not samples:
+        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
+    for member in sorted(samples, key=_order(header)):
+        yield from _member_sample(member, header)
+    others = [name for name in archive.members if not name.startswith(_READ) and not name.endswith("/")]
+    if others:
+        yield Skipped("", counts=False, fields=dict.fromkeys(others, 1))
+
+
+def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]:
+    """The log's header, and what is to be said when it had none: Inspect writes it when the evaluation ends. Then what
+    of it was passed over."""
+    for name in ("header.json", "_journal/start.json"):
+        member = archive.members.get(name)
+        if member is None:
+            continue
+        found: dict[str, Any] = {}
+        try:
+            with member.open() as stream:
+                reader = JsonReader(stream)
+                for key in reader.members():
+                    if key in ("version", "status", "eval", "error"):
+                        found[key] = reader.bounded(LARGEST_HEADER)
+        except (UnreadableFile, DamagedMember):
+            continue
+        if "eval" in found:
+            ended = name == "header.json"
+            said = "" if ended else "the log has no header: the evaluation did not come to its end"
+            return found, said, tuple(skipped_by(reader, place=name))
+    return {}, "nothing says which evaluation this was: its header can't be read", ()
+
+
+def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Recording | Skipped]:
+    try:
+        with member.open() as stream:
+            reader = JsonReader(stream)
+            if reader.kind() != "object":
+                yield Skipped("no sample: it is no JSON object", place=member.name)
+                return
+            found, remarks = read_sample(reader, _evaluation(header))
+    except UnreadableFile as error:
+        yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
+    except DamagedMember as error:
+        yield Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
+    except AgentevalError as error:
+        yield Skipped(error.what, place=member.name)
+        return
+    yield found
+    if reader.replaced:
+        yield Skipped(NOT_UTF8, counts=False, place=member.name)
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=member.name)
+    yield from skipped_by(reader, "samples[].", member.name)
+
+
+def _order(header: Mapping[str, Any]) -> Any:
+    """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
+    dataset = _evaluation(header).get("dataset")
+    ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
+    place = {plain_text(one): number for number, one in enumerate(ids)} if isinstance(ids, list) else {}
+
+    def order(member: Member) -> tuple[int, int]:
+        name, _, epoch = member.name[len(_SAMPLES) : -len(".json")].rpartition("_epoch_")
+        return place.get(name, len(place)), int(epoch) if epoch.isdecimal() and len(epoch) < 10 else 0
+
+    return order
+
+
+# Both
+
+
+def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = header.get("eval")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
+    """Notes on the log as a whole: its version, and how the evaluation ended."""
+    note = replace(Skipped("", place="the log"), counts=False)
+    version = header.get("version")
+    if isinstance(version, int) and version > KNOWN:
+        yield replace(note, reason=f"it is of version {version}, newer than what this program knows ({KNOWN})")
+    status = header.get("status")
+    error = header.get("error")
+    if status == "error" and isinstance(error, Mapping):
+        said = plain_text(error.get("message")).strip()[:300]
+        yield replace(note, reason=f"the evaluation ended with an error: {said}")
+    elif status in ("started", "cancelled"):
+        yield replace(note, reason=f"the evaluation was {'cancelled' if status == 'cancelled' else 'not finished'}")
+    yield from _told(header)
+
+
+def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
+    """What the header says of the evaluation: its model and scorers are in the runs, the rest is not."""
+    fields = Counter(field for field, _ in texts_of(_evaluation(header), "eval") if field not in _HEADER_READ)
+    if fields:
+        yield Skipped("", counts=False, fields=fields)
+
+
+def tests(source: Source) -> FoundTests:
+    """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
+    found = FoundTests(name=source.path.stem)
+    seen: set[str] = set()
+    for recording in recordings(source):
+        if not isinstance(recording, Recording):
+            if recording.counts:
+                found.skipped.append(f"{recording.place}: {recording.reason}" if recording.place else recording.reason)
+            continue
+        if recording.test_id in seen or len(seen) > LARGEST:
+            continue  # another epoch of the same sample
+        seen.add(recording.test_id)
+        if not recording.prompt.strip():
+            found.skipped.append(f"{recording.test_name}: its input is no text")
+            continue
+        found.tests.append(_test_of(recording))
+    found.note("solvers, tools and system messages are not translated: they belong to the agent")
+    return found
+
+
+def _test_of(recording: Recording) -> dict[str, Any]:
+    expected = recording.variables.get("expected_value")
+    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in recording.results] or ["as expected"]
+    criteria = []
+    for scorer in scorers:
+        criterion = _criterion(scorer, expected)
+        if expected is not None:
+            criterion["expected_value"] = plain_text(expected)
+        criteria.append(criterion)
+    return {
+        "id": recording.test_id,
+        "name": recording.test_name,
+        **literal_prompt(recording.prompt),
+        "criteria": criteria,
+    }
+
+
+def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
+    """Inspect's own text scorers ignore case; what its options were is not looked at."""
+    targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
+    if len(targets) == 1 and targets[0]:
+        if scorer == "includes":
+            return checked(scorer, {"type": "TextMatch", "contains_ignore_case": targets[0]})
+        if scorer == "exact":
+            return checked(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
+        if scorer in ("model_graded_qa", "model_graded_fact"):
+            criteria = "The answer agrees with the reference."
+            return checked(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
+    return needs_manual_work(scorer, f"Inspect's scorer {scorer}, target {' or '.join(targets)[:300]}")
+
+
+FORMAT = Format(
+    name="inspect",
+    looks_like="an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
+    fits=fits,
+    recordings=recordings,
+    tests=tests,
+    zip=True,
+    rank=10,
+)
+
+
+# One sample of an Inspect log, in one of its epochs, as a recorded run
 
 
 class _Event(Struct):
@@ -428,271 +631,74 @@ def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     return [_resolved(one, attachments) for one in value] if isinstance(value, list) else value
 
 
-KNOWN = 3
-"""The newest version of the format that is known. A newer one is read all the same, and said."""
-
-LARGEST_HEADER = 16_000_000
-_SAMPLES = "samples/"
-_HEADER_READ = ("eval.model", "eval.created", "eval.dataset.sample_ids[]")
-_READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
+# Inspect's scores as criterion results: `inspect match`, `inspect includes`
 
 
-def fits(value: Any) -> bool:
-    """Whether a file's first value is an Inspect log."""
-    evaluation = value.get("eval") if isinstance(value, Mapping) else None
-    return isinstance(evaluation, Mapping) and ("version" in value or "status" in value)
+def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
+    """A sample's `scores` (or its `score`, as old logs have it), one result each; of an object one for each key."""
+    if not isinstance(scores, Mapping):
+        scores = {_PLACEHOLDER: legacy} if isinstance(legacy, Mapping) else {}
+    found: list[CriterionResult] = []
+    for name, score in scores.items():
+        called = _only_scorer(header) if name == _PLACEHOLDER else str(name)
+        given = score if isinstance(score, Mapping) else {"value": score}
+        found += list(_results(f"{SOURCE} {called}", given.get("value"), _score_explanation(given)))
+    return tuple(found)
 
 
-def recordings(source: Source) -> Iterator[Recording | Skipped]:
-    """The samples of a log; before them notes on the log as a whole."""
-    with source.open() as file:
-        packed = file.read(2) == b"PK"
-        yield from _packed(file) if packed else _plain(source)
-
-
-# JSON
-
-
-def _plain(source: Source) -> Iterator[Recording | Skipped]:
-    header, last = _outline(source)
-    yield from _said(header)
-    if not last and header.get("eval"):
-        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
+def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
+    if isinstance(value, Mapping | list):
+        parts = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, one in list(parts)[:_PARTS]:
+            if not isinstance(one, Mapping | list):
+                yield from _results(f"{name}/{key}", one, said)
+            elif one:
+                inner = foreign_result(
+                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
+                )
+                yield replace(inner, severity="info")  # what it says of right and wrong nobody knows
         return
-    reader = source.reader()
-    index = -1
-    try:
-        for key in reader.members():
-            if key != "samples":
-                continue
-            for index in reader.elements():
-                yield from _sample_at(reader, header, index, last)
-    except UnreadableFile as error:
-        yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
-    for key in ("version", "status", "eval", "error"):  # read before
-        reader.passed_over.pop(key, None)
-    yield from skipped_by(reader)
-
-
-def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
-    """The log's header, and the indices of its samples, of those with the same id and epoch only the last."""
-    header: dict[str, Any] = {}
-    last: dict[tuple[str, int], int] = {}
-    reader = source.reader()
-    try:
-        for key in reader.members():
-            if key == "samples":
-                for index in reader.elements():
-                    last[sample_identity(reader)] = index
-            elif key in ("version", "status", "eval", "error"):
-                header[key] = reader.bounded(LARGEST_HEADER)
-    except UnreadableFile:
-        last[("", -1)] = -1  # said when it is read again
-    return header, set(last.values())
-
-
-def _sample_at(
-    reader: JsonReader, header: Mapping[str, Any], index: int, last: set[int]
-) -> Iterator[Recording | Skipped]:
-    line = reader.line
-    if index not in last and -1 not in last:
-        yield Skipped("a later entry of the same sample and epoch is used", line)
-        reader.skip()
+    score, problem = _score(value)
+    if score is None:
+        yield foreign_result(name, source=SOURCE, reason=f"{problem}; {said}" if said else problem)
         return
-    try:
-        found, remarks = read_sample(reader, _evaluation(header))
-    except AgentevalError as error:
-        yield Skipped(error.what, line)
-        return
-    yield found
-    for remark in remarks:
-        yield Skipped(remark, counts=False, place=f"line {line}")
+    shown = f"Inspect gave {plain_text(value)!r}" if isinstance(value, str) else f"Inspect gave {value:g}"
+    yield foreign_result(name, score=score, source=SOURCE, reason=f"{shown}: {said}" if said else shown)
 
 
-# ZIP
-
-
-def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
-    try:
-        archive = open_archive(file)
-    except DamagedMember as error:
-        yield Skipped(error.reason, cut_off=error.cut_off, place="the file")
-        return
-    samples = [one for name, one in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
-    header, problem, passed_over = _header(archive)
-    if not samples and "eval" not in header:
-        raise AgentevalError(
-            "this ZIP archive is no Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
-        )
-    if archive.cut_off:
-        yield Skipped("the archive is cut off", cut_off=True, counts=False, place="the log")
-    elif problem:
-        yield Skipped(problem, counts=False, place="the log")
-    if archive.replaced:
-        yield Skipped(
-            f"{archive.replaced} entries were written again later; the last ones are used", counts=False,
-            place="the log",
-        )  # fmt: skip
-    yield from _said(header)
-    yield from passed_over
-    if not samples:
-        yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
-    for member in sorted(samples, key=_order(header)):
-        yield from _member_sample(member, header)
-    others = [name for name in archive.members if not name.startswith(_READ) and not name.endswith("/")]
-    if others:
-        yield Skipped("", counts=False, fields=dict.fromkeys(others, 1))
-
-
-def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]:
-    """The log's header, and what is to be said when it had none: Inspect writes it when the evaluation ends. Then what
-    of it was passed over."""
-    for name in ("header.json", "_journal/start.json"):
-        member = archive.members.get(name)
-        if member is None:
-            continue
-        found: dict[str, Any] = {}
+def _score(value: Any) -> tuple[float | None, str]:
+    """(0..1, "") of a value, as Inspect itself counts it; (None, why) when that says nothing on right or wrong."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text in _GRADES or text.lower() in _GRADES:
+            return _GRADES.get(text, _GRADES.get(text.lower())), ""
         try:
-            with member.open() as stream:
-                reader = JsonReader(stream)
-                for key in reader.members():
-                    if key in ("version", "status", "eval", "error"):
-                        found[key] = reader.bounded(LARGEST_HEADER)
-        except (UnreadableFile, DamagedMember):
-            continue
-        if "eval" in found:
-            ended = name == "header.json"
-            said = "" if ended else "the log has no header: the evaluation did not come to its end"
-            return found, said, tuple(skipped_by(reader, place=name))
-    return {}, "nothing says which evaluation this was: its header can't be read", ()
-
-
-def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Recording | Skipped]:
+            value = float(text)
+        except ValueError:
+            return None, f"Inspect gave {text[:_REASON]!r}, which is neither right nor wrong"
+    if isinstance(value, bool):
+        return float(value), ""
+    if not isinstance(value, int | float):
+        return None, "Inspect gave no value"
     try:
-        with member.open() as stream:
-            reader = JsonReader(stream)
-            if reader.kind() != "object":
-                yield Skipped("no sample: it is no JSON object", place=member.name)
-                return
-            found, remarks = read_sample(reader, _evaluation(header))
-    except UnreadableFile as error:
-        yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
-        return
-    except DamagedMember as error:
-        yield Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
-        return
-    except AgentevalError as error:
-        yield Skipped(error.what, place=member.name)
-        return
-    yield found
-    if reader.replaced:
-        yield Skipped(NOT_UTF8, counts=False, place=member.name)
-    for remark in remarks:
-        yield Skipped(remark, counts=False, place=member.name)
-    yield from skipped_by(reader, "samples[].", member.name)
+        value = float(value)
+    except OverflowError:
+        value = math.inf
+    if math.isnan(value):
+        return None, "Inspect left it unscored"
+    if not 0 <= value <= 1:
+        return None, f"Inspect gave {value:g}, and what is enough is not in the log"
+    return value, ""
 
 
-def _order(header: Mapping[str, Any]) -> Any:
-    """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
-    dataset = _evaluation(header).get("dataset")
-    ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
-    place = {plain_text(one): number for number, one in enumerate(ids)} if isinstance(ids, list) else {}
-
-    def order(member: Member) -> tuple[int, int]:
-        name, _, epoch = member.name[len(_SAMPLES) : -len(".json")].rpartition("_epoch_")
-        return place.get(name, len(place)), int(epoch) if epoch.isdecimal() and len(epoch) < 10 else 0
-
-    return order
+def _score_explanation(score: Mapping[str, Any]) -> str:
+    answer, explanation = plain_text(score.get("answer")), plain_text(score.get("explanation"))
+    parts = [f"answer {answer!r}" if answer and answer != explanation else "", explanation]
+    return "; ".join(part for part in parts if part)[:_REASON]
 
 
-# Both
-
-
-def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = header.get("eval")
-    return found if isinstance(found, Mapping) else {}
-
-
-def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
-    """Notes on the log as a whole: its version, and how the evaluation ended."""
-    note = replace(Skipped("", place="the log"), counts=False)
-    version = header.get("version")
-    if isinstance(version, int) and version > KNOWN:
-        yield replace(note, reason=f"it is of version {version}, newer than what this program knows ({KNOWN})")
-    status = header.get("status")
-    error = header.get("error")
-    if status == "error" and isinstance(error, Mapping):
-        said = plain_text(error.get("message")).strip()[:300]
-        yield replace(note, reason=f"the evaluation ended with an error: {said}")
-    elif status in ("started", "cancelled"):
-        yield replace(note, reason=f"the evaluation was {'cancelled' if status == 'cancelled' else 'not finished'}")
-    yield from _told(header)
-
-
-def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
-    """What the header says of the evaluation: its model and scorers are in the runs, the rest is not."""
-    fields = Counter(field for field, _ in texts_of(_evaluation(header), "eval") if field not in _HEADER_READ)
-    if fields:
-        yield Skipped("", counts=False, fields=fields)
-
-
-def tests(source: Source) -> FoundTests:
-    """A test for each sample: its input, its target as expected value, and a criterion for each scorer."""
-    found = FoundTests(name=source.path.stem)
-    seen: set[str] = set()
-    for recording in recordings(source):
-        if not isinstance(recording, Recording):
-            if recording.counts:
-                found.skipped.append(f"{recording.place}: {recording.reason}" if recording.place else recording.reason)
-            continue
-        if recording.test_id in seen or len(seen) > LARGEST:
-            continue  # another epoch of the same sample
-        seen.add(recording.test_id)
-        if not recording.prompt.strip():
-            found.skipped.append(f"{recording.test_name}: its input is no text")
-            continue
-        found.tests.append(_test_of(recording))
-    found.note("solvers, tools and system messages are not translated: they belong to the agent")
-    return found
-
-
-def _test_of(recording: Recording) -> dict[str, Any]:
-    expected = recording.variables.get("expected_value")
-    scorers = [result.criterion.removeprefix(f"{SOURCE} ") for result in recording.results] or ["as expected"]
-    criteria = []
-    for scorer in scorers:
-        criterion = _criterion(scorer, expected)
-        if expected is not None:
-            criterion["expected_value"] = plain_text(expected)
-        criteria.append(criterion)
-    return {
-        "id": recording.test_id,
-        "name": recording.test_name,
-        **literal_prompt(recording.prompt),
-        "criteria": criteria,
-    }
-
-
-def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
-    """Inspect's own text scorers ignore case; what its options were is not looked at."""
-    targets = [plain_text(target) for target in expected] if isinstance(expected, list) else [plain_text(expected)]
-    if len(targets) == 1 and targets[0]:
-        if scorer == "includes":
-            return checked(scorer, {"type": "TextMatch", "contains_ignore_case": targets[0]})
-        if scorer == "exact":
-            return checked(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
-        if scorer in ("model_graded_qa", "model_graded_fact"):
-            criteria = "The answer agrees with the reference."
-            return checked(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
-    return needs_manual_work(scorer, f"Inspect's scorer {scorer}, target {' or '.join(targets)[:300]}")
-
-
-FORMAT = Format(
-    name="inspect",
-    looks_like="an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
-    fits=fits,
-    recordings=recordings,
-    tests=tests,
-    zip=True,
-    rank=10,
-)
+def _only_scorer(header: Mapping[str, Any]) -> str:
+    scorers = header.get("scorers")
+    names = [one.get("name") for one in scorers if isinstance(one, Mapping)] if isinstance(scorers, list) else []
+    name = names[0] if len(names) == 1 else None
+    return name.rpartition("/")[2] if isinstance(name, str) and name else "score"

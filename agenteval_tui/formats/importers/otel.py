@@ -2,6 +2,11 @@
 
 A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a
 trace may stand anywhere in a file, so they are brought together on the disk.
+
+What instrumentations other than today's GenAI conventions write, in the words of those.
+
+Events of a span (`gen_ai.user.message`, `gen_ai.choice`; conventions up to 1.36), and OpenInference's attributes
+(`llm.input_messages.0.message.content`), as Phoenix and its instrumentations record them.
 """
 
 from __future__ import annotations
@@ -33,10 +38,29 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Transcript, Usage
 
+_TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
+_READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
+PREFIXES = ("llm.", "openinference.span.kind", "tool.", "tool_call.", "agent.name")
+_KEPT = (
+    "gen_ai.",
+    "agenteval.",
+    "pydantic_ai.all_messages",
+    "operation.cost",
+    "error.type",
+    "llm.usage.",
+    "agent_name",
+    *PREFIXES,
+)
+SOURCE = "otel"
+_TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
+_INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
+_INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
+_COST = ("operation.cost", "gen_ai.usage.cost")
+_OURS = "agenteval.evaluation."
+_TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
+_MOST = 10_000  # messages of the older, indexed form
 OF_EVENTS = "gen_ai.messages_of_events"
 """The attribute under which the messages of a span's events are kept, as OpenAI chat messages."""
-PREFIXES = ("llm.", "openinference.span.kind", "tool.", "tool_call.", "agent.name")
-
 _MESSAGE = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 _OPENINFERENCE = re.compile(r"llm\.(input|output)_messages\.(\d{1,5})\.message\.(.+)")
 _CALL = re.compile(r"tool_calls\.(\d{1,5})\.tool_call\.(?:function\.)?(id|name|arguments)")
@@ -50,76 +74,187 @@ _NAMES = {
 _KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 
 
-def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
-    kind = attributes.get("openinference.span.kind")
-    if not isinstance(kind, str):
-        found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
-        if "agent.name" in attributes:
-            found.setdefault("gen_ai.agent.name", attributes["agent.name"])
-        return found
-    found = {}
-    for key, value in attributes.items():
-        match = _OPENINFERENCE.fullmatch(key)
-        if match is not None:
-            side, index, rest = match.groups()
-            call = _CALL.fullmatch(rest)
-            rest = f"tool_calls.{call.group(1)}.{call.group(2)}" if call is not None else rest
-            if rest.startswith("contents.") and rest.endswith(".message_content.text"):
-                rest = "content"  # of several parts the last text
-            found[f"gen_ai.{'prompt' if side == 'input' else 'completion'}.{index}.{rest}"] = value
-        elif key in _NAMES:
-            found[_NAMES[key]] = value
-        elif not key.startswith(PREFIXES):
-            found[key] = value
-    if (operation := _KINDS.get(kind.upper())) is not None:
-        found.setdefault("gen_ai.operation.name", operation)
-    return found
+def fits(value: Any) -> bool:
+    """Whether a file's first value is an export of spans, or a span."""
+    if not isinstance(value, Mapping):
+        return False
+    if "resourceSpans" in value or "resource_spans" in value:
+        return True
+    context = value.get("context")
+    return isinstance(value.get("attributes"), Mapping) and isinstance(context, Mapping) and "trace_id" in context
 
 
-def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages that an event of a span is; none for other events."""
-    match = _MESSAGE.fullmatch(name)
-    if match is not None:
-        return [_message(match.group(1), attributes)]
-    if name == "gen_ai.choice":
-        inner = _json_or_text(attributes.get("message"))
-        return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
-    for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
-        if key in attributes:
-            said = _json_or_text(attributes[key])
-            listed = said if isinstance(said, list) else [said]
-            return [_message(role, one if isinstance(one, Mapping) else {"content": one}) for one in listed]
-    return []
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The runs of all traces that have GenAI spans, in the order in which the traces begin in the file."""
+    with Spool() as spool:
+        others = 0
+        passed_over: Counter[str] = Counter()
+        for span in _spans(source):
+            if isinstance(span, Skipped):
+                yield span
+                continue
+            passed_over.update(span.pop("passed_over"))
+            if span["attributes"]:
+                spool.put(span["trace"], span)
+            else:
+                others += 1
+                passed_over.update(path for path, _ in texts_of(span["others"], "attributes"))
+        if others:
+            about = "span is" if others == 1 else "spans are"
+            yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
+        if passed_over:
+            yield Skipped("", counts=False, fields=passed_over)
+        for trace, spans in spool.groups():
+            yield recording_of(trace, spans)
 
 
-def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"role": plain_text(given.get("role")) or role, "content": given.get("content")}
-    calls = _json_or_text(given.get("tool_calls"))
-    if isinstance(calls, list):
-        made["tool_calls"] = calls
-    if made["role"] == "tool":
-        made["tool_call_id"] = given.get("id") or given.get("tool_call_id")
-    return made
+def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
+    first = next(iter(sniff(source).values), None)
+    if isinstance(first, Mapping) and "attributes" in first:
+        for one in source.values():
+            if isinstance(one, BrokenElement):
+                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            elif isinstance(one.value, Mapping):
+                yield _span(one.value)
+        return
+    reader = source.reader()
+    try:
+        while reader.kind():
+            if reader.kind() != "list":
+                yield from _export(reader)
+                continue
+            for _ in reader.elements():
+                yield from _export(reader)
+    except UnreadableFile as error:
+        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from skipped_by(reader)
 
 
-def _json_or_text(value: Any) -> Any:
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+def _export(reader: Any) -> Iterator[dict[str, Any]]:
+    """The spans of one export; a large one is not held in memory."""
+    for key in reader.members():
+        if key not in ("resourceSpans", "resource_spans"):
+            continue
+        for _ in reader.elements():
+            for inner in reader.members():
+                if inner not in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+                    continue
+                for _ in reader.elements():
+                    for innermost in reader.members():
+                        if innermost != "spans":
+                            continue
+                        for _ in reader.elements():
+                            span = reader.bounded()
+                            if isinstance(span, Mapping):
+                                yield _span(span)
 
 
-SOURCE = "otel"
-_TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
-_INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
-_INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
-_COST = ("operation.cost", "gen_ai.usage.cost")
-_OURS = "agenteval.evaluation."
-_TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
-_MOST = 10_000  # messages of the older, indexed form
+def _span(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A span of either form, without what is not about a model, an agent or a tool."""
+    context = given["context"] if isinstance(given.get("context"), Mapping) else {}
+    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
+    code = status.get("code", status.get("status_code"))
+    whole = _attributes(given.get("attributes"), all_of_them=True)
+    attributes = genai_attributes({key: value for key, value in whole.items() if key.startswith(_KEPT)})
+    rest = {key: value for key, value in given.items() if key not in _READ}
+    passed_over = Counter(path for path, _ in texts_of(rest))
+    openinference = isinstance(whole.get("openinference.span.kind"), str)
+    others = {
+        key: value
+        for key, value in whole.items()
+        if not key.startswith(_KEPT)
+        or (not openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
+    }
+    evaluations, messages = [], []
+    events = given.get("events")
+    for event in events if isinstance(events, list) else ():
+        if isinstance(event, Mapping):
+            inner = _attributes(event.get("attributes"), all_of_them=True)
+            name = plain_text(event.get("name"))
+            if name == "gen_ai.evaluation.result":
+                evaluations.append(inner)
+            elif said := message_of_event(name, inner):
+                messages += said
+            else:
+                attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
+                others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
+    if messages:
+        attributes[OF_EVENTS] = messages
+    return {
+        "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
+        "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
+        "parent": plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id")),
+        "name": plain_text(given.get("name")),
+        "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
+        "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
+        "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
+        "said": plain_text(status.get("message") or status.get("description")),
+        "attributes": attributes,
+        "evaluations": evaluations,
+        "others": others,
+        "passed_over": dict(passed_over),
+    }
+
+
+def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
+    """Milliseconds since 1970, of nanoseconds or of a date."""
+    for key in keys:
+        value = given.get(key)
+        if (key == "start_time" or key == "end_time") and (found := moment_ms(value)) is not None:
+            return found
+        if (nanoseconds := number(value)) is not None:
+            return nanoseconds / 1e6
+    return None
+
+
+def _attributes(given: Any, *, all_of_them: bool = False) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        pairs = [(str(key), value) for key, value in given.items()]
+    elif isinstance(given, list):
+        pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
+    else:
+        return {}
+    return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
+
+
+def _value(given: Any, depth: int = 0) -> Any:
+    """OTLP's AnyValue."""
+    if not isinstance(given, Mapping) or depth > 100:
+        return given
+    for key, value in given.items():
+        if key == "intValue":
+            return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
+        if key == "arrayValue":
+            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
+            return [_value(one, depth + 1) for one in inner]
+        if key == "kvlistValue":
+            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
+            pairs = [one for one in inner if isinstance(one, Mapping)]
+            return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
+        if key == "bytesValue":
+            return _bytes(value)
+        return value
+    return None
+
+
+def _bytes(value: Any) -> str:
+    try:
+        return base64.b64decode(value).decode("utf-8", "replace")
+    except (ValueError, TypeError):
+        return plain_text(value)
+
+
+FORMAT = Format(
+    name="otel",
+    looks_like="OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
+    fits=fits,
+    recordings=recordings,
+    aliases=("otlp",),
+    rank=50,
+)
+
+
+# The spans of one trace as a recorded run
 
 
 def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
@@ -405,195 +540,66 @@ def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
     return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)
 
 
-_TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
-_READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
-_KEPT = (
-    "gen_ai.",
-    "agenteval.",
-    "pydantic_ai.all_messages",
-    "operation.cost",
-    "error.type",
-    "llm.usage.",
-    "agent_name",
-    *PREFIXES,
-)
+# What instrumentations other than today's GenAI conventions write, in the words of those
 
 
-def fits(value: Any) -> bool:
-    """Whether a file's first value is an export of spans, or a span."""
-    if not isinstance(value, Mapping):
-        return False
-    if "resourceSpans" in value or "resource_spans" in value:
-        return True
-    context = value.get("context")
-    return isinstance(value.get("attributes"), Mapping) and isinstance(context, Mapping) and "trace_id" in context
+def genai_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
+    kind = attributes.get("openinference.span.kind")
+    if not isinstance(kind, str):
+        found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
+        if "agent.name" in attributes:
+            found.setdefault("gen_ai.agent.name", attributes["agent.name"])
+        return found
+    found = {}
+    for key, value in attributes.items():
+        match = _OPENINFERENCE.fullmatch(key)
+        if match is not None:
+            side, index, rest = match.groups()
+            call = _CALL.fullmatch(rest)
+            rest = f"tool_calls.{call.group(1)}.{call.group(2)}" if call is not None else rest
+            if rest.startswith("contents.") and rest.endswith(".message_content.text"):
+                rest = "content"  # of several parts the last text
+            found[f"gen_ai.{'prompt' if side == 'input' else 'completion'}.{index}.{rest}"] = value
+        elif key in _NAMES:
+            found[_NAMES[key]] = value
+        elif not key.startswith(PREFIXES):
+            found[key] = value
+    if (operation := _KINDS.get(kind.upper())) is not None:
+        found.setdefault("gen_ai.operation.name", operation)
+    return found
 
 
-def recordings(source: Source) -> Iterator[Recording | Skipped]:
-    """The runs of all traces that have GenAI spans, in the order in which the traces begin in the file."""
-    with Spool() as spool:
-        others = 0
-        passed_over: Counter[str] = Counter()
-        for span in _spans(source):
-            if isinstance(span, Skipped):
-                yield span
-                continue
-            passed_over.update(span.pop("passed_over"))
-            if span["attributes"]:
-                spool.put(span["trace"], span)
-            else:
-                others += 1
-                passed_over.update(path for path, _ in texts_of(span["others"], "attributes"))
-        if others:
-            about = "span is" if others == 1 else "spans are"
-            yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
-        if passed_over:
-            yield Skipped("", counts=False, fields=passed_over)
-        for trace, spans in spool.groups():
-            yield recording_of(trace, spans)
+def message_of_event(name: str, attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages that an event of a span is; none for other events."""
+    match = _MESSAGE.fullmatch(name)
+    if match is not None:
+        return [_message(match.group(1), attributes)]
+    if name == "gen_ai.choice":
+        inner = _json_or_text(attributes.get("message"))
+        return [_message("assistant", {**attributes, **(inner if isinstance(inner, Mapping) else {"content": inner})})]
+    for key, role in (("gen_ai.prompt", "user"), ("gen_ai.completion", "assistant")):
+        if key in attributes:
+            said = _json_or_text(attributes[key])
+            listed = said if isinstance(said, list) else [said]
+            return [_message(role, one if isinstance(one, Mapping) else {"content": one}) for one in listed]
+    return []
 
 
-def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
-    first = next(iter(sniff(source).values), None)
-    if isinstance(first, Mapping) and "attributes" in first:
-        for one in source.values():
-            if isinstance(one, BrokenElement):
-                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-            elif isinstance(one.value, Mapping):
-                yield _span(one.value)
-        return
-    reader = source.reader()
-    try:
-        while reader.kind():
-            if reader.kind() != "list":
-                yield from _export(reader)
-                continue
-            for _ in reader.elements():
-                yield from _export(reader)
-    except UnreadableFile as error:
-        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from skipped_by(reader)
+def _message(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"role": plain_text(given.get("role")) or role, "content": given.get("content")}
+    calls = _json_or_text(given.get("tool_calls"))
+    if isinstance(calls, list):
+        made["tool_calls"] = calls
+    if made["role"] == "tool":
+        made["tool_call_id"] = given.get("id") or given.get("tool_call_id")
+    return made
 
 
-def _export(reader: Any) -> Iterator[dict[str, Any]]:
-    """The spans of one export; a large one is not held in memory."""
-    for key in reader.members():
-        if key not in ("resourceSpans", "resource_spans"):
-            continue
-        for _ in reader.elements():
-            for inner in reader.members():
-                if inner not in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-                    continue
-                for _ in reader.elements():
-                    for innermost in reader.members():
-                        if innermost != "spans":
-                            continue
-                        for _ in reader.elements():
-                            span = reader.bounded()
-                            if isinstance(span, Mapping):
-                                yield _span(span)
-
-
-def _span(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A span of either form, without what is not about a model, an agent or a tool."""
-    context = given["context"] if isinstance(given.get("context"), Mapping) else {}
-    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
-    code = status.get("code", status.get("status_code"))
-    whole = _attributes(given.get("attributes"), all_of_them=True)
-    attributes = genai_attributes({key: value for key, value in whole.items() if key.startswith(_KEPT)})
-    rest = {key: value for key, value in given.items() if key not in _READ}
-    passed_over = Counter(path for path, _ in texts_of(rest))
-    openinference = isinstance(whole.get("openinference.span.kind"), str)
-    others = {
-        key: value
-        for key, value in whole.items()
-        if not key.startswith(_KEPT)
-        or (not openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
-    }
-    evaluations, messages = [], []
-    events = given.get("events")
-    for event in events if isinstance(events, list) else ():
-        if isinstance(event, Mapping):
-            inner = _attributes(event.get("attributes"), all_of_them=True)
-            name = plain_text(event.get("name"))
-            if name == "gen_ai.evaluation.result":
-                evaluations.append(inner)
-            elif said := message_of_event(name, inner):
-                messages += said
-            else:
-                attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
-                others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
-    if messages:
-        attributes[OF_EVENTS] = messages
-    return {
-        "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
-        "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
-        "parent": plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id")),
-        "name": plain_text(given.get("name")),
-        "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
-        "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
-        "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
-        "said": plain_text(status.get("message") or status.get("description")),
-        "attributes": attributes,
-        "evaluations": evaluations,
-        "others": others,
-        "passed_over": dict(passed_over),
-    }
-
-
-def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
-    """Milliseconds since 1970, of nanoseconds or of a date."""
-    for key in keys:
-        value = given.get(key)
-        if (key == "start_time" or key == "end_time") and (found := moment_ms(value)) is not None:
-            return found
-        if (nanoseconds := number(value)) is not None:
-            return nanoseconds / 1e6
-    return None
-
-
-def _attributes(given: Any, *, all_of_them: bool = False) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        pairs = [(str(key), value) for key, value in given.items()]
-    elif isinstance(given, list):
-        pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
-    else:
-        return {}
-    return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
-
-
-def _value(given: Any, depth: int = 0) -> Any:
-    """OTLP's AnyValue."""
-    if not isinstance(given, Mapping) or depth > 100:
-        return given
-    for key, value in given.items():
-        if key == "intValue":
-            return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
-        if key == "arrayValue":
-            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            return [_value(one, depth + 1) for one in inner]
-        if key == "kvlistValue":
-            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            pairs = [one for one in inner if isinstance(one, Mapping)]
-            return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
-        if key == "bytesValue":
-            return _bytes(value)
-        return value
-    return None
-
-
-def _bytes(value: Any) -> str:
-    try:
-        return base64.b64decode(value).decode("utf-8", "replace")
-    except (ValueError, TypeError):
-        return plain_text(value)
-
-
-FORMAT = Format(
-    name="otel",
-    looks_like="OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
-    fits=fits,
-    recordings=recordings,
-    aliases=("otlp",),
-    rank=50,
-)
+def _json_or_text(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -190,6 +190,9 @@ class _Unclosed:
         return None
 
 
+# An agent's events on a worker: merged, without secrets, and sent piece by piece so that no scheduler is flooded
+
+
 class Gathered:
     """All events of a task, each final once it is in `events` (as `wire.event_data`).
 

@@ -27,34 +27,6 @@ _RESERVED = frozenset(
 )
 
 
-class Text:
-    """A text with `{{name}}` in it, taken apart once. Gives what `suites.templates.render` gives."""
-
-    __slots__ = ("_names", "_parts", "constant", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.constant = not is_template(text)
-        pieces = _NAME.split(text)
-        literals, self._names = pieces[::2], tuple(pieces[1::2])
-        plain = "\r" not in text and not any(is_template(one) or "}}" in one for one in literals)
-        # A literal that ends with a brace makes `{{{name}}`, which is another template.
-        plain = plain and not any(one.endswith("{") for one in literals) and not _RESERVED.intersection(self._names)
-        self._parts = tuple(literals) if plain else ()
-
-    def of(self, variables: Mapping[str, Any]) -> str:
-        """The text with the variables put in. Raises `AgentevalError` naming the variable that is not known."""
-        if self.constant:
-            return self.text
-        if not self._parts or any(name not in variables for name in self._names):
-            return render(self.text, variables)
-        made = [self._parts[0]]
-        for name, literal in zip(self._names, self._parts[1:], strict=True):
-            made += (str(variables[name]), literal)
-        text = "".join(made)
-        return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it
-
-
 class Conversation(Struct, frozen=True):
     """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that."""
 
@@ -196,3 +168,34 @@ def _rendered_value(value: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(value, list | tuple):
         return [_rendered_value(one, variables) for one in value]
     return value
+
+
+# Putting variables into one text, for many rows: most texts only name variables, and need no template engine
+
+
+class Text:
+    """A text with `{{name}}` in it, taken apart once. Gives what `suites.templates.render` gives."""
+
+    __slots__ = ("_names", "_parts", "constant", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.constant = not is_template(text)
+        pieces = _NAME.split(text)
+        literals, self._names = pieces[::2], tuple(pieces[1::2])
+        plain = "\r" not in text and not any(is_template(one) or "}}" in one for one in literals)
+        # A literal that ends with a brace makes `{{{name}}`, which is another template.
+        plain = plain and not any(one.endswith("{") for one in literals) and not _RESERVED.intersection(self._names)
+        self._parts = tuple(literals) if plain else ()
+
+    def of(self, variables: Mapping[str, Any]) -> str:
+        """The text with the variables put in. Raises `AgentevalError` naming the variable that is not known."""
+        if self.constant:
+            return self.text
+        if not self._parts or any(name not in variables for name in self._names):
+            return render(self.text, variables)
+        made = [self._parts[0]]
+        for name, literal in zip(self._names, self._parts[1:], strict=True):
+            made += (str(variables[name]), literal)
+        text = "".join(made)
+        return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it

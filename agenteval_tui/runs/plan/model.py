@@ -1,4 +1,10 @@
-"""What a plan is: the options that it was made from, and its runs, ready to be run."""
+"""What a plan is: the options that it was made from, and its runs, ready to be run.
+
+A/B: two agents or variations over the same tests, rows, repetitions and seeds.
+
+The arm is part of a run's variation ("A: small-model"): so test, variation, row and repetition are enough to tell two
+runs apart, also where an agent is compared with itself, and every list says which arm a run belongs to.
+"""
 
 from __future__ import annotations
 
@@ -198,6 +204,9 @@ class Plan(Struct, frozen=True):
         return len({(run.suite_key, run.ref.test) for run in self.runs})
 
 
+# Where the options say that agents run: on this machine, or on a cluster
+
+
 def check_executor(options: PlanOptions) -> None:
     """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
     if options.executor not in ("", LOCAL, DASK):
@@ -212,6 +221,9 @@ def check_executor(options: PlanOptions) -> None:
 def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
     """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
     return Cluster(options.scheduler, all_threads) if options.executor == DASK else None
+
+
+# A/B: two agents or variations over the same tests, rows, repetitions and seeds
 
 
 def arm_label(arm: str, name: str) -> str:

@@ -2,6 +2,16 @@
 
 Everything here only proposes: whoever applies edits reads the result again and compares (see `splice`). So a
 proposal that turns out to be wrong costs nothing but the next one.
+
+Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first.
+
+Whoever takes one reads the result again and compares (`edit_tree`).
+
+The items of a YAML list as pieces of text: moving, copying and removing them with the comments that are theirs.
+
+A comment that stands directly above an item, no deeper than its dash, belongs to it; a deeper one below it belongs to
+the item before. What stands apart (behind an empty line) belongs to nobody and stays where it is, as do the empty
+lines between items.
 """
 
 from __future__ import annotations
@@ -26,6 +36,8 @@ from agenteval_tui.suites.yaml.tree import (
     resolve,
 )
 from agenteval_tui.suites.yaml.write import block_pair
+
+Span = tuple[int, int]
 
 
 class Edit(Struct, frozen=True):
@@ -213,6 +225,9 @@ class ValueEdits:
         self.edits.append(Edit(before, before, "".join(one + between for one in written)))
 
 
+# Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first
+
+
 class YamlFragment(Struct, frozen=True):
     """A value as a person wrote it, as YAML, with its comments: it is put in as it is, only indented."""
 
@@ -372,7 +387,7 @@ def _raw(written: str, column: int, eol: str) -> str:
     return eol + eol.join(" " * (column + 2) + line if line.strip() else "" for line in lines)
 
 
-Span = tuple[int, int]
+# The items of a YAML list as pieces of text: moving, copying and removing them with the comments that are theirs
 
 
 def item_column(text: str, listed: SequenceNode) -> int:
