@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -79,45 +79,46 @@ def address_of_criterion(run: str, names: Sequence[str], name: str) -> str:
 def explanation_of(
     row: RunRow,
     results: Sequence[CriterionResult],
-    error: RunError | None,
+    transcript: Transcript,
+    labels: Sequence[Label] = (),
+    *,
     wanted: str = "",
     divergence: Divergence | None = None,
-    labels: Sequence[Label] = (),
-    transcript: Transcript | None = None,
 ) -> Explanation:
-    """The explanation of all criteria, or of the one that `wanted` names: by number, name, or beginning of its name.
-
-    Raises `AgentevalError` when there is no such criterion, or several.
-    """
-    numbered = tuple(enumerate(results, 1))
-    chosen = (_chosen(numbered, wanted, row.id),) if wanted else numbered
-    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen), *_remarks(transcript), bool(results))
+    """The explanation of all criteria, or of the one that `wanted` names (see `criterion_named`)."""
+    chosen = (criterion_named(row.id, results, wanted),) if wanted else tuple(enumerate(results, 1))
+    return _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
 
 
 def missed_of(
-    row: RunRow,
-    results: Sequence[CriterionResult],
-    error: RunError | None,
-    labels: Sequence[Label] = (),
-    transcript: Transcript | None = None,
+    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label] = ()
 ) -> Explanation:
     """The explanation of what did not pass."""
     passed = (Outcome.PASSED, Outcome.SKIPPED)
     missed = tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed)
-    return Explanation(row, missed, error, None, _of_these(labels, missed), *_remarks(transcript))
+    return _explanation(row, missed, transcript, labels)
 
 
-def _remarks(transcript: Transcript | None) -> tuple[Ending | None, tuple[Note, ...]]:
-    return (None, ()) if transcript is None else (ending_of(transcript), transcript.notes)
+def _explanation(
+    row: RunRow,
+    criteria: tuple[tuple[int, CriterionResult], ...],
+    transcript: Transcript,
+    labels: Sequence[Label],
+    divergence: Divergence | None = None,
+    judged: bool = True,
+) -> Explanation:
+    names = {"", *(result.criterion for _, result in criteria)}
+    own = tuple(label for label in labels if label.criterion in names)
+    ending, notes = ending_of(transcript), transcript.notes
+    return Explanation(row, criteria, transcript.error, divergence, own, ending, notes, judged)
 
 
-def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionResult]]) -> tuple[Label, ...]:
-    names = {"", *(one.criterion for _, one in criteria)}
-    return tuple(label for label in labels if label.criterion in names)
+def criterion_named(run: str, results: Sequence[CriterionResult], wanted: str) -> tuple[int, CriterionResult]:
+    """The criterion that `wanted` names, with its number: by number (from 1), name, or the beginning of its name.
 
-
-def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:
-    pairs = list(numbered)
+    Raises `AgentevalError` when there is no such criterion of the run, or several.
+    """
+    pairs = list(enumerate(results, 1))
     if wanted.isdecimal() and 1 <= int(wanted) <= len(pairs):
         return pairs[int(wanted) - 1]
     folded = wanted.casefold()

@@ -54,11 +54,6 @@ def why(result: CriterionResult) -> str:
     return sentences.criterion_sentence(result)
 
 
-def own_reason(result: CriterionResult) -> str:
-    """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
-    return own_criterion_sentence(result)
-
-
 def fact_to_json(fact: Fact) -> dict[str, Any]:
     """`{"mark", "text", "span", "children": [the same]}`; the text is raw, `span` null where there is no place."""
     return {
@@ -108,7 +103,7 @@ def _criterion(result: CriterionResult) -> Fact:
     if notes:
         text += f" ({', '.join(notes)})"
     children: list[Fact] = []
-    if own := own_reason(result):
+    if own := own_criterion_sentence(result):
         children.append(Fact(_mark_of(result.outcome), own))
     if result.value is not None:
         where = result.value_spans[0] if result.value_spans else None

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.explain import explain, own_reason
-from agenteval_tui.grading.sentences import evidence_sentence
+from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.sentences import evidence_sentence, own_criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.evidence_pane import looked_at
@@ -43,7 +43,7 @@ def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], op
     shown = ("".join(cell[0] for cell in line) for line in looked_at(bench, 0, result, [result], 90))
     screen = "".join(" ".join(shown).split())  # lines are broken anywhere
     missed = [evidence_sentence(one) for metric in result.metrics for one in metric.evidence if one.passed is False]
-    reasons = [own_reason(result), *missed]
+    reasons = [own_criterion_sentence(result), *missed]
     assert any(reasons) or result.outcome == "passed"
     said = plain_text((fact_tree(explain([result])),))
     for reason in reasons:

@@ -101,7 +101,7 @@ def render_markdown(facts: tuple[Fact, ...]) -> str:
 
 
 def explained(store: Store, row: RunRow, wanted: str = "") -> Explanation:
-    return explanation_of(row, store.results(row.id), store.transcript(row.id).error, wanted)
+    return explanation_of(row, store.results(row.id), store.transcript(row.id), wanted=wanted)
 
 
 def test_text_says_all_and_where_to_see_it_again(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_text_says_all_and_where_to_see_it_again(store: Store) -> None:
         f"agenteval why {row.id}",
     ]
     assert as_text(explained(store, row, "2")).splitlines()[-1] == f"agenteval why {row.id}/2"
-    missed = missed_of(row, store.results(row.id), None)
+    missed = missed_of(row, store.results(row.id), store.transcript(row.id))
     assert [number for number, _ in missed.criteria] == [2, 3]
 
 
@@ -168,7 +168,7 @@ def test_junit_is_xml_and_carries_the_whole_explanation(store: Store, attack: st
         assert case.attrib["name"] == displayable(attack or "-")
         found = case.find(tag)
         assert found is not None
-        said = as_text(missed_of(row, store.results(row.id), store.transcript(row.id).error))
+        said = as_text(missed_of(row, store.results(row.id), store.transcript(row.id)))
         assert found.text == said
         assert "polite" not in said
         output = case.find("system-out")
@@ -290,4 +290,4 @@ def test_what_is_known_of_the_run_stands_before_its_facts(store: Store) -> None:
     assert plain_text(explanation_lines(explained(store, row))).splitlines() == [
         f"Test: failed  {row.id}", "no criterion was applied to this run", f"agenteval why {row.id}",
     ]  # fmt: skip
-    assert "no criterion" not in as_text(missed_of(row, (), None))
+    assert "no criterion" not in as_text(missed_of(row, (), Transcript()))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.agreement import JudgeFigures, disagreements, is_judged, judge_figures, sole_of_results
-from agenteval_tui.analysis.explanation import explanation_of
+from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range
@@ -78,9 +78,10 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
     will do. Raises `AgentevalError`."""
 
     row, wanted = references.address(reference)
-    found = explanation_of(row, references.store.results(row.id), None, wanted).criteria
-    if not wanted:
-        found = tuple(pair for pair in found if is_judged(pair[1]))
+    results = references.store.results(row.id)
+    if wanted:
+        return row, *criterion_named(row.id, results, wanted)
+    found = [pair for pair in enumerate(results, 1) if is_judged(pair[1])]
     if len(found) != 1:
         names = ", ".join(f"{number} ({result.criterion})" for number, result in found)
         said = f"run {row.id} has {len(found) or 'no'} judged criteri{'on' if len(found) == 1 else 'a'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.analysis.agreement import sole_of_results
-from agenteval_tui.analysis.explanation import explanation_of
+from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -52,8 +52,7 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         row, wanted = invocation.references(store).address(reference)
         results, criterion = store.results(row.id), ""
         if wanted:
-            ((_, result),) = explanation_of(row, results, None, wanted).criteria
-            criterion = result.criterion
+            criterion = criterion_named(row.id, results, wanted)[1].criterion
         if remove:
             return _remove(invocation.out, store, row.id, criterion, who or current_user())
         label = Label(

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import click
 
-from agenteval_tui.analysis.explanation import explanation_of
+from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
@@ -62,7 +62,7 @@ def _criterion(store: Store, run: RunRow, wanted: str) -> str:
     refused: AgentevalError | None = None
     for text in dict.fromkeys((wanted, unquote(wanted))):  # an address out of a browser or a report is escaped
         try:
-            ((_, result),) = explanation_of(run, results, None, text).criteria
+            _, result = criterion_named(run.id, results, text)
         except AgentevalError as error:
             refused = refused or error
             if text in (names := [one.name for one in Workbench.open(store, run.id).criteria]):

@@ -34,7 +34,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), divergence_beside(store, row)
         labels = store.labels([row.id])
-        found = explanation_of(row, store.results(row.id), transcript.error, wanted, parted, labels, transcript)
+        found = explanation_of(row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted)
     out = invocation.out
     if as_json:
         out.json(explanation_document(found))

@@ -79,7 +79,7 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     pieces: Iterable[str]
     if form == MARKDOWN:
         transcript, labels = store.transcript(row.id), store.labels([row.id])
-        explained = explanation_of(row, store.results(row.id), transcript.error, labels=labels, transcript=transcript)
+        explained = explanation_of(row, store.results(row.id), transcript, labels)
         pieces = (markdown(explanation_page(explained)).rstrip("\n") + "\n",)
     else:
         pieces = exporter_named(form).pieces(stored_runs(store, [row]))

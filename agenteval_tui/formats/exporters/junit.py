@@ -119,7 +119,7 @@ def _ending(store: Store, row: RunRow, held: Gating, labels: Sequence[Label]) ->
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
-        said = plain_text(explanation(missed_of(row, store.results(row.id), transcript.error, labels, transcript)))
+        said = plain_text(explanation(missed_of(row, store.results(row.id), transcript, labels)))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if row.id in held.excused:
             tag, kind = "skipped", "quarantine"

@@ -169,7 +169,7 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     yield f'<p class="dim">{_line(plain(place_of(row)))}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"
-    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
+    missed = missed_of(row, store.results(row.id), transcript, store.labels([row.id]))
     yield f"<pre>{_block(plain_text(explanation(missed)))}</pre>"
     amounts = [count(len(transcript.messages), "message"), count(len(transcript.tool_calls), "tool call")]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []

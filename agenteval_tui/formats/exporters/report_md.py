@@ -96,7 +96,7 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
 
 def _failure(store: Store, row: RunRow, many: str) -> str:
     transcript = store.transcript(row.id)
-    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
+    missed = missed_of(row, store.results(row.id), transcript, store.labels([row.id]))
     whole = markdown(explanation_page(missed, 3, many)).rstrip()
     if len(whole) <= LONGEST_FAILURE:
         return whole

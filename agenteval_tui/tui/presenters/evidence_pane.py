@@ -11,7 +11,7 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading import sentences
-from agenteval_tui.grading.explain import metric_name, own_reason
+from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
@@ -62,7 +62,7 @@ def looked_rows(
     made.add(_verdict(result, width))
     made.add(_people(bench, result, facts, width))
     made.add([()])
-    if own := own_reason(result):
+    if own := sentences.own_criterion_sentence(result):
         made.add([*paragraph(own, width, "error" if result.outcome == "error" else ""), ()])
     for metric in result.metrics:
         _metric(made, metric, width)
