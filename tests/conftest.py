@@ -19,6 +19,10 @@ from agenteval_tui.history import connections, open_database
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
 
+# What is collected stays: nothing of it is looked through before all of it is there (`pytest_collection_finish`). The
+# process that hands out the tests keeps every report, and comes to no such end.
+gc.disable()
+
 # A busy machine is no reason to fail: speed is measured in benchmarks/.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
@@ -69,6 +73,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -116,14 +121,19 @@ def short_folder() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Python programs that an agent or a tool names keep their bytecode: one folder for all tests.
+def cache_folder(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, short_folder: str
+) -> Iterator[Path]:
+    """Where Python programs that an agent or a tool names keep their bytecode: one folder for all tests, kept with what
+    pytest keeps.
 
     With one for each test, each such program would compile all that it imports, and Python's own modules: half a second
-    a test.
+    a test; and several seconds for a framework of agents.
     """
-    folder = tmp_path_factory.getbasetemp()
-    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+    folder = Path(pytestconfig.cache.mkdir("agenteval"))
+    yield folder
+    for programs in (tmp_path_factory.getbasetemp(), Path(short_folder)):  # which nobody will run again
+        shutil.rmtree(folder / "bytecode" / programs.resolve().relative_to("/"), ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +169,7 @@ def empty_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def copy_history(empty_history: Path) -> Callable[[Path], None]:
     """`copy_history(path)`: a new history there, if there is nothing yet and a file can be made. All of it at once."""
 
@@ -180,15 +190,17 @@ def copy_history(empty_history: Path) -> Callable[[Path], None]:
     return copy
 
 
-@pytest.fixture(autouse=True)
-def new_histories_are_copies(copy_history: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def new_histories_are_copies(copy_history: Callable[[Path], None]) -> Iterator[None]:
     """The program makes no history in this process, but where tests are about that (history/)."""
 
     def prepare_file(path: Path) -> bool:
         copy_history(path)
         return connections.prepare_file(path)
 
-    monkeypatch.setattr(open_database, "prepare_file", prepare_file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_database, "prepare_file", prepare_file)
+        yield
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from sql_text import loaded
 
 from agenteval_tui import __version__
 from agenteval_tui.cli.main import main
+from agenteval_tui.core import ids
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
@@ -88,6 +89,7 @@ class Recorder:
     sockets: Path
     _histories: dict[str, Path] = field(default_factory=dict)
     _copies: int = 0
+    last_id: int = 0  # that was made while recording
 
     @property
     def project(self) -> Path:
@@ -142,10 +144,12 @@ class Recorder:
             patch.chdir(self.project)
             patch.setattr(time, "time", lambda: NOW_MS / 1000)
             patch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
+            patch.setattr(ids, "_last", self.last_id)  # another test of this process may have been in a later year
             time.tzset()
             try:
                 yield
             finally:
+                self.last_id = ids._last
                 patch.undo()
                 time.tzset()
 

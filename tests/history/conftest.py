@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from agenteval_tui.history import connections, open_database
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
@@ -16,9 +18,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.db"
 
 
-@pytest.fixture
-def new_histories_are_copies() -> None:
-    """Not here: files are made by the program. Only what `store` gives is a copy."""
+@pytest.fixture(autouse=True)
+def histories_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the program, as tests of this folder are about that. Only what `store` gives is a copy."""
+    monkeypatch.setattr(open_database, "prepare_file", connections.prepare_file)
 
 
 @pytest.fixture
