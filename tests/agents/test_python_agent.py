@@ -433,13 +433,14 @@ async def test_a_function_does_not_outlive_whoever_asked(tmp_path: Path) -> None
 import asyncio, os, sys
 from pathlib import Path
 from agenteval_tui.agents.base import AgentRequest, TextDelta
-from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
     config = {"kind": "python", "callable": "mine:keeps"}
-    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=permitted((), everything=True))
+    allowed = permission_for((), everything=True)
+    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=allowed)
     async for event in agent.run(AgentRequest((Message("user", "x"),))):
         if isinstance(event, TextDelta):
             print(event.text, flush=True)
