@@ -22,6 +22,7 @@ from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.task_specs import pack
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.trends import break_text
 
 OLD = Path(__file__).parent / "old" / "version5.db.gz"
 NOW = now_ms()
@@ -212,7 +213,7 @@ def test_a_trend_breaks_where_the_configuration_changed(
     entry(store, *[("bot", version, "c", "++") for version in versions])
     found = extras(store, TrendQuery(since_ms=None, until_ms=NOW + 1_000_000)).breaks
     assert [(one.agent, one.old, one.new) for one in found] == breaks
-    assert all(one.kind == "agent" and "another configuration" in one.said for one in found)
+    assert all(one.kind == "agent" and "another configuration" in break_text(one) for one in found)
 
 
 @pytest.mark.parametrize("planned", [True, False], ids=["planned", "a file's own results"])
