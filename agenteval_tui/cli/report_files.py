@@ -18,9 +18,9 @@ from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.run_options import STDOUT, ReportFiles
 from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.results import execution_document
 from agenteval_tui.formats.exporters import junit, report_html, report_md
 from agenteval_tui.formats.exporters.results_csv import COLUMNS, results_csv
-from agenteval_tui.formats.exporters.results_json import execution_document
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import UNSET, Meta, UnsetType, to_builtins
+
+from agenteval_tui.core.document import Count, Document, Rating, Severity, Share, one_of
+from agenteval_tui.core.document import Outcome as OutcomeName
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
@@ -13,45 +17,132 @@ from agenteval_tui.grading.spec import json_like
 _CODES = frozenset(Code)
 
 
+_Code = Annotated[
+    Annotated[str, one_of(*Code)] | UnsetType | None,
+    Meta(
+        description="what holds or what is wrong; null: what is below says all. Documents of older versions have none."
+    ),
+]
+_FieldsOfCode = Annotated[
+    dict[str, Any] | UnsetType,
+    Meta(description="what the code speaks of: tool, path, key, line, counts, bounds, ..."),
+]
+_Reason = Annotated[str, Meta(description="the code and its fields in words: for people, and worded anew at any time")]
+
+
+class SpanDocument(Document, frozen=True, kw_only=True):
+    """A place in a run."""
+
+    kind: Annotated[str, one_of("message", "arguments", "tool", "value")]
+    index: Count
+    start: Count | UnsetType = UNSET
+    end: Count | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+
+
+AnySpan = Annotated[
+    SpanDocument,
+    Meta(description="A place: characters of a message or of the extracted value, a tool call, or an argument of one."),
+]
+
+
+class EvidenceDocument(Document, frozen=True, kw_only=True):
+    """A condition that a metric looked at."""
+
+    condition: str
+    passed: bool | None
+    reason: _Reason
+    code: _Code = UNSET
+    fields: _FieldsOfCode = UNSET
+    expected: Any
+    found: Any
+    spans: tuple[AnySpan, ...]
+    near: Annotated[tuple[AnySpan, ...], Meta(description="where the closest miss is")]
+    group: str
+
+
+class MetricDocument(Document, frozen=True, kw_only=True):
+    """What a metric said."""
+
+    name: str
+    type: str
+    outcome: OutcomeName
+    score: Share | None
+    rating: Rating
+    evidence: tuple[EvidenceDocument, ...]
+    weight: float
+    neutral: bool
+    reason: _Reason
+    code: _Code = UNSET
+    fields: _FieldsOfCode = UNSET
+
+
+class CriterionDocument(Document, frozen=True, kw_only=True):
+    """What a criterion said of a run: `agenteval grade` prints a list of these."""
+
+    criterion: str
+    outcome: OutcomeName
+    score: Share | None
+    rating: Rating
+    value: str | None
+    metrics: tuple[MetricDocument, ...]
+    reason: _Reason
+    code: _Code = UNSET
+    fields: _FieldsOfCode = UNSET
+    severity: Severity
+    weight: float
+    negate: bool
+    prototype_class: str
+    criterion_hash: str
+    source: Annotated[str, Meta(description='whose verdict it is: "" ours, else the tool that it was imported from')]
+    derived: Annotated[
+        bool | UnsetType,
+        Meta(description="made at an import of what the file says was expected; it decides nothing"),
+    ] = UNSET
+    value_spans: tuple[AnySpan, ...]
+
+
 def result_to_json(result: CriterionResult) -> dict[str, Any]:
-    """`{"criterion", "outcome", "score", "rating", "value", "metrics": [...]}` and more.
-
-    `result_from_json` reads it back to an equal result.
-    """
-    return {
-        "criterion": result.criterion,
-        "outcome": str(result.outcome),
-        "score": result.score,
-        "rating": result.rating,
-        "value": result.value,
-        "metrics": [_metric_to_json(metric) for metric in result.metrics],
-        "reason": sentences.criterion_sentence(result),
-        **_said(result),
-        "severity": result.severity,
-        "weight": result.weight,
-        "negate": result.negate,
-        "prototype_class": result.prototype_class,
-        "criterion_hash": result.criterion_hash,
-        "source": result.source,
-        "derived": result.derived,
-        "value_spans": [span_to_json(span) for span in result.value_spans],
-    }
+    """A result as plain JSON data. `result_from_json` reads it back to an equal result."""
+    plain: dict[str, Any] = to_builtins(result_document(result))
+    return plain
 
 
-def _metric_to_json(metric: MetricResult) -> dict[str, Any]:
-    """`{"name", "type", "outcome", "score", "rating", "evidence": [...]}` and more."""
-    return {
-        "name": metric.name,
-        "type": metric.type,
-        "outcome": str(metric.outcome),
-        "score": metric.score,
-        "rating": metric.rating,
-        "evidence": [_evidence(line) for line in metric.evidence],
-        "weight": metric.weight,
-        "neutral": metric.neutral,
-        "reason": sentences.metric_sentence(metric),
-        **_said(metric),
-    }
+def result_document(result: CriterionResult) -> CriterionDocument:
+    """A result as it is printed and exported."""
+    return CriterionDocument(
+        criterion=result.criterion,
+        outcome=str(result.outcome),
+        score=result.score,
+        rating=result.rating,
+        value=result.value,
+        metrics=tuple(map(_metric, result.metrics)),
+        reason=sentences.criterion_sentence(result),
+        **_code(result),
+        severity=result.severity,
+        weight=result.weight,
+        negate=result.negate,
+        prototype_class=result.prototype_class,
+        criterion_hash=result.criterion_hash,
+        source=result.source,
+        derived=result.derived,
+        value_spans=tuple(map(span_document, result.value_spans)),
+    )
+
+
+def _metric(metric: MetricResult) -> MetricDocument:
+    return MetricDocument(
+        name=metric.name,
+        type=metric.type,
+        outcome=str(metric.outcome),
+        score=metric.score,
+        rating=metric.rating,
+        evidence=tuple(map(_evidence, metric.evidence)),
+        weight=metric.weight,
+        neutral=metric.neutral,
+        reason=sentences.metric_sentence(metric),
+        **_code(metric),
+    )
 
 
 def result_from_json(data: Mapping[str, Any]) -> CriterionResult:
@@ -87,19 +178,19 @@ def _metric_from(data: Mapping[str, Any]) -> MetricResult:
     )
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "condition": evidence.condition,
-        "passed": evidence.passed,
-        "reason": sentences.evidence_sentence(evidence),
-        "code": str(evidence.code),
-        "fields": json_like(evidence.fields),
-        "expected": json_like(evidence.expected),
-        "found": json_like(evidence.found),
-        "spans": [span_to_json(span) for span in evidence.spans],
-        "near": [span_to_json(span) for span in evidence.near],
-        "group": evidence.group,
-    }
+def _evidence(evidence: Evidence) -> EvidenceDocument:
+    return EvidenceDocument(
+        condition=evidence.condition,
+        passed=evidence.passed,
+        reason=sentences.evidence_sentence(evidence),
+        code=str(evidence.code),
+        fields=json_like(evidence.fields),
+        expected=json_like(evidence.expected),
+        found=json_like(evidence.found),
+        spans=tuple(map(span_document, evidence.spans)),
+        near=tuple(map(span_document, evidence.near)),
+        group=evidence.group,
+    )
 
 
 def _evidence_from(data: Mapping[str, Any]) -> Evidence:
@@ -115,7 +206,7 @@ def _evidence_from(data: Mapping[str, Any]) -> Evidence:
     )
 
 
-def _said(one: MetricResult | CriterionResult) -> dict[str, Any]:
+def _code(one: MetricResult | CriterionResult) -> dict[str, Any]:
     """`code` is null where the metrics or the evidence say all there is to say, "message" for a text of others."""
     code = one.code or (Code.MESSAGE if one.message else None)
     return {"code": None if code is None else str(code), "fields": json_like(one.fields)}
@@ -133,13 +224,11 @@ def _read(data: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
     }
 
 
-def span_to_json(span: Span) -> dict[str, Any]:
-    """`{"kind", "index"}` with `start` and `end`, or `path`, where the kind has them."""
+def span_document(span: Span) -> SpanDocument:
+    """A place, with what its kind has: `start` and `end`, or `path`."""
     if span.kind in ("message", "value"):
-        return {"kind": span.kind, "index": span.index, "start": span.start, "end": span.end}
-    if span.kind == "tool":
-        return {"kind": span.kind, "index": span.index}
-    return {"kind": span.kind, "index": span.index, "path": span.path}
+        return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end)
+    return SpanDocument(kind=span.kind, index=span.index, path=span.path if span.kind == "arguments" else UNSET)
 
 
 def _spans(data: Any) -> tuple[Span, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from agenteval_tui.core.document import Document
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import sentences
-from agenteval_tui.grading.codec import span_to_json
+from agenteval_tui.grading.codec import AnySpan, span_document
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import own_criterion_sentence
 
@@ -54,14 +55,23 @@ def why(result: CriterionResult) -> str:
     return sentences.criterion_sentence(result)
 
 
-def fact_to_json(fact: Fact) -> dict[str, Any]:
-    """`{"mark", "text", "span", "children": [the same]}`; the text is raw, `span` null where there is no place."""
-    return {
-        "mark": fact.mark,
-        "text": fact.text,
-        "span": span_to_json(fact.span) if fact.span is not None else None,
-        "children": [fact_to_json(child) for child in fact.children],
-    }
+class FactDocument(Document, frozen=True, kw_only=True):
+    """A line of an explanation, with what belongs to it. The text is raw."""
+
+    mark: Mark
+    text: str
+    span: AnySpan | None
+    children: tuple[FactDocument, ...]
+
+
+def fact_document(fact: Fact) -> FactDocument:
+    """A fact, with all below it, as it is printed."""
+    return FactDocument(
+        mark=fact.mark,
+        text=fact.text,
+        span=None if fact.span is None else span_document(fact.span),
+        children=tuple(map(fact_document, fact.children)),
+    )
 
 
 def flat(facts: Iterable[Fact], depth: int = 0) -> Iterator[tuple[int, Fact]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import to_builtins
+from msgspec import UNSET, Meta, UnsetType, to_builtins
 from msgspec.structs import asdict, replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import (
     Message,
@@ -23,27 +24,191 @@ from agenteval_tui.transcripts.model import (
     last_answer,
 )
 
-VERSION = 1
+VERSION: Literal[1] = 1
+_T = TypeVar("_T")
+
+
+class StoredMessage(Document, frozen=True, kw_only=True):
+    """A message of a transcript."""
+
+    role: str
+    content: str
+    reasoning: str | UnsetType = UNSET
+    tool_calls: Annotated[
+        tuple[Count, ...] | UnsetType, Meta(description="indices into the transcript's tool_calls")
+    ] = UNSET
+    tool_call: Annotated[Count | UnsetType, Meta(description="of a tool message: the call that it answers")] = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
+class StoredToolCall(Document, frozen=True, kw_only=True):
+    """A tool call of a transcript."""
+
+    id: str
+    name: str
+    arguments: Annotated[Any, Meta(description="the decoded JSON value; text when it was malformed")]
+    result: str | UnsetType = UNSET
+    status: Annotated[str, one_of("ok", "error", "pending")]
+    started_ms: float | UnsetType = UNSET
+    duration_ms: float | UnsetType = UNSET
+    message: Count | UnsetType = UNSET
+    malformed: bool | UnsetType = UNSET
+
+
+class StoredStep(Document, frozen=True, kw_only=True):
+    """A turn of the model or a tool call, with its time."""
+
+    name: str
+    started_ms: float
+    duration_ms: float
+    setup: bool | UnsetType = UNSET
+
+
+class StoredTiming(Document, frozen=True, kw_only=True):
+    """The times of a transcript."""
+
+    first_token_ms: float | UnsetType = UNSET
+    total_ms: float | UnsetType = UNSET
+    steps: tuple[StoredStep, ...] | UnsetType = UNSET
+
+
+class StoredUsage(Document, frozen=True, kw_only=True):
+    """What a run used; absent: not measured."""
+
+    input_tokens: Count | UnsetType = UNSET
+    output_tokens: Count | UnsetType = UNSET
+    cached_tokens: Count | UnsetType = UNSET
+    reasoning_tokens: Count | UnsetType = UNSET
+    cost: float | UnsetType = UNSET
+
+
+class StoredError(Document, frozen=True, kw_only=True):
+    """Why an agent did not finish."""
+
+    kind: str
+    message: str
+    mend: str
+    code: Annotated[
+        str | UnsetType, Meta(description="what exactly went wrong; empty where nobody said it by a code")
+    ] = UNSET
+    fields: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(description="what the code is about; `fingerprint`: foreign words, reduced"),
+    ] = UNSET
+
+
+class StoredNote(Document, frozen=True, kw_only=True):
+    """Something that a run says although it went on."""
+
+    code: str
+    what: str
+
+
+class StoredTranscript(Document, frozen=True, kw_only=True):
+    """A transcript in this project's JSON form. Files that people write may leave out all but the messages."""
+
+    version: Literal[1] = VERSION
+    messages: tuple[StoredMessage, ...]
+    tool_calls: tuple[StoredToolCall, ...] | UnsetType = UNSET
+    timing: StoredTiming | UnsetType = UNSET
+    usage: StoredUsage | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    finish_reason: str | UnsetType = UNSET
+    final_output: str | UnsetType = UNSET
+    error: StoredError | UnsetType | None = UNSET
+    log: str | UnsetType = UNSET
+    notes: tuple[StoredNote, ...] | UnsetType = UNSET
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
-    """This project's JSON form; `from_json` reads it back to an equal transcript. Empty fields are left out."""
-    return {
-        "version": VERSION,
-        "messages": [_lean(asdict(message)) for message in transcript.messages],
-        "tool_calls": [
-            {"id": call.id, "name": call.name, "arguments": call.arguments, **_call_rest(call)}
-            for call in transcript.tool_calls
-        ],
-        "timing": _timing(transcript.timing),
-        "usage": _lean(asdict(transcript.usage)),
-        "model": transcript.model,
-        "finish_reason": transcript.finish_reason,
-        "final_output": transcript.final_output,
-        "error": error_to_json(transcript.error),
-        **({"log": transcript.log} if transcript.log else {}),
-        **({"notes": [asdict(note) for note in transcript.notes]} if transcript.notes else {}),
-    }
+    """This project's JSON form as plain data; `from_json` reads it back to an equal transcript."""
+    plain: dict[str, Any] = to_builtins(stored_transcript(transcript))
+    return plain
+
+
+def stored_transcript(transcript: Transcript) -> StoredTranscript:
+    """This project's JSON form. Empty fields are left out."""
+    return StoredTranscript(
+        messages=tuple(map(_stored_message, transcript.messages)),
+        tool_calls=stored_calls(transcript),
+        timing=stored_timing(transcript.timing),
+        usage=stored_usage(transcript.usage),
+        model=transcript.model,
+        finish_reason=transcript.finish_reason,
+        final_output=transcript.final_output,
+        error=stored_error(transcript.error),
+        log=transcript.log or UNSET,
+        notes=tuple(StoredNote(code=note.code, what=note.what) for note in transcript.notes) or UNSET,
+    )
+
+
+def stored_calls(transcript: Transcript) -> tuple[StoredToolCall, ...]:
+    """The tool calls of a transcript."""
+    return tuple(
+        StoredToolCall(
+            id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            result=_unless_none(call.result),
+            status=call.status,
+            started_ms=_unless_none(call.started_ms),
+            duration_ms=_unless_none(call.duration_ms),
+            message=_unless_none(call.message),
+            malformed=call.malformed or UNSET,
+        )
+        for call in transcript.tool_calls
+    )
+
+
+def stored_timing(timing: Timing) -> StoredTiming:
+    """The times of a run."""
+    return StoredTiming(
+        first_token_ms=_unless_none(timing.first_token_ms),
+        total_ms=_unless_none(timing.total_ms),
+        steps=tuple(
+            StoredStep(
+                name=step.name,
+                started_ms=step.started_ms,
+                duration_ms=step.duration_ms,
+                setup=step.setup or UNSET,
+            )
+            for step in timing.steps
+        )
+        or UNSET,
+    )
+
+
+def stored_usage(usage: Usage) -> StoredUsage:
+    """What a run used."""
+    return StoredUsage(**{name: value for name, value in asdict(usage).items() if value is not None})
+
+
+def stored_error(error: RunError | None) -> StoredError | None:
+    """Why an agent did not finish, with its code and fields where it has a code; None for none."""
+    if error is None:
+        return None
+    if not error.code:
+        return StoredError(kind=error.kind, message=error.message, mend=error.mend)
+    return StoredError(
+        kind=error.kind, message=error.message, mend=error.mend, code=error.code, fields=dict(error.fields)
+    )
+
+
+def _stored_message(message: Message) -> StoredMessage:
+    return StoredMessage(
+        role=message.role,
+        content=message.content,
+        reasoning=message.reasoning or UNSET,
+        tool_calls=message.tool_calls or UNSET,
+        tool_call=_unless_none(message.tool_call),
+        tool_call_id=message.tool_call_id or UNSET,
+        name=message.name or UNSET,
+    )
+
+
+def _unless_none(value: _T | None) -> _T | UnsetType:
+    return UNSET if value is None else value
 
 
 def from_json(data: Any) -> Transcript:
@@ -258,35 +423,6 @@ def _answered(calls: list[ToolCall], open_calls: list[int], call_id: Any, name: 
     return None
 
 
-def _lean(fields: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: value for key, value in fields.items() if value not in (None, (), []) and (value != "" or key == "content")
-    }
-
-
-def _timing(timing: Timing) -> dict[str, Any]:
-    made = _lean(to_builtins(timing))
-    if "steps" in made:
-        made["steps"] = [
-            one if one["setup"] else {k: v for k, v in one.items() if k != "setup"} for one in made["steps"]
-        ]
-    return made
-
-
-def _call_rest(call: ToolCall) -> dict[str, Any]:
-    rest = {
-        "result": call.result,
-        "status": call.status,
-        "started_ms": call.started_ms,
-        "duration_ms": call.duration_ms,
-        "message": call.message,
-    }
-    lean = {key: value for key, value in rest.items() if value is not None}
-    if call.malformed:
-        lean["malformed"] = True
-    return lean
-
-
 def _read(data: Mapping[str, Any]) -> Transcript:
     messages = tuple(
         Message(
@@ -332,14 +468,6 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         log=str(data.get("log") or ""),
         notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
     )
-
-
-def error_to_json(error: RunError | None) -> dict[str, Any] | None:
-    """`{"kind", "message", "mend"}`, and `code` and `fields` where it has a code; None for none."""
-    if error is None:
-        return None
-    coded = {"code": error.code, "fields": dict(error.fields)} if error.code else {}
-    return {"kind": error.kind, "message": error.message, "mend": error.mend, **coded}
 
 
 def _error(data: Mapping[str, Any]) -> RunError:

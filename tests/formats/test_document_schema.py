@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType, to_builtins
 
-from agenteval_tui.formats.documents.fields import Count, Document, Outcome, Share, Time
+from agenteval_tui.core.document import Count, Document, Outcome, Share, Time
 from agenteval_tui.formats.documents.schema import schema_of
 
 

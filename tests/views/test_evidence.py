@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.explanation import Explanation, explanation_of, missed_of
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.registry import schema
-from agenteval_tui.formats.exporters.explanation_json import explanation_document
+from agenteval_tui.formats.documents.why import explanation_document
 from agenteval_tui.formats.exporters.junit import junit_xml
-from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line
+from agenteval_tui.grading.explain import Fact, explain, fact_document, flat, on_one_line
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
@@ -251,7 +252,8 @@ def test_an_agents_error_is_said_once(store: Store, wanted: str, coded: bool) ->
         results = tuple(replace(one, code="", fields={}, message=said) for one in results)
     row = kept(store, results, status="error", error=error)
     found = explained(store, row, wanted)
-    for text in (as_text(found), as_markdown(found), json.dumps([fact_to_json(one) for one in found.facts])):
+    facts = json.dumps(to_builtins([fact_document(one) for one in found.facts]))
+    for text in (as_text(found), as_markdown(found), facts):
         assert text.count("no such table") == (0 if text.startswith("[") else 1)
         assert text.count("not graded") == len(found.criteria) == (1 if wanted else 2)
     assert explanation_document(found)["error"]["message"] == error.message

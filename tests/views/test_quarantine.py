@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator
 from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.registry import schema
+from agenteval_tui.formats.documents.results import execution_document
 from agenteval_tui.formats.exporters.github import annotation_lines
 from agenteval_tui.formats.exporters.junit import junit_xml
 from agenteval_tui.formats.exporters.report_html import report_html
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.exporters.results_csv import results_csv
-from agenteval_tui.formats.exporters.results_json import execution_document
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import Quarantine

@@ -36,8 +36,9 @@ from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
+from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
 from agenteval_tui.formats.given_transcript import read_given
-from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -281,8 +282,8 @@ def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
         raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
 
 
-def _results(results: Sequence[CriterionResult]) -> list[dict[str, Any]]:
-    return [result_to_json(result) for result in results]
+def _results(results: Sequence[CriterionResult]) -> tuple[CriterionDocument, ...]:
+    return tuple(map(result_document, results))
 
 
 # Stored runs
@@ -403,25 +404,29 @@ def _document(
     alike: Mapping[str, int],
     left_out: int,
     saved: str,
-) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "execution": execution,
-        "saved": saved or None,
-        "summary": {"runs": len(done), "left_out": left_out, "outcomes": dict(counts), "agreement": dict(alike)},
-        "runs": [
-            {
-                "run": one.row.id,
-                "test": one.row.test_id,
-                "repetition": one.row.repetition,
-                "outcome": str(one.verdict.outcome),
-                "score": one.verdict.score,
-                "criteria": _results(one.verdict.results),
-                "foreign": _results(one.foreign),
-            }
+) -> GradedExecution:
+    return GradedExecution(
+        execution=execution,
+        saved=saved or None,
+        summary=GradingSummary(
+            runs=len(done),
+            left_out=left_out,
+            outcomes=dict(counts),
+            agreement=dict(alike),
+        ),
+        runs=tuple(
+            GradedRun(
+                run=one.row.id,
+                test=one.row.test_id,
+                repetition=one.row.repetition,
+                outcome=str(one.verdict.outcome),
+                score=one.verdict.score,
+                criteria=_results(one.verdict.results),
+                foreign=_results(one.foreign),
+            )
             for one in done
-        ],
-    }
+        ),
+    )
 
 
 # Criteria in a file of their own: one, or a list of them, as YAML or JSON

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from agenteval_tui.analysis.costs import execution_costs
@@ -15,9 +13,10 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, duration
 from agenteval_tui.formats.documents.difference import difference_document
+from agenteval_tui.formats.documents.results import execution_document, run_document
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.transcripts.codec import arguments_text, to_json
+from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.causes import causes_in_short
@@ -62,8 +61,6 @@ def command(invocation: Invocation, reference: str, only_transcript: bool, other
 
 def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json: bool) -> int:
     if as_json:
-        from agenteval_tui.formats.exporters.results_json import execution_document
-
         out.json(execution_document(store, execution))
         return 0
     out.view(execution_view(execution, store.runs_of_execution(execution.id)))
@@ -76,13 +73,10 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     transcript = store.transcript(row.id)
     results = store.results(row.id)
     if as_json:
-        document: dict[str, Any] = to_json(transcript)
-        if not only_transcript:
-            from agenteval_tui.formats.exporters.results_json import run_data
-
-            labels = store.labels([row.id])
-            document = {"version": 1, **run_data(row, results, transcript, labels), "transcript": document}
-        out.json(document)
+        if only_transcript:
+            out.json(stored_transcript(transcript))
+        else:
+            out.json(run_document(row, results, transcript, store.labels([row.id])))
         return 0
 
     if not only_transcript:

@@ -8,7 +8,7 @@ from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.repetitions import divergence_beside
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.exporters.explanation_json import explanation_document
+from agenteval_tui.formats.documents.why import explanation_document
 from agenteval_tui.views.evidence import explanation_lines, explanation_page
 from agenteval_tui.views.markdown import markdown
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agenteval_tui.analysis.audit import TestAudit
-from agenteval_tui.formats.documents.fields import Count, Document, Severity, one_of
+from agenteval_tui.core.document import Count, Document, Severity, one_of
 
 
 class Noticed(Document, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
 )
 from agenteval_tui.analysis.regression_gate import BaselineResult
-from agenteval_tui.formats.documents.fields import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
+from agenteval_tui.core.document import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.views.comparison import counts_text, notes, overall_text

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.formats.documents.fields import Count, Document
+from agenteval_tui.core.document import Count, Document
 
 
 class Space(Document, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from agenteval_tui.analysis import trajectory_alignment
 from agenteval_tui.analysis.text_diff import compare_arguments
 from agenteval_tui.analysis.trajectory_alignment import Alignment
-from agenteval_tui.formats.documents.fields import Count, Document, Share, Status
+from agenteval_tui.core.document import Count, Document, Share, Status
 from agenteval_tui.history.records import RunRow
 
 _DIGITS = 6  # of a score: a mean has no more to say, and what follows is noise of the arithmetic

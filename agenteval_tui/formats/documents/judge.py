@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.agreement import JudgeFigures
 from agenteval_tui.analysis.judge_repeatability import Rejudged
-from agenteval_tui.formats.documents.fields import Count, Document, Outcome, Rating, Share, one_of
+from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, one_of
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.results import Outcome as GradedOutcome

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from agenteval_tui.formats.documents.fields import Count, Document, ExecutionStatus, Share, Status, Time, one_of
+from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share, Status, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.records import ExecutionRow, RunRow
 

@@ -18,6 +18,7 @@ from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
 from agenteval_tui.formats.documents.difference import Difference
+from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listings import (
     Doctor,
@@ -29,10 +30,14 @@ from agenteval_tui.formats.documents.listings import (
     Review,
     TrustedFolders,
 )
+from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
-from agenteval_tui.formats.schemas.schema_parts import CRITERION, TRANSCRIPT, Schema, array
+from agenteval_tui.formats.documents.why import Why
+from agenteval_tui.formats.schemas.schema_parts import Schema, array
+from agenteval_tui.grading.codec import CriterionDocument
 from agenteval_tui.suites.json_schema import suite_schema
+from agenteval_tui.transcripts.codec import StoredTranscript
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -65,15 +70,15 @@ def _of(module: str, name: str) -> Callable[[], Schema]:
 SCHEMAS: dict[str, tuple[str, Any]] = {
     "suite": ("a suite file", _suite),
     "criteria": ("the file of `agenteval grade --criteria`", _criteria),
-    "transcript": ("a transcript; what `agenteval show --transcript --json` prints", TRANSCRIPT),
+    "transcript": ("a transcript; what `agenteval show --transcript --json` prints", StoredTranscript),
     "results": (
         "what `agenteval run --json` writes and `agenteval show EXECUTION --json` prints",
-        _of("result_schemas", "RESULTS"),
+        ExecutionResults,
     ),
-    "run": ("what `agenteval show RUN --json` prints", _of("result_schemas", "SHOWN_RUN")),
-    "grade": ("what `agenteval grade --transcript --json` prints", array(CRITERION)),
-    "grade-execution": ("what `agenteval grade --execution --json` prints", _of("result_schemas", "GRADED_EXECUTION")),
-    "why": ("what `agenteval why --json` prints", _of("result_schemas", "WHY")),
+    "run": ("what `agenteval show RUN --json` prints", ShownRun),
+    "grade": ("what `agenteval grade --transcript --json` prints", tuple[CriterionDocument, ...]),
+    "grade-execution": ("what `agenteval grade --execution --json` prints", GradedExecution),
+    "why": ("what `agenteval why --json` prints", Why),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),

@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 
 from agenteval_tui.analysis import ab as sides
 from agenteval_tui.analysis import classification_report, costs
+from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
 from agenteval_tui.formats.documents.comparison import Pairs
-from agenteval_tui.formats.documents.fields import Count, Document, RowKey, Share, one_of
 
 
 class Spread(Document, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from agenteval_tui.formats.agenteval_run import RUN_FIELDS, own_fields
 from agenteval_tui.formats.json_sanitize import replace_non_finite
-from agenteval_tui.formats.labels import label_data
+from agenteval_tui.formats.labels import label_document
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.labels import Label
@@ -87,7 +87,7 @@ def about(run: ExportRun) -> dict[str, Any]:
     if row.started_ms is not None:
         known["started"] = iso(row.started_ms)
     if run.labels:
-        known["labels"] = [label_data(label) for label in run.labels]
+        known["labels"] = to_builtins([label_document(label) for label in run.labels])
     return known
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values in documents, as types: what a document's fields are made of."""
+"""The base of typed documents (what is stored, sent or printed as JSON), and the kinds of values that they hold."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ Severity = Annotated[str, one_of("error", "warning", "info")]
 
 class Document(Struct, frozen=True, forbid_unknown_fields=True):
     """The base of a document and of each object in it: fields by name, no others. A field that may be absent has the
-    default `UNSET`; one that may be empty is `None`.
+    default `UNSET`; one that may be empty is `None`. `formats.documents.schema` makes a JSON Schema of it.
     """

@@ -1,0 +1,258 @@
+"""An execution or a run as one document: what `agenteval run --json` writes and `agenteval show --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from agenteval_tui.analysis.quarantine_gate import LeftOut, gating_now
+from agenteval_tui.analysis.regression_gate import compare_to_baseline
+from agenteval_tui.analysis.triage import causes_of_execution
+from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, one_of
+from agenteval_tui.formats.documents.causes import FailureCause, failure_cause
+from agenteval_tui.formats.documents.comparison import AgainstBaseline, against_document
+from agenteval_tui.formats.labels import LabelDocument, label_document, labels_by_run
+from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.grading.codec import CriterionDocument, result_document
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.codec import (
+    StoredError,
+    StoredTiming,
+    StoredToolCall,
+    StoredTranscript,
+    StoredUsage,
+    stored_calls,
+    stored_error,
+    stored_timing,
+    stored_transcript,
+    stored_usage,
+)
+from agenteval_tui.transcripts.model import Transcript
+
+
+class ExecutionSummary(Document, frozen=True, kw_only=True):
+    """How many tests and runs an execution has, and how they ended."""
+
+    tests: Count
+    runs: Count
+    passed: Count
+    failed: Count
+    error: Count
+    skipped: Count
+    cancelled: Count
+    needs_review: Count
+    input_tokens: Count
+    output_tokens: Count
+    cost: float | None
+
+
+class NotGating(Document, frozen=True, kw_only=True):
+    """A quarantine with what it kept from gating."""
+
+    suite: str
+    test: str
+    criterion: Annotated[str | None, Meta(description="null: the whole test")]
+    until: Annotated[Count, Meta(description="milliseconds since 1970")]
+    reason: str
+    runs: Count
+    not_passed: Annotated[Count, Meta(description="runs that it kept from counting as not passed")]
+
+
+class RunDocument(Document, frozen=True, kw_only=True):
+    """One run: what it was, how it ended, what each criterion and people said, what the agent did."""
+
+    run: str
+    suite: str
+    test: str
+    test_name: str
+    variation: str
+    row: Count
+    row_key: RowKey
+    repetition: Count
+    agent: str
+    tags: tuple[str, ...]
+    outcome: Status
+    score: Share | None
+    why: str
+    warnings: Count
+    checks_not_made: Count
+    started: Time | None
+    duration_ms: float | None
+    attempts: Count
+    criteria: tuple[CriterionDocument, ...]
+    labels: Annotated[
+        tuple[LabelDocument, ...], Meta(description="what people said of the run and its criteria, oldest first")
+    ]
+    final_output: str
+    tool_calls: tuple[StoredToolCall, ...]
+    usage: StoredUsage
+    timing: StoredTiming
+    finish_reason: str
+    error: StoredError | None
+
+
+class ShownRun(Document, frozen=True, kw_only=True):
+    """`agenteval show RUN`: a run with its transcript."""
+
+    version: Literal[1] = 1
+    run: str
+    suite: str
+    test: str
+    test_name: str
+    variation: str
+    row: Count
+    row_key: RowKey
+    repetition: Count
+    agent: str
+    tags: tuple[str, ...]
+    outcome: Status
+    score: Share | None
+    why: str
+    warnings: Count
+    checks_not_made: Count
+    started: Time | None
+    duration_ms: float | None
+    attempts: Count
+    criteria: tuple[CriterionDocument, ...]
+    labels: Annotated[
+        tuple[LabelDocument, ...], Meta(description="what people said of the run and its criteria, oldest first")
+    ]
+    final_output: str
+    tool_calls: tuple[StoredToolCall, ...]
+    usage: StoredUsage
+    timing: StoredTiming
+    finish_reason: str
+    error: StoredError | None
+    transcript: StoredTranscript
+
+
+class ExecutionResults(Document, frozen=True, kw_only=True):
+    """`agenteval show EXECUTION`, and what `agenteval run --json` writes: an execution with all its runs."""
+
+    version: Literal[1] = 1
+    execution: str
+    title: str
+    kind: Annotated[str, one_of("run", "import")]
+    suite: str
+    status: ExecutionStatus
+    message: str
+    notes: Annotated[
+        tuple[str, ...],
+        Meta(description="of an import: what was left out of its file, and what else is to be known"),
+    ]
+    started: Time
+    finished: Time | None
+    summary: ExecutionSummary
+    baseline: Annotated[
+        AgainstBaseline | UnsetType,
+        Meta(description="against the baseline of its tests; not there where they have none"),
+    ] = UNSET
+    quarantine: Annotated[tuple[NotGating, ...] | UnsetType, Meta(description="what did not gate")] = UNSET
+    runs: Annotated[tuple[RunDocument, ...], Meta(description="in the order of the plan")]
+    causes: Annotated[
+        tuple[FailureCause, ...], Meta(description="of the failures, worst first; those that are gone last")
+    ]
+
+
+def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResults:
+    """The execution with all its runs in the order of the plan. Times are ISO 8601 in UTC."""
+    rows = store.runs_of_execution(execution.id)
+    against = compare_to_baseline(store, execution)
+    held = gating_now(store, rows)
+    causes, decided = causes_of_execution(store, execution.id)
+    labels = labels_by_run(store, [row.id for row in rows])
+    return ExecutionResults(
+        execution=execution.id,
+        title=execution.title,
+        kind=execution.kind,
+        suite=execution.suites,
+        status=execution.status,
+        message=execution.message,
+        notes=tuple(execution.notes),
+        started=iso(execution.started_ms),
+        finished=iso(execution.finished_ms),
+        summary=_summary(execution, rows),
+        baseline=UNSET if against is None else against_document(against),
+        quarantine=tuple(map(_not_gating, held.left_out)) or UNSET,
+        runs=tuple(
+            RunDocument(**_run(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())))
+            for row in rows
+        ),
+        causes=tuple(failure_cause(group, decided.get(group.cause.signature)) for group in causes.groups),
+    )
+
+
+def run_document(
+    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label]
+) -> ShownRun:
+    """A run with its transcript."""
+    return ShownRun(**_run(row, results, transcript, labels), transcript=stored_transcript(transcript))
+
+
+def _not_gating(one: LeftOut) -> NotGating:
+    """A quarantine with what it kept from gating."""
+    return NotGating(
+        suite=one.quarantine.suite_name,
+        test=one.quarantine.test_id,
+        criterion=one.quarantine.criterion or None,
+        until=one.quarantine.until_ms,
+        reason=one.quarantine.reason,
+        runs=one.runs,
+        not_passed=one.not_passed,
+    )
+
+
+def _summary(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionSummary:
+    """How many tests and runs there are, and how they ended."""
+    tests = len({(row.suite_key, row.test_id) for row in rows})
+    return ExecutionSummary(
+        tests=tests,
+        runs=execution.runs,
+        passed=execution.passed,
+        failed=execution.failed,
+        error=execution.errors,
+        skipped=execution.skipped,
+        cancelled=execution.cancelled,
+        needs_review=execution.needs_review,
+        input_tokens=execution.input_tokens,
+        output_tokens=execution.output_tokens,
+        cost=execution.cost,
+    )
+
+
+def _run(
+    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label]
+) -> dict[str, Any]:
+    return {
+        "run": row.id,
+        "suite": row.suite_name,
+        "test": row.test_id,
+        "test_name": row.test_name,
+        "variation": row.variation,
+        "row": row.row,
+        "row_key": row.row_key,
+        "repetition": row.repetition,
+        "agent": row.agent,
+        "tags": tuple(row.tags),
+        "outcome": row.status,
+        "score": row.score,
+        "why": row.why,
+        "warnings": row.warnings,
+        "checks_not_made": row.checks_not_made,
+        "started": iso(row.started_ms),
+        "duration_ms": row.duration_ms,
+        "attempts": row.attempts,
+        "criteria": tuple(map(result_document, results)),
+        "labels": tuple(map(label_document, labels)),
+        "final_output": transcript.final_output,
+        "tool_calls": stored_calls(transcript),
+        "usage": stored_usage(transcript.usage),
+        "timing": stored_timing(transcript.timing),
+        "finish_reason": transcript.finish_reason,
+        "error": stored_error(transcript.error),
+    }

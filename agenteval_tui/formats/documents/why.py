@@ -1,0 +1,103 @@
+"""An explanation as the document of `agenteval why --json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis.explanation import Explanation, address_of
+from agenteval_tui.core.document import Count, Document, Status
+from agenteval_tui.formats.labels import LabelDocument, label_document
+from agenteval_tui.grading.codec import CriterionDocument, result_document
+from agenteval_tui.grading.explain import FactDocument, fact_document, headline
+from agenteval_tui.transcripts.codec import StoredError, StoredNote, stored_error
+from agenteval_tui.views.divergence import parting_text
+
+
+class AnswerEnding(Document, frozen=True, kw_only=True):
+    """What ended an answer that is not whole."""
+
+    code: str
+    finish_reason: str
+    message: str
+
+
+class ExplainedCriterion(Document, frozen=True, kw_only=True):
+    """A criterion with the explanation of its verdict."""
+
+    address: Annotated[str, Meta(description="what to say to `agenteval why` to see this one again")]
+    headline: str
+    explanation: FactDocument
+    result: CriterionDocument
+
+
+class Why(Document, frozen=True, kw_only=True):
+    """`agenteval why`: why a run failed."""
+
+    version: Literal[1] = 1
+    run: str
+    execution: str
+    suite: str
+    test: str
+    test_name: str
+    variation: str
+    repetition: Count
+    agent: str
+    status: Status
+    checks_not_made: Count
+    error: Annotated[StoredError | None, Meta(description="why the agent did not finish")]
+    ending: Annotated[
+        AnswerEnding | None,
+        Meta(description="what ended the answer, where it was cut, stopped by a filter, or empty"),
+    ]
+    notes: tuple[StoredNote, ...]
+    divergence: Annotated[
+        str,
+        Meta(description="where passing and failing repetitions of the test part; empty when nothing parts them"),
+    ]
+    labels: Annotated[tuple[LabelDocument, ...], Meta(description="what people said of these criteria, and of the run")]
+    criteria: tuple[ExplainedCriterion, ...]
+
+
+def explanation_document(one: Explanation) -> Why:
+    """The run, why its agent failed, labels, and each criterion with its facts and its result; texts are raw."""
+    row = one.run
+    return Why(
+        run=row.id,
+        execution=row.execution_id,
+        suite=row.suite_name,
+        test=row.test_id,
+        test_name=row.test_name,
+        variation=row.variation,
+        repetition=row.repetition,
+        agent=row.agent,
+        status=row.status,
+        checks_not_made=row.checks_not_made,
+        error=stored_error(one.error),
+        ending=None
+        if one.ending is None
+        else AnswerEnding(
+            code=one.ending.code,
+            finish_reason=one.ending.finish_reason,
+            message=one.ending.said,
+        ),
+        notes=tuple(
+            StoredNote(
+                code=note.code,
+                what=note.what,
+            )
+            for note in one.notes
+        ),
+        divergence=parting_text(one.divergence),
+        labels=tuple(label_document(label) for label in one.labels),
+        criteria=tuple(
+            ExplainedCriterion(
+                address=address_of(row.id, number),
+                headline=headline(result),
+                explanation=fact_document(fact),
+                result=result_document(result),
+            )
+            for (number, result), fact in zip(one.criteria, one.facts, strict=True)
+        ),
+    )
