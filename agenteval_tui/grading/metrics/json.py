@@ -72,9 +72,6 @@ class Json(Metric):
         """Whether `equals` is given; null is a value to compare with too."""
         return "equals" in self.model_fields_set
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         schema: Schema | None = None
         if self.schema_ is not None:

@@ -42,9 +42,6 @@ class Keywords(Metric):
     def checks_nothing(self) -> bool:
         return not any(self.keywords)
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         if self.checks_nothing():
             result = self.neutral()

@@ -48,9 +48,6 @@ class Leak(Metric):
     def checks_nothing(self) -> bool:
         return self.overlap is None and not any(self.secrets or ())
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         if self.checks_nothing():
             result = self.neutral()

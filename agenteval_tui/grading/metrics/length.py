@@ -34,9 +34,6 @@ class Length(Metric):
     def _bounds(self) -> tuple[tuple[str, int], ...]:
         return tuple((name, bound) for name in _BOUNDS if (bound := getattr(self, name)) is not None)
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         bounds = self._bounds()
         if not bounds:

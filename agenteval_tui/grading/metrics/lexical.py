@@ -35,9 +35,6 @@ class Lexical(Metric):
     )
     min: float = Field(0.8, ge=0, le=1, description="The least likeness that passes, 0 to 1.")
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         def check(value: Value, context: Context) -> MetricResult:
             other = expected_text(self.to, context)

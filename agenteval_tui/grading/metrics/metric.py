@@ -54,11 +54,13 @@ class Metric(BaseModel):
         return type(self).__name__
 
     def check(self, value: Value, context: Context) -> MetricResult:
-        """What this metric says of `value`."""
-        raise NotImplementedError
+        """What this metric says of `value`. A metric that prepares something defines `compile` in its place."""
+        return self.compile()(value, context)
 
     def compile(self) -> Check:
         """`check`, with everything prepared that is the same for each value."""
+        if type(self).check is Metric.check:
+            raise NotImplementedError(f"{self.type_name} defines neither `check` nor `compile`")
         return self.check
 
     def checks_nothing(self) -> bool:

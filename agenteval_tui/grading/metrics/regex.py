@@ -69,9 +69,6 @@ class Regex(Metric):
                 raise FlagError(flag, position)
         return flags
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         pattern = compile_with_flags(self.pattern, self.flags or "")
         quick = quick_results(self)

@@ -47,9 +47,6 @@ class Bounded(Metric):
     def _given(self) -> tuple[tuple[str, float], ...]:
         return tuple((name, bound) for name in self.bounds if (bound := getattr(self, name)) is not None)
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         given, quick = self._given(), quick_results(self)
         if not given:

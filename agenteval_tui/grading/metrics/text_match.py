@@ -65,9 +65,6 @@ class TextMatch(Metric):
         None, description="The text ends with one of these.", json_schema_extra=ANSWER_TEXTS
     )
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def checks_nothing(self) -> bool:
         return not conditions_of(self)
 

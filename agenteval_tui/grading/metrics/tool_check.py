@@ -112,9 +112,6 @@ class ToolCheck(Metric):
     def checks_nothing(self) -> bool:
         return not (self.tools or any(self.forbidden_tools or ()) or self.tool_call_forbidden)
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         if self.checks_nothing():
             result = self.neutral()

@@ -98,9 +98,6 @@ class Trajectory(Metric):
     def checks_nothing(self) -> bool:
         return self.calls is None and self.reference is None
 
-    def check(self, value: Value, context: Context) -> MetricResult:
-        return self.compile()(value, context)
-
     def compile(self) -> Check:
         if self.checks_nothing():
             result = self.neutral()
