@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -38,6 +39,8 @@ from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S = 120.0
 """How long a judge or an embedder may take for one answer."""
@@ -144,8 +147,8 @@ class JudgeClient:
         for made, *_ in self._made.values():
             try:
                 await asyncio.wait_for(made.close(), 5)
-            except Exception:  # noqa: S112 - a respondent that can't be closed must not hide what it said
-                continue
+            except Exception:  # a respondent that can't be closed must not hide what it said
+                log.warning("a judge could not be closed", exc_info=True)
         self._made.clear()
 
     async def _answered(self, request: RemoteRequest, case: JudgeRequestGroup, *, anew: bool = False) -> StoredReply:
