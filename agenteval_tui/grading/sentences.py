@@ -670,9 +670,8 @@ def _slot(fields: Fields) -> str:
 def _called(line: Evidence) -> str:
     fields = line.fields
     if "more" in fields:
-        return (
-            f"{count(fields['more'], 'more call')} of {fields['tool']}, {fields['wrong']} of them with other arguments"
-        )
+        calls = f"{count(fields['more'], 'more call')} of {fields['tool']}"
+        return f"{calls}, {fields['wrong']:,} of them with other arguments"
     if "wanted" in fields:
         if fields.get("forbidden"):
             return f"{fields['wanted']} must not be called, but is the {nth(fields['call'] + 1)} call"

@@ -43,8 +43,8 @@ def said(prototype: str = "TextResponse", **config: Any) -> dict[str, str]:
     [
         ({"type": "Latency", "max": 1500}, True, "the time of the run: 1,500 ms, at most 1,500 ms wanted"),
         ({"type": "Latency", "max": 1000}, False, "the time of the run: 1,500 ms, 500 ms more than 1,000 ms"),
-        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1200 tokens, at most 1200 tokens wanted"),
-        ({"type": "Tokens", "input_max": 999}, False, "the input: 1000 tokens, 1 token more than 999 tokens"),
+        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1,200 tokens, at most 1,200 tokens wanted"),
+        ({"type": "Tokens", "input_max": 999}, False, "the input: 1,000 tokens, 1 token more than 999 tokens"),
         ({"type": "Tokens", "output_max": 200}, True, "the output: 200 tokens, at most 200 tokens wanted"),
         ({"type": "Cost", "max": 0.0123}, True, "the cost of the run: $0.0123, at most $0.0123 wanted"),
         ({"type": "Cost", "max": 0.01}, False, "the cost of the run: $0.0123, $0.0023 more than $0.01"),

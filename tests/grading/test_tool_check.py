@@ -250,10 +250,12 @@ def test_thousands_of_calls_are_counted() -> None:
     assert lines[-2].condition == "tools[0].arguments[5001]"
     assert lines[-2].passed is False
     assert len(lines[-2].found) <= 300
-    assert evidence_sentence(lines[-1]) == "4901 more calls of f, 0 of them with other arguments"
+    assert evidence_sentence(lines[-1]) == "4,901 more calls of f, 0 of them with other arguments"
     assert lines[-1].passed
     wild = check(transcript, tools=[{"name": "f", "arguments": {"n": {"$type": "null"}}}])
-    assert evidence_sentence(wild.metrics[0].evidence[-1]) == "4901 more calls of f, 4901 of them with other arguments"
+    assert (
+        evidence_sentence(wild.metrics[0].evidence[-1]) == "4,901 more calls of f, 4,901 of them with other arguments"
+    )
     assert len(wild.metrics[0].evidence[1].spans) == 1
 
 
