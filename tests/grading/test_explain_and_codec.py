@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agenteval_tui.grading.codec import result_from_json, result_to_json
@@ -33,7 +34,7 @@ CALL = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"orde
 
 def test_json_shape() -> None:
     result = check(SUM, CALL, weight=2.0, severity="warning")
-    data = result_to_json(result)
+    data = json.loads(json.dumps(result_to_json(result)))
     assert list(data)[:6] == ["criterion", "outcome", "score", "rating", "value", "metrics"]
     assert data["criterion"] == "The right sum"
     assert data["outcome"] == "failed"
@@ -58,7 +59,7 @@ def test_json_shape() -> None:
 
 
 def test_json_of_errors_neutral_and_foreign_results() -> None:
-    error = result_to_json(check({"type": "Nothing"}))
+    error = json.loads(json.dumps(result_to_json(check({"type": "Nothing"}))))
     assert (error["outcome"], error["score"], error["rating"], error["metrics"]) == ("error", None, None, [])
     neutral = result_to_json(check({"type": "TextMatch"}))
     assert (neutral["outcome"], neutral["score"], neutral["rating"]) == ("passed", None, 3)
