@@ -100,14 +100,14 @@ class Terminal:
         else:
             self.read(QUIET_S * 2)
 
-    def cost(self, keys: list[str]) -> tuple[list[int], list[float]]:
-        """Bytes and milliseconds of each key: until the last of its answer was there."""
+    def cost(self, keys: list[str], quiet: float = QUIET_S) -> tuple[list[int], list[float]]:
+        """Bytes and milliseconds of each key: until the last of its answer was there, and nothing for `quiet` s."""
         sizes, took = [], []
         for key in keys:
             began = time.perf_counter()
             os.write(self._master, key.encode())
             select.select([self._master], [], [], 5.0)
-            got, last = self.read(QUIET_S)
+            got, last = self.read(quiet)
             sizes.append(len(got))
             took.append(max(last - began, 0.0) * 1e3)
         return sizes, took
@@ -128,6 +128,16 @@ class Terminal:
                     total += len(piece)
         self.read(QUIET_S * 2)
         return total / len(keys)
+
+
+def environment_in(folder: str) -> dict[str, str]:
+    """The environment of a program whose own folders are all `folder`, in a terminal with true colour."""
+    return {
+        **{one: value for one, value in os.environ.items() if one not in ("COLUMNS", "LINES", "NO_COLOR")},
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        **{f"AGENTEVAL_{one}_DIR": folder for one in ("DATA", "CONFIG", "RUNTIME")},
+    }
 
 
 def memory_mb(pid: int) -> float:
@@ -159,12 +169,7 @@ def run(quick: bool = False) -> list[Row]:
         folder = Path(name)
         db = folder / "history.db"
         filled(db, number).close()
-        environment = {
-            **{one: value for one, value in os.environ.items() if one not in ("COLUMNS", "LINES", "NO_COLOR")},
-            "TERM": "xterm-256color",
-            "COLORTERM": "truecolor",
-            **{f"AGENTEVAL_{one}_DIR": name for one in ("DATA", "CONFIG", "RUNTIME")},
-        }
+        environment = environment_in(name)
         program = [sys.executable, "-m", "agenteval_tui", "--db", str(db)]
         verb = [sys.executable, "-m", "agenteval_tui", "run", "--db", str(db), str(SAMPLES)]
         subprocess.run(verb, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

@@ -1,0 +1,64 @@
+"""How long it takes to open a screen or a sheet for the first time, and to leave one, with 100,000 runs stored.
+
+    python -m benchmarks.opening [--quick]
+
+A real pseudo-terminal of 120x40; from the key to the last byte of what it shows. Each round is an app of its own:
+nothing was opened before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.history import filled
+from benchmarks.table import Row, markdown
+from benchmarks.terminal import SAMPLES, Terminal, environment_in
+
+QUIET_S = 1.0
+KEYS = (
+    # what, key, milliseconds due (0: none)
+    ("command palette", "\x10", 100),
+    ("esc: leave the palette", "\x1b", 0),
+    ("help", "?", 100),
+    ("esc: leave the help", "\x1b", 0),
+    ("Compare", "6", 200),
+    ("Editor", "2", 100),
+    ("Compare again", "6", 100),
+)
+
+
+def round_of(db: Path, folder: str) -> list[float]:
+    """Milliseconds of each key, in one app."""
+    with Terminal(
+        [sys.executable, "-m", "agenteval_tui", "--db", str(db), str(SAMPLES)], environment_in(folder)
+    ) as app:
+        app.until("customers-austria")
+        return [app.cost([key], QUIET_S)[1][0] for _, key, _ in KEYS]
+
+
+def run(quick: bool = False) -> list[Row]:
+    """The medians of several apps."""
+    number, rounds = (2_000, 1) if quick else (100_000, 7)
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder, "history.db")
+        filled(db, number).close()
+        # An app begins where the last one was left: each has folders of its own.
+        took = [round_of(db, tempfile.mkdtemp(dir=folder)) for _ in range(rounds)]
+    rows = []
+    for (what, _, due), each in zip(KEYS, zip(*took, strict=True), strict=True):
+        middle = statistics.median(each)
+        said = f"{middle:.0f} ms (least {min(each):.0f})"
+        rows.append(
+            Row(f"opening, {number:,} runs: {what}", said, f"< {due} ms" if due else "", middle < due if due else None)
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.opening", description="Opening screens and sheets.")
+    parser.add_argument("--quick", action="store_true", help="a small round, to see that it works")
+    print(markdown(run(parser.parse_args().quick)))
