@@ -67,7 +67,7 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
 
         await press(pilot, "9", "i")
         assert isinstance(app.screen, DecideScreen)
-        assert "no time" in await press(pilot, "o", "l", "d", "down", "s", "o", "o", "n", "enter")
+        assert "not a time" in await press(pilot, "o", "l", "d", "down", "s", "o", "o", "n", "enter")
         shown = await press(pilot, "backspace", "backspace", "backspace", "backspace", "9", "d", "enter")
         assert "ignored" in shown
         assert "1 open" in shown
