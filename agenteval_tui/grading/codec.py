@@ -228,7 +228,7 @@ def span_document(span: Span) -> SpanDocument:
     """A place, with what its kind has: `start` and `end`, or `path`."""
     if span.kind in ("message", "value"):
         return SpanDocument(kind=span.kind, index=span.index, start=span.start, end=span.end)
-    return SpanDocument(kind=span.kind, index=span.index, path=span.path if span.kind == "arguments" else UNSET)
+    return SpanDocument(kind=span.kind, index=span.index, path=UNSET if span.kind == "tool" else span.path)
 
 
 def _spans(data: Any) -> tuple[Span, ...]:
