@@ -45,18 +45,6 @@ class Regrading(Struct, frozen=True):
     since_ms: int
     cut: bool
 
-    @property
-    def said(self) -> str:
-        """For titles: `graded with today's criteria: 30 runs, 4 end otherwise, 2 left out (...)`."""
-        parts = [f"{len(self.statuses):,} runs", f"{self.changed:,} end otherwise"]
-        if self.errors:
-            parts.append(f"{self.errors:,} in error, where a judge was never asked")
-        if self.left_out:
-            parts.append(f"{self.left_out:,} left out, whose test is in no file now")
-        if self.cut:
-            parts.append(f"only the newest {rows.NEWEST:,}")
-        return f"graded with today's criteria: {', '.join(parts)}"
-
 
 def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
     """Grade the newest of the runs that are asked for. Blocks, for thousands of them seconds. Raises AgentevalError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.analysis.time_buckets import bucket_label
@@ -16,6 +16,9 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.history.trends import NEWEST, Measure
 from agenteval_tui.views.model import LEVELS, Column, Paragraph, Row, Span, Table, Text, View, paragraphs, row_key, text
 from agenteval_tui.views.quarantine import skipped_lines
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.trend_regrade import Regrading  # it loads all of grading: a start would pay for it
 
 Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
 """What of a trend is looked at."""
@@ -62,6 +65,18 @@ def break_text(one: Break) -> str:
         return f"agent {one.agent} has another configuration ({one.old[:6]} to {one.new[:6]})"
     versions = f" ({one.old[:6]} to {one.new[:6]})" if one.kind == "changed" else ""
     return f'criterion "{one.criterion}" of {one.test_id} {"" if versions else "was "}{one.kind}{versions}'
+
+
+def regrading_text(regrading: Regrading) -> str:
+    """`graded with today's criteria: 30 runs, 4 end otherwise, 2 left out, whose test is in no file now`."""
+    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} end otherwise"]
+    if regrading.errors:
+        parts.append(f"{regrading.errors:,} in error, where a judge was never asked")
+    if regrading.left_out:
+        parts.append(f"{regrading.left_out:,} left out, whose test is in no file now")
+    if regrading.cut:
+        parts.append(f"only the newest {NEWEST:,}")
+    return f"graded with today's criteria: {', '.join(parts)}"
 
 
 def value_text(one: Series, shown: Shown, at: int | None) -> str:

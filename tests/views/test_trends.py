@@ -12,11 +12,13 @@ from trend_made import DAY, NOON, filled
 
 from agenteval_tui.analysis.trend_alerts import watch
 from agenteval_tui.analysis.trend_breaks import Break
+from agenteval_tui.analysis.trend_regrade import Regrading
 from agenteval_tui.analysis.trend_scores import Extras, extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.trends import NEWEST
 from agenteval_tui.views import terminal
 from agenteval_tui.views.flaky import flaky_table, flaky_view, suggestions_view
 from agenteval_tui.views.model import ASCII, Table, View, plain
@@ -27,6 +29,7 @@ from agenteval_tui.views.trends import (
     failing_table,
     figures_text,
     groups_table,
+    regrading_text,
     scores_table,
     series_table,
     spent_text,
@@ -131,6 +134,15 @@ def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     lines = printed(alert_lines(replace(fired, left_out=held), "1 h"))
     assert lines[2].startswith("~ in quarantine, left out: t 0 / right  until 2026-11-")
     assert lines[-1] == "~ and 2 more in quarantine"
+
+
+def test_what_grading_again_came_to() -> None:
+    made = Regrading(dict.fromkeys(range(1200), "passed"), {}, (), 4, 2, 3, 0, True)
+    assert regrading_text(made) == (
+        "graded with today's criteria: 1,200 runs, 4 end otherwise, 3 in error, where a judge was never asked, "
+        f"2 left out, whose test is in no file now, only the newest {NEWEST:,}"
+    )
+    assert regrading_text(Regrading({1: "failed"}, {}, (), 0, 0, 0, 0, False)).endswith(": 1 run, 0 end otherwise")
 
 
 def test_nothing_ran(store: Store) -> None:

@@ -15,7 +15,7 @@ from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.views.trends import alert_lines, trends_view
+from agenteval_tui.views.trends import alert_lines, regrading_text, trends_view
 
 _FIRED = 1
 _SCALE = 31  # cells of a drawn rate, from 0 to 100 %
@@ -119,7 +119,7 @@ def command(
             invocation.out.line(line)
     else:
         if again is not None:
-            invocation.out.line((again.said, "bold"))
+            invocation.out.line((regrading_text(again), "bold"))
         # Where the table would not have its room, no rates are drawn.
         scale = _SCALE if invocation.out.is_terminal and invocation.out.width >= _ROOM_FOR_SCALE else 0
         invocation.out.view(trends_view(found, more, window_label(span), scale))

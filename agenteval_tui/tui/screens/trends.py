@@ -39,7 +39,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.flaky import reason_text
-from agenteval_tui.views.trends import Shown
+from agenteval_tui.views.trends import Shown, regrading_text
 
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))
@@ -294,7 +294,8 @@ class TrendsScreen(FrameScreen):
             left.append((f", a line {'an' if self._group == 'agent' else 'a'} {self._group}", ""))
         if self._today:
             # The figures of the stored verdicts stand there until the others have come.
-            said = self._regraded.said if self._regraded is not None else "grading with today's criteria …"
+            regraded = self._regraded
+            said = regrading_text(regraded) if regraded is not None else "grading with today's criteria …"
             if width >= _ROOM_FOR_SAID:
                 left.append((f"   {said}", "review"))
             else:
