@@ -7,9 +7,13 @@ import gc
 import os
 import sys
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.standard_streams import open_missing_descriptors
+
+if TYPE_CHECKING:
+    # With its records it would double the time of `--version`, for which nothing is imported.
+    from agenteval_tui.cli.start import AppStart
 
 INTERRUPTED = 130
 
