@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from msgspec import NODEFAULT, Struct, field
-from msgspec.structs import FieldInfo, fields, replace
+from msgspec import Struct, convert, field, to_builtins
+from msgspec.structs import replace
 
 from agenteval_tui.suites.row_keys import row_label
 
@@ -23,7 +23,7 @@ IN_FLIGHT = ("running", "grading")
 """The statuses of a run that is at work."""
 
 
-class RunRef(Struct, frozen=True):
+class RunRef(Struct, frozen=True, omit_defaults=True):
     """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id.
 
     `row` is the row's place in the dataset's file, from 1, and `row_key` what the row is (`suites.row_keys`).
@@ -45,14 +45,14 @@ class RunRef(Struct, frozen=True):
         return row_label(self.row, self.row_key)
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, omit_defaults=True):
     """The base of all events."""
 
     type: ClassVar[str] = ""
     seq: int
 
 
-class Planned(Event, frozen=True):
+class Planned(Event, frozen=True, omit_defaults=True):
     """The first event: what will be run, in the order in which it is shown."""
 
     type: ClassVar[str] = "planned"
@@ -66,7 +66,7 @@ class Planned(Event, frozen=True):
     max_seconds: float | None = None
 
 
-class TurnStarted(Event, frozen=True):
+class TurnStarted(Event, frozen=True, omit_defaults=True):
     """The next user message of a test with several turns goes to the agent. `turn` counts from 1."""
 
     type: ClassVar[str] = "turn"
@@ -75,7 +75,7 @@ class TurnStarted(Event, frozen=True):
     text: str
 
 
-class Throttled(Event, frozen=True):
+class Throttled(Event, frozen=True, omit_defaults=True):
     """The number of runs at once was changed for an agent, because its server asks for less (429) or takes more again.
 
     `wanted` is the number without that (`limit` equals it: all is as it was); `wait_s`: no new run of this agent begins
@@ -89,14 +89,14 @@ class Throttled(Event, frozen=True):
     wait_s: float = 0.0
 
 
-class HistoryAwaited(Event, frozen=True):
+class HistoryAwaited(Event, frozen=True, omit_defaults=True):
     """Ended runs wait for the history, which another program keeps locked. `message` says which file."""
 
     type: ClassVar[str] = "history_awaited"
     message: str
 
 
-class RunStarted(Event, frozen=True):
+class RunStarted(Event, frozen=True, omit_defaults=True):
     """A run left the queue. `attempt` counts from 1."""
 
     type: ClassVar[str] = "started"
@@ -105,7 +105,7 @@ class RunStarted(Event, frozen=True):
     at_ms: int
 
 
-class TextStreamed(Event, frozen=True):
+class TextStreamed(Event, frozen=True, omit_defaults=True):
     """More of a run's answer; merged by run per 50 ms."""
 
     type: ClassVar[str] = "text"
@@ -113,7 +113,7 @@ class TextStreamed(Event, frozen=True):
     text: str
 
 
-class ReasoningStreamed(Event, frozen=True):
+class ReasoningStreamed(Event, frozen=True, omit_defaults=True):
     """More of a run's reasoning; merged by run per 50 ms."""
 
     type: ClassVar[str] = "reasoning"
@@ -121,7 +121,7 @@ class ReasoningStreamed(Event, frozen=True):
     text: str
 
 
-class ToolStarted(Event, frozen=True):
+class ToolStarted(Event, frozen=True, omit_defaults=True):
     """A tool call began. `key` names it within its run."""
 
     type: ClassVar[str] = "tool_started"
@@ -130,7 +130,7 @@ class ToolStarted(Event, frozen=True):
     name: str
 
 
-class ToolArguments(Event, frozen=True):
+class ToolArguments(Event, frozen=True, omit_defaults=True):
     """The call's arguments, as JSON text, complete."""
 
     type: ClassVar[str] = "tool_arguments"
@@ -139,7 +139,7 @@ class ToolArguments(Event, frozen=True):
     text: str
 
 
-class ToolFinished(Event, frozen=True):
+class ToolFinished(Event, frozen=True, omit_defaults=True):
     """The call's result (cut to what a screen can use; the whole is in the store)."""
 
     type: ClassVar[str] = "tool_finished"
@@ -149,7 +149,7 @@ class ToolFinished(Event, frozen=True):
     error: bool
 
 
-class UsageCounted(Event, frozen=True):
+class UsageCounted(Event, frozen=True, omit_defaults=True):
     """Tokens and cost of a run so far."""
 
     type: ClassVar[str] = "usage"
@@ -159,7 +159,7 @@ class UsageCounted(Event, frozen=True):
     cost: float | None
 
 
-class AttemptFailed(Event, frozen=True):
+class AttemptFailed(Event, frozen=True, omit_defaults=True):
     """An attempt ended in an error that may pass; the next one starts after `retry_in_s`."""
 
     type: ClassVar[str] = "attempt_failed"
@@ -171,7 +171,7 @@ class AttemptFailed(Event, frozen=True):
     mend: str = ""
 
 
-class AgentFinished(Event, frozen=True):
+class AgentFinished(Event, frozen=True, omit_defaults=True):
     """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
     in the history already, no agent was asked. `ending` and `finish_reason`: what ended the answer
     (`transcripts.finish_reason`); "" where it ended by itself."""
@@ -186,7 +186,7 @@ class AgentFinished(Event, frozen=True):
     finish_reason: str = ""
 
 
-class Graded(Event, frozen=True):
+class Graded(Event, frozen=True, omit_defaults=True):
     """The run has its outcome and is in the store. `failed` names the criteria that did not pass, with the reason;
     `not_made` counts those that are in error."""
 
@@ -199,7 +199,7 @@ class Graded(Event, frozen=True):
     not_made: int = 0
 
 
-class Progress(Event, frozen=True):
+class Progress(Event, frozen=True, omit_defaults=True):
     """Figures of the whole execution, a few times a second. `rate` is ended runs a second; `eta_s` None: unknown.
 
     Tokens and `cost` are the agents'; the judges' are apart. `skipped` runs were not needed: their test was decided.
@@ -226,7 +226,7 @@ class Progress(Event, frozen=True):
     judged_cost: float | None = None
 
 
-class Ended(Event, frozen=True):
+class Ended(Event, frozen=True, omit_defaults=True):
     """The last event: `status` is finished, cancelled, stopped (a limit was reached) or failed; `message` has the
     reason. `at_ms`: when (0: not told)."""
 
@@ -236,7 +236,7 @@ class Ended(Event, frozen=True):
     at_ms: int = 0
 
 
-class StreamPart(Struct, frozen=True):
+class StreamPart(Struct, frozen=True, omit_defaults=True):
     """A piece of what streamed, in order: `kind` is text, reasoning, tool or user (a later turn's message).
 
     Of text and reasoning the end is kept (`cut`: the beginning is missing). A tool has its `name`, `key`, `arguments`
@@ -254,7 +254,7 @@ class StreamPart(Struct, frozen=True):
     cut: bool = False
 
 
-class RunState(Struct):
+class RunState(Struct, omit_defaults=True):
     """One run as a watcher knows it. `status` is queued, running, grading, cancelled or an outcome; `parts` the end of
     what streamed (`dropped`: how many parts before them are no longer held).
 
@@ -304,14 +304,14 @@ class RunState(Struct):
         return replace(self, ref=ref or self.ref, parts=list(self.parts))
 
 
-class RunShown(Event, frozen=True):
+class RunShown(Event, frozen=True, omit_defaults=True):
     """The whole state of one run: sent to a watcher that begins to watch it. Of `state.ref` only `run` is sure."""
 
     type: ClassVar[str] = "run"
     state: RunState
 
 
-class Snapshot(Event, frozen=True):
+class Snapshot(Event, frozen=True, omit_defaults=True):
     """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains.
 
     `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order;
@@ -386,7 +386,7 @@ class EventSink:
 VERBS = ("pause", "resume", "cancel", "set_concurrency", "watch")
 
 
-class Command(Struct, frozen=True):
+class Command(Struct, frozen=True, omit_defaults=True):
     """One of `VERBS`: pause, resume, cancel (a `run`, or all), set_concurrency (`number`), watch (`run`).
 
     After `watch` the watcher gets what streams (text, reasoning, tools) of that run only, beginning with `RunShown`;
@@ -400,52 +400,42 @@ class Command(Struct, frozen=True):
 
 def encode(message: Event | Command) -> str:
     """One line of JSON, without the newline. Fields that have their default value are left out."""
-    data = _plain(message)
+    plain: dict[str, Any] = to_builtins(message)
+    if isinstance(message, Snapshot):
+        plain["states"] = [_with_id(state) for state in plain["states"]]
+    elif isinstance(message, RunShown):
+        plain["state"] = _with_id(plain["state"])
     if isinstance(message, Event):
-        data["type"] = message.type
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+        plain["type"] = message.type
+    return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
 
 
 def decode_event(line: str | bytes) -> Event:
-    """The event in a line. Raises ValueError when it is none."""
+    """The event in a line. Fields that this version does not know are left out.
+
+    Raises ValueError for another line.
+    """
     data = _loaded(line)
     cls = EVENTS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if cls is None:
         raise ValueError("not an event of an execution")
-    values = dict(data)
-    del values["type"]
     try:
-        if cls is Planned:
-            return _planned(values)
-        if cls is Graded:
-            values["failed"] = _pairs(values["failed"])
-        elif cls is RunShown:
-            values["state"] = _state(values["state"], {})
+        if cls is RunShown:
+            data["state"] = _with_ref(data["state"], {})
         elif cls is Snapshot:
-            values["planned"] = planned = _planned(values["planned"])
-            refs = {ref.run: ref for ref in planned.runs}
-            values["states"] = tuple(_state(one, refs) for one in values["states"])
-            values["ended_runs"] = tuple(values["ended_runs"])
-            values["progress"] = _made(Progress, values["progress"]) if values["progress"] else None
-            values["ended"] = _made(Ended, values["ended"]) if values["ended"] else None
-            values["throttled"] = tuple(_made(Throttled, one) for one in values.get("throttled", ()))
-        return _made(cls, values)
-    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+            refs = {ref["run"]: ref for ref in data["planned"]["runs"]}
+            data["states"] = [_with_ref(state, refs) for state in data["states"]]
+        return convert(data, cls)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"a broken `{data['type']}` event: {error}") from error
 
 
 def decode_command(line: str | bytes) -> Command:
     """The command in a line. Raises ValueError when it is none."""
-    data = _loaded(line)
-    if not isinstance(data, dict) or not isinstance(data.get("verb"), str) or data["verb"] not in VERBS:
+    command = convert(_loaded(line), Command)
+    if command.verb not in VERBS:
         raise ValueError("not a command")
-    run = data.get("run", "")
-    if not isinstance(run, str):
-        raise ValueError("not a command")
-    try:
-        return Command(data["verb"], run, int(data.get("number", 0)))
-    except (TypeError, OverflowError) as error:
-        raise ValueError("not a command") from error
+    return command
 
 
 def _loaded(line: str | bytes) -> Any:
@@ -455,61 +445,12 @@ def _loaded(line: str | bytes) -> Any:
         raise ValueError("this JSON is nested too deep") from None
 
 
-_T = TypeVar("_T", bound=Struct)
-_shapes: dict[type[Struct], tuple[tuple[str, Any], ...]] = {}
+def _with_id(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state of a run that names its run by the id."""
+    return {"run": state["ref"]["run"], **{name: value for name, value in state.items() if name != "ref"}}
 
 
-def _shape(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
-    """The fields of a record with their defaults (NODEFAULT: none); looked up once, this is a hot path."""
-    shape = _shapes.get(cls)
-    if shape is None:
-        shape = _shapes[cls] = tuple((one.name, _default(one)) for one in fields(cls))
-    return shape
-
-
-def _default(one: FieldInfo) -> Any:
-    return one.default if one.default_factory is NODEFAULT else one.default_factory()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Struct):
-        plain: dict[str, Any] = {}
-        for name, default in _shape(type(value)):
-            item = getattr(value, name)
-            if default is NODEFAULT or item != default:
-                plain[name] = item if isinstance(item, (str, int, float)) else _plain(item)
-        if isinstance(value, RunState):
-            plain = {"run": value.ref.run, **plain}
-            del plain["ref"]
-        return plain
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _made(cls: type[_T], values: Mapping[str, Any]) -> _T:
-    try:
-        return cls(**values)
-    except TypeError:
-        # Of a newer version of this program, perhaps: what this one does not know is left out.
-        known = {name for name, _ in _shape(cls)}
-        return cls(**{name: value for name, value in values.items() if name in known})
-
-
-def _planned(values: Mapping[str, Any]) -> Planned:
-    return _made(Planned, {**values, "runs": tuple(_made(RunRef, one) for one in values["runs"])})
-
-
-def _state(values: Mapping[str, Any], refs: Mapping[str, RunRef]) -> RunState:
+def _with_ref(state: Mapping[str, Any], refs: Mapping[str, Any]) -> dict[str, Any]:
     """`refs`: the runs that are known, by id; of another one nothing but the id is."""
-    plain = dict(values)
-    run = plain.pop("run")
-    plain["ref"] = refs.get(run) or RunRef(run, "", "", "", 0, 0, "")
-    plain["failed"] = _pairs(plain.get("failed", ()))
-    plain["retries"] = tuple(plain.get("retries", ()))
-    plain["parts"] = [_made(StreamPart, one) for one in plain.get("parts", ())]
-    return _made(RunState, plain)
-
-
-def _pairs(values: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((str(name), str(reason)) for name, reason in values)
+    run = state["run"]
+    return {**state, "ref": refs.get(run) or to_builtins(RunRef(run, "", "", "", 0, 0, ""))}
