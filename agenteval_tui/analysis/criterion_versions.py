@@ -22,7 +22,7 @@ from agenteval_tui.history.comparison_queries import ComparedCriterion, Compared
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
-from agenteval_tui.runs.judge_client import stored_answers
+from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import save_config

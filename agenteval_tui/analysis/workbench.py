@@ -30,7 +30,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
-from agenteval_tui.runs.judge_client import stored_answers
+from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places

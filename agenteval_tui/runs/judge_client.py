@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,12 +29,13 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.labels import Label, label_of, sole_criterion
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.runs.attempt import Retries
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import Price, price_for
+from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
@@ -323,46 +324,6 @@ async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
     finally:
         if hasattr(events, "aclose"):
             await cast(Any, events).aclose()
-
-
-def label_reply(spec: CriterionSpec, labels: Iterable[Label], sole: str) -> Reply | None:
-    """What a person said of this criterion: the label of the run that counts for it (`history.labels.label_of`).
-
-    A label of another version of the criterion is none: the person was asked something else.
-    """
-    own = [label for label in labels if label.whole or label.criterion_hash in ("", spec.hash)]
-    last = label_of(own, spec.name, sole)
-    if last is None:
-        return None
-    said = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
-    return Reply(json.dumps(said), at_ms=last.at_ms)
-
-
-def sole_of_specs(specs: Iterable[CriterionSpec]) -> str:
-    """The name of the only criterion of a test that decides its runs; "": none or several do."""
-    return sole_criterion((spec.name, spec.severity) for spec in specs)
-
-
-def stored_answers(
-    specs: Iterable[CriterionSpec],
-    transcript: Transcript,
-    variables: Mapping[str, Any],
-    stored: Sequence[StoredReply],
-    labels: Sequence[Label] = (),
-    sole: str = "",
-) -> dict[str, Reply]:
-    """The replies for grading again without asking: what is stored with the run, and its labels.
-
-    `sole`: the only criterion that decides the run, of all that it has (`sole_of_specs`).
-    """
-    replies = {one.request.hash: one.reply for one in stored}
-    for spec in specs:
-        for request in compile_criterion(spec).requests(transcript, variables, replies):
-            if request.kind == "person":
-                reply = label_reply(spec, labels, sole)
-                if reply is not None:
-                    replies[request.hash] = reply
-    return replies
 
 
 def _cost(price: Price, model: str, usage: Usage) -> float | None:

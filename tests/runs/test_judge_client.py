@@ -24,9 +24,9 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
-from agenteval_tui.runs.judge_client import stored_answers
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.stored_answers import stored_answers
 
 Made = Callable[..., Any]
 
