@@ -137,6 +137,14 @@ class Limits(Struct, frozen=True):
         self.baseline.check_detached()
 
 
+def execution_options(options: dict[str, Any]) -> tuple[Limits, ReportFiles]:
+    """What `run` and `resume` share of their options, which is taken out of them. Raises `AgentevalError`, also where
+    options do not go together."""
+    limits, reports = Limits.taken(options), ReportFiles.taken(options)
+    limits.check(reports)
+    return limits, reports
+
+
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     import os
 

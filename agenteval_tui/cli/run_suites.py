@@ -134,25 +134,24 @@ def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: boo
 def _options(
     store: Store, loaded: list[LoadedSuite], given: dict[str, Any], limits: Limits, trust: bool
 ) -> PlanOptions:
-    return PlanOptions(
-        tests=given["tests"],
-        tags=given["tags"],
-        agent=given["agent"],
-        variation=given["variation"],
-        repeat=given["repeat"],
-        concurrency=limits.concurrency,
-        timeout=given["timeout"],
+    same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample")
+    return replace(
+        _limited(limits, trust),
         failed_from=last_of(store, loaded) if given["failed"] else None,
-        seed=given["seed"],
-        judge=given["judge"],
+        cache=given["cache"] or "",
+        early_stop=not given["no_early_stop"],
+        ab=tuple(given["ab"] or ()),
+        **{name: given[name] for name in same},
+    )
+
+
+def _limited(limits: Limits, trust: bool) -> PlanOptions:
+    return PlanOptions(
+        concurrency=limits.concurrency,
         trust=trust,
         max_cost=limits.max_cost,
         max_tokens=limits.max_tokens,
         max_seconds=limits.max_seconds,
-        cache=given["cache"] or "",
-        early_stop=not given["no_early_stop"],
-        ab=tuple(given["ab"] or ()),
-        sample=given["sample"],
         executor=limits.executor,
         scheduler=limits.scheduler,
     )
@@ -203,23 +202,11 @@ def _planned(
     invocation: Invocation, store: Store, reference: str, limits: Limits, trust: bool, errors: bool
 ) -> tuple[Resumed, PlanOptions]:
     """What is missing, permitted, and the options with which its process comes to the same plan."""
-
-    def options(trusted: bool) -> PlanOptions:
-        return PlanOptions(
-            concurrency=limits.concurrency,
-            trust=trusted,
-            max_cost=limits.max_cost,
-            max_tokens=limits.max_tokens,
-            max_seconds=limits.max_seconds,
-            executor=limits.executor,
-            scheduler=limits.scheduler,
-        )
-
     execution = invocation.references(store).execution(reference).id
     try:
-        resumed = resume_plan(store, execution, options(trust), errors=errors)
+        resumed = resume_plan(store, execution, _limited(limits, trust), errors=errors)
     except NotTrustedError as refused:
         if not trust_answer(invocation, refused):
             raise
-        resumed = resume_plan(store, execution, options(True), errors=errors)
-    return resumed, options(resumed.plan.trust)
+        resumed = resume_plan(store, execution, _limited(limits, True), errors=errors)
+    return resumed, _limited(limits, resumed.plan.trust)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.run_options import Limits, ReportFiles, limit_options, report_options
+from agenteval_tui.cli.run_options import execution_options, limit_options, report_options
 
 
 @click.command("resume")
@@ -25,9 +25,7 @@ def command(invocation: Invocation, /, execution: str, errors: bool, trust: bool
     What has an outcome is neither run nor paid for again. Everything is run as it was planned; a limit that is given
     here is for the whole execution, with what it has used before. Progress, reports and exit codes are those of `run`.
     """
-    limits = Limits.taken(given)
-    reports = ReportFiles.taken(given)
-    limits.check(reports)
+    limits, reports = execution_options(given)
 
     # As in `run`: the options are read without what executes.
     from agenteval_tui.cli.run_suites import resume

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.run_options import Limits, ReportFiles, limit_options, report_options
+from agenteval_tui.cli.run_options import Limits, ReportFiles, execution_options, limit_options, report_options
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.core.errors import AgentevalError
 
@@ -69,9 +69,7 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     Every run is in the history as soon as it has ended. Ctrl-C cancels what is running, and keeps what ended; a
     terminal that is lost leaves it running (`agenteval attach`). In a pipe everything happens in this process.
     """
-    limits = Limits.taken(given)
-    reports = ReportFiles.taken(given)
-    limits.check(reports)
+    limits, reports = execution_options(given)
     if resume is None:
         _check(given, limits, reports)
         if STDIN in paths and limits.detach:
