@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis import judge_variance
 from agenteval_tui.analysis.judge_variance import Split
-from agenteval_tui.analysis.statistics import Interval, pass_at_k, pass_hat_k, pass_rate, wilson
+from agenteval_tui.analysis.statistics import Interval, pass_rate, wilson
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
-from agenteval_tui.core.ids import content_hash
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
@@ -132,48 +131,6 @@ class VarianceComponent(Struct, frozen=True):
     def address(self) -> str:
         """What `agenteval quarantine add` takes."""
         return f"{self.suite_key}::{self.test_id}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as JSON data."""
-        ks = [k for k in KS if k <= self.n]
-        return {
-            "suite": self.suite,
-            "file": self.suite_key,
-            "test": self.test_id,
-            "variation": self.variation,
-            "row": self.row,
-            "row_key": self.row_key,
-            "criterion": self.criterion or None,
-            "n": self.n,
-            "passed": self.passed,
-            "errors": self.errors,
-            "undecided": self.review,
-            "pass_rate": self.rate,
-            "interval": list(self.interval),
-            "pass_at_k": {str(k): pass_at_k(self.passed, self.n, k) for k in ks},
-            "pass_hat_k": {str(k): pass_hat_k(self.passed, self.n, k) for k in ks},
-            "flaky": self.flaky,
-            "by_agent": [{"agent": agent, "passed": passed, "n": n} for agent, passed, n in self.by_agent],
-            "step": self.step or None,
-            "by_configuration": [
-                {
-                    "agent": part.agent,
-                    "configuration": part.version or None,
-                    "criteria": _short(part.criteria),
-                    "passed": part.passed,
-                    "n": part.n,
-                }
-                for part in self.parts
-            ],
-            "variance": self.variance,
-            "whose": self.whose,
-            "judge_share": None if self.split is None else self.split.judge_share,
-            "agent_variance": None if self.split is None else self.split.agent,
-            "judge_variance": None if self.split is None else self.split.judge,
-            "judged_outputs": None if self.split is None else self.split.outputs,
-            "judge_verdicts": None if self.split is None else self.split.verdicts,
-            "quarantined_until": None if self.quarantine is None else self.quarantine.until_ms,
-        }
 
 
 class VarianceReport(Struct, frozen=True):
@@ -338,10 +295,6 @@ def _parts_of(listed: Iterable[Part]) -> tuple[Part, ...]:
             one = one._replace(passed=known.passed + one.passed, n=known.n + one.n)
         found[key] = one
     return tuple(found.values())
-
-
-def _short(criteria: str) -> str:
-    return content_hash(criteria)[:8]
 
 
 def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent]) -> VarianceComponent:

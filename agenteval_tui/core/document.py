@@ -20,8 +20,8 @@ RowKey = Annotated[
 ]
 
 
-def one_of(*words: str) -> Meta:
-    """One of these words, of a field that holds a `str`."""
+def one_of(*words: str | None) -> Meta:
+    """One of these words, of a field that holds a `str` (or None, where that is among them)."""
     return Meta(extra_json_schema={"enum": list(words)})
 
 

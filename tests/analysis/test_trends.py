@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
@@ -17,12 +18,12 @@ from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.time_buckets import HOUR_MS, bins_between, bucket_size, midnight_ms, window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import watch
-from agenteval_tui.analysis.trend_json import to_csv, to_json
 from agenteval_tui.analysis.trend_scores import criterion_labels, extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, executions_at, filtered, groups_of, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.registry import schema
+from agenteval_tui.formats.documents.trends import trends_csv, trends_document
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as history_trends
 from agenteval_tui.history.quarantines import Quarantine
@@ -261,9 +262,11 @@ def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
 def test_the_document_has_its_schema_and_the_table_its_lines(store: Store) -> None:
     for wanted in (ALL, replace(ALL, group="agent", by="week"), TrendQuery(0, 1)):
         found = trend(store, wanted, MEASURES)
-        document = to_json(found, extras(store, wanted), watch(store, wanted, 0.5, NOW))
+        document = msgspec.json.decode(
+            msgspec.json.encode(trends_document(found, extras(store, wanted), watch(store, wanted, 0.5, NOW)))
+        )
         Draft202012Validator(schema("trends")).validate(document)
-    table = list(csv.DictReader(io.StringIO(to_csv(trend(store, replace(ALL, by="day"), MEASURES)))))
+    table = list(csv.DictReader(io.StringIO(trends_csv(trend(store, replace(ALL, by="day"), MEASURES)))))
     assert len(table) == DAYS
     assert {row["n"] for row in table} == {"9", "6"}
     assert float(table[-1]["pass_rate"]) == pytest.approx(8 / 9, abs=1e-5)

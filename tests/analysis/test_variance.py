@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from trend_made import DAY, DESK, NOON, SHOP, filled
@@ -13,6 +14,7 @@ from agenteval_tui.analysis.judge_variance import split_verdicts
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import Reply
@@ -79,8 +81,8 @@ def test_the_least_predictable_stand_first_with_their_criteria(tmp_path: Path) -
         ]  # fmt: skip
         assert refunds.whose == "agent", "no criterion of it asks anybody: what varies is the output"
         assert refunds.variance == pytest.approx(2 / 9 * 90 / 89)
-        figures = refunds.to_json()
-        assert figures["pass_hat_k"]["3"] == pytest.approx(60 * 59 * 58 / (90 * 89 * 88))
+        (document,) = flaky_document(found, [refunds], []).tests
+        assert document.pass_hat_k["3"] == pytest.approx(60 * 59 * 58 / (90 * 89 * 88))
         assert [(one.test_id, one.criterion) for one in found.suggestions()] == [
             ("orders", "right"),
             ("refunds", "right"),
@@ -202,11 +204,9 @@ def test_votes_say_whose_doing_it_is(tmp_path: Path, votes: list[list[float]], w
         (one,) = found.criteria_of(test)
         assert one.split is not None
         assert (one.split.outputs, one.split.verdicts) == (4, 12)
-        document = {
-            "version": 1, "since": 0, "cut": False, "suggested": [],
-            "tests": [{**test.to_json(), "criteria": [one.to_json()]}],
-        }  # fmt: skip
-        Draft202012Validator(schema("flaky")).validate(document)
+        Draft202012Validator(schema("flaky")).validate(
+            msgspec.json.decode(msgspec.json.encode(flaky_document(found, [test], [])))
+        )
 
 
 def test_without_replies_it_is_unknown(tmp_path: Path) -> None:

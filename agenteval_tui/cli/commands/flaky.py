@@ -12,6 +12,7 @@ from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import Quarantine
@@ -82,21 +83,7 @@ def command(
                 ).result()
     if as_json:
         shown = found.tests if everything else found.flaky
-        invocation.out.json(
-            {
-                "version": 1,
-                "since": found.since_ms,
-                "cut": found.cut,
-                "tests": [
-                    {**one.to_json(), "criteria": [part.to_json() for part in found.criteria_of(one)]} for one in shown
-                ],
-                "changed": [one.to_json() for one in found.changed],
-                "suggested": [
-                    {"file": one.suite_key, "test": one.test_id, "criterion": one.criterion or None}
-                    for one in suggested
-                ],
-            }
-        )
+        invocation.out.json(flaky_document(found, shown, suggested))
         return 0
     invocation.out.view(flaky_view(found, window, everything=everything))
     invocation.out.view(suggestions_view(suggested, until if quarantine else None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,6 +10,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.cli.param_types import Until
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.formats.documents.listings import Quarantines, listed_quarantine
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import Quarantine
@@ -106,25 +106,10 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
         left = f"{len(listed) - len(found)} of other projects not listed; {ALL} lists them too"
         invocation.err.line(("note: ", "warn"), left)
     if as_json:
-        invocation.out.json({"version": 1, "quarantines": [to_json(one, now) for one in found]})
+        invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(one, now) for one in found)))
         return 0
     invocation.out.view(listed_lines(found, now))
     return 0
-
-
-def to_json(one: Quarantine, now: int) -> dict[str, Any]:
-    """A quarantine as JSON data. Times are milliseconds since 1970."""
-    return {
-        "file": one.suite_key,
-        "suite": one.suite_name,
-        "test": one.test_id,
-        "criterion": one.criterion or None,
-        "reason": one.reason,
-        "who": one.who,
-        "at": one.at_ms,
-        "until": one.until_ms,
-        "holds": one.holds(now),
-    }
 
 
 def find_test(store: Store, reference: str) -> TestName:

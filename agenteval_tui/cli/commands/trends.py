@@ -8,13 +8,13 @@ import click
 
 from agenteval_tui.analysis.time_buckets import window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import AlertCheck, watch
-from agenteval_tui.analysis.trend_json import to_csv, to_json
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.formats.documents.trends import trends_csv, trends_document
 from agenteval_tui.views.trends import alert_lines, regrading_text, trends_view
 
 _FIRED = 1
@@ -113,9 +113,9 @@ def command(
             found, more = trend(store, wanted, MEASURES), extras(store, wanted)
         watched = watch(store, wanted, below, now) if below is not None else None
     if as_json:
-        invocation.out.json(to_json(found, more, watched, again))
+        invocation.out.json(trends_document(found, more, watched, again))
     elif as_csv:
-        for line in to_csv(found).splitlines():
+        for line in trends_csv(found).splitlines():
             invocation.out.line(line)
     else:
         if again is not None:

@@ -1,5 +1,5 @@
 """What commands print that list things: problems of suites, executions and runs, imports, agents, running executions,
-trusted folders, what `doctor` looked at.
+trusted folders, quarantines, what `doctor` looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from msgspec import Meta, field
 
 from agenteval_tui.core.document import Count, Document, ExecutionStatus, Share, Status, Time, one_of
 from agenteval_tui.formats.timestamps import iso
+from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRow, RunRow
 
 
@@ -227,3 +228,39 @@ class Review(Document, frozen=True, kw_only=True):
 
     version: Literal[1] = 1
     waiting: tuple[WaitingReview, ...]
+
+
+class ListedQuarantine(Document, frozen=True, kw_only=True):
+    """A test or a criterion of one in `agenteval quarantine`."""
+
+    file: str
+    suite: str
+    test: str
+    criterion: str | None
+    reason: str
+    who: str
+    at: Annotated[Count, Meta(description="milliseconds since 1970, as `until`")]
+    until: Count
+    holds: bool
+
+
+class Quarantines(Document, frozen=True, kw_only=True):
+    """`agenteval quarantine`."""
+
+    version: Literal[1] = 1
+    quarantines: tuple[ListedQuarantine, ...]
+
+
+def listed_quarantine(one: Quarantine, now: int) -> ListedQuarantine:
+    """What `agenteval quarantine` lists of a quarantine. `now`: milliseconds since 1970."""
+    return ListedQuarantine(
+        file=one.suite_key,
+        suite=one.suite_name,
+        test=one.test_id,
+        criterion=one.criterion or None,
+        reason=one.reason,
+        who=one.who,
+        at=one.at_ms,
+        until=one.until_ms,
+        holds=one.holds(now),
+    )

@@ -18,6 +18,7 @@ from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
 from agenteval_tui.formats.documents.difference import Difference
+from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listings import (
@@ -27,12 +28,14 @@ from agenteval_tui.formats.documents.listings import (
     ListedExecution,
     ListedRun,
     LiveExecutions,
+    Quarantines,
     Review,
     TrustedFolders,
 )
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
+from agenteval_tui.formats.documents.trends import Trends
 from agenteval_tui.formats.documents.why import Why
 from agenteval_tui.formats.schemas.schema_parts import Schema, array
 from agenteval_tui.grading.codec import CriterionDocument
@@ -92,9 +95,9 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "compare": ("what `agenteval compare --json` prints", ComparedSides),
     "baselines": ("what `agenteval baseline list --json` prints", tuple[ListedBaseline, ...]),
     "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", CriterionVersions),
-    "trends": ("what `agenteval trends --json` prints", _of("trend_schemas", "TRENDS")),
-    "flaky": ("what `agenteval flaky --json` prints", _of("trend_schemas", "FLAKY")),
-    "quarantine": ("what `agenteval quarantine --json` prints", _of("trend_schemas", "QUARANTINE")),
+    "trends": ("what `agenteval trends --json` prints", Trends),
+    "flaky": ("what `agenteval flaky --json` prints", FlakyTests),
+    "quarantine": ("what `agenteval quarantine --json` prints", Quarantines),
     "causes": ("what `agenteval causes --json` prints", FailureCauses),
     "triage": ("what `agenteval triage --json` prints", Triage),
     "review": ("what `agenteval review --json` prints", Review),

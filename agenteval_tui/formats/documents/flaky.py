@@ -1,0 +1,173 @@
+"""Flaky tests and whose doing it is: what `agenteval flaky --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from agenteval_tui.analysis.statistics import pass_at_k, pass_hat_k
+from agenteval_tui.analysis.variance import KS, VarianceComponent, VarianceReport, Whose
+from agenteval_tui.core.document import Count, Document, RowKey, Share
+from agenteval_tui.core.ids import content_hash
+
+
+class AgentPasses(Document, frozen=True, kw_only=True):
+    """How often one of several agents passed."""
+
+    agent: str
+    passed: Count
+    n: Count
+
+
+class ConfigurationPasses(Document, frozen=True, kw_only=True):
+    """How often one configuration of an agent passed, by one version of the criteria."""
+
+    agent: str
+    configuration: str | None
+    criteria: str
+    passed: Count
+    n: Count
+
+
+class Variance(Document, frozen=True, kw_only=True):
+    """How steady a test is, or a criterion of one."""
+
+    suite: str
+    file: str
+    test: str
+    variation: str
+    row: Count
+    row_key: RowKey
+    criterion: Annotated[str | None, Meta(description="null: the test as a whole")]
+    n: Count
+    passed: Count
+    errors: Count
+    undecided: Count
+    pass_rate: Share | None
+    interval: Annotated[tuple[Share, Share], Meta(description="Wilson's")]
+    pass_at_k: dict[str, Share]
+    pass_hat_k: dict[str, Share]
+    flaky: Annotated[
+        bool, Meta(description="passed sometimes, and sometimes not, with one agent and one version of criteria")
+    ]
+    by_agent: Annotated[tuple[AgentPasses, ...], Meta(description="of several agents; else empty")]
+    step: Annotated[
+        Literal["regression", "improvement", None],
+        Meta(
+            description="not flaky: the newest configuration of the agent, or version of the criteria, does otherwise"
+        ),
+    ]
+    by_configuration: Annotated[
+        tuple[ConfigurationPasses, ...],
+        Meta(
+            description="by configuration of the agent (null: not stored) and version of the criteria; the newest last"
+        ),
+    ]
+    variance: Annotated[
+        float | None,
+        Meta(description="of one verdict among runs of one agent, p(1-p) without bias; null for fewer than two"),
+    ]
+    whose: Whose
+    judge_share: Annotated[Share | None, Meta(description="the judge's part of agent and judge variance")]
+    agent_variance: float | None
+    judge_variance: float | None
+    judged_outputs: Count | None
+    judge_verdicts: Count | None
+    quarantined_until: Annotated[Count | None, Meta(description="milliseconds since 1970")]
+
+
+class TestVariance(Variance, frozen=True, kw_only=True):
+    """A test with its criteria."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    criteria: tuple[Variance, ...]
+
+
+class SuggestedQuarantine(Document, frozen=True, kw_only=True):
+    """A test, or one criterion of it."""
+
+    file: str
+    test: str
+    criterion: str | None
+
+
+class FlakyTests(Document, frozen=True, kw_only=True):
+    """`agenteval flaky`."""
+
+    version: Literal[1] = 1
+    since: Annotated[Count, Meta(description="milliseconds since 1970")]
+    cut: Annotated[bool, Meta(description="older runs of the window were not looked at")]
+    tests: Annotated[tuple[TestVariance, ...], Meta(description="least predictable first")]
+    changed: Annotated[
+        tuple[Variance, ...] | UnsetType,
+        Meta(description="not flaky: they do otherwise since the agent's configuration, or the criteria, are others"),
+    ] = UNSET
+    suggested: Annotated[tuple[SuggestedQuarantine, ...], Meta(description="what might go into quarantine")]
+
+
+def flaky_document(
+    found: VarianceReport, shown: Sequence[VarianceComponent], suggested: Sequence[VarianceComponent]
+) -> FlakyTests:
+    """The tests `shown` with their criteria, those that do otherwise since something changed, and what is `suggested`
+    for quarantine."""
+    return FlakyTests(
+        since=found.since_ms,
+        cut=found.cut,
+        tests=tuple(
+            TestVariance(
+                **_variance(one), criteria=tuple(Variance(**_variance(part)) for part in found.criteria_of(one))
+            )
+            for one in shown
+        ),
+        changed=tuple(Variance(**_variance(one)) for one in found.changed),
+        suggested=tuple(
+            SuggestedQuarantine(file=one.suite_key, test=one.test_id, criterion=one.criterion or None)
+            for one in suggested
+        ),
+    )
+
+
+def _variance(one: VarianceComponent) -> dict[str, Any]:
+    ks = [k for k in KS if k <= one.n]
+    split = one.split
+    return {
+        "suite": one.suite,
+        "file": one.suite_key,
+        "test": one.test_id,
+        "variation": one.variation,
+        "row": one.row,
+        "row_key": one.row_key,
+        "criterion": one.criterion or None,
+        "n": one.n,
+        "passed": one.passed,
+        "errors": one.errors,
+        "undecided": one.review,
+        "pass_rate": one.rate,
+        "interval": one.interval,
+        "pass_at_k": {str(k): pass_at_k(one.passed, one.n, k) for k in ks},
+        "pass_hat_k": {str(k): pass_hat_k(one.passed, one.n, k) for k in ks},
+        "flaky": one.flaky,
+        "by_agent": tuple(AgentPasses(agent=agent, passed=passed, n=n) for agent, passed, n in one.by_agent),
+        "step": one.step or None,
+        "by_configuration": tuple(
+            ConfigurationPasses(
+                agent=part.agent,
+                configuration=part.version or None,
+                criteria=content_hash(part.criteria)[:8],
+                passed=part.passed,
+                n=part.n,
+            )
+            for part in one.parts
+        ),
+        "variance": one.variance,
+        "whose": one.whose,
+        "judge_share": None if split is None else split.judge_share,
+        "agent_variance": None if split is None else split.agent,
+        "judge_variance": None if split is None else split.judge,
+        "judged_outputs": None if split is None else split.outputs,
+        "judge_verdicts": None if split is None else split.verdicts,
+        "quarantined_until": None if one.quarantine is None else one.quarantine.until_ms,
+    }

@@ -1,0 +1,375 @@
+"""A trend as a document (what `agenteval trends --json` prints) and as CSV. Times have the local clock's offset."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis import trends
+from agenteval_tui.analysis.time_buckets import By
+from agenteval_tui.analysis.trend_alerts import AlertCheck, State
+from agenteval_tui.analysis.trend_breaks import Break, Kind, bin_of
+from agenteval_tui.analysis.trend_scores import Extras, Scores
+from agenteval_tui.analysis.trends import MEASURES, Figures, Series
+from agenteval_tui.core.document import Count, Document, Share, Time, one_of
+from agenteval_tui.history.trends import Measure
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.trend_regrade import Regrading
+
+_NAMES: dict[Measure, str] = {"latency": "latency_ms", "tokens": "tokens", "cost": "cost", "steps": "steps"}
+
+_COLUMNS = (
+    *("since", "until", "execution", "group", "tests", "n", "passed", "failed", "errors", "undecided"),
+    *("pass_rate", "low", "high"),
+)
+
+
+class Spent(Document, frozen=True, kw_only=True):
+    """What runs took, by one measure."""
+
+    n: Count
+    p50: float
+    p95: float
+    mean: float
+    total: float
+
+
+_Tests = Annotated[Count, Meta(description="a variation or a row of a test is a test of its own")]
+_Decided = Annotated[Count, Meta(description="runs with a verdict: passed or failed, and errors with --count-errors")]
+_Rate = Annotated[Share | None, Meta(description="the mean of the tests' rates; null without a verdict")]
+_Interval = Annotated[tuple[Share, Share], Meta(description="of the rate, 95 %, clustered by test")]
+_Spent = Annotated[Spent | None, Meta(description="null: not measured")]
+
+
+class TrendPoint(Document, frozen=True, kw_only=True):
+    """The runs of one group in one piece of time."""
+
+    tests: _Tests
+    n: _Decided
+    passed: Count
+    failed: Count
+    errors: Count
+    undecided: Count
+    pass_rate: _Rate
+    interval: _Interval
+    latency_ms: _Spent
+    tokens: _Spent
+    cost: _Spent
+    steps: _Spent
+
+
+class TrendSeries(Document, frozen=True, kw_only=True):
+    """One group over time; its own figures are of the whole time."""
+
+    name: str
+    key: str
+    tests: _Tests
+    n: _Decided
+    passed: Count
+    failed: Count
+    errors: Count
+    undecided: Count
+    pass_rate: _Rate
+    interval: _Interval
+    latency_ms: _Spent
+    tokens: _Spent
+    cost: _Spent
+    steps: _Spent
+    bins: Annotated[tuple[TrendPoint | None, ...], Meta(description="as many as `bins`; null: nothing ran")]
+
+
+class TrendBin(Document, frozen=True, kw_only=True):
+    """A piece of time."""
+
+    since: Time
+    until: Time
+    execution: str | None
+
+
+class CriterionScores(Document, frozen=True, kw_only=True):
+    """The results of a criterion."""
+
+    file: str
+    suite: str
+    test: str
+    criterion: Annotated[str, Meta(description="its name in the test")]
+    n: Count
+    passed: Count
+    failed: Count
+    errors: Count
+    undecided: Count
+    mean_score: Share | None
+    tenths: Annotated[tuple[Count, ...], Meta(min_length=10, max_length=10)]
+
+
+class FrequentCause(Document, frozen=True, kw_only=True):
+    """A cause of failures."""
+
+    id: Annotated[str, Meta(description="as `agenteval causes` names it; empty for errors of agents")]
+    cause: str
+    runs: Count
+    tests: Count
+    run: Annotated[str, Meta(description="the newest of them")]
+
+
+class TrendBreak(Document, frozen=True, kw_only=True):
+    """Where what comes before and what comes after is not of one kind."""
+
+    at: Annotated[Time, Meta(description="when the first execution with what is new began")]
+    bin: Annotated[Count | None, Meta(description="the number of its piece of time, from 0")]
+    file: str
+    suite: str
+    test: str
+    criterion: str
+    agent: Annotated[str, Meta(description="whose configuration is another one; empty for a criterion")]
+    kind: Kind
+    old: str | None
+    new: str | None
+
+
+class Regraded(Document, frozen=True, kw_only=True):
+    """What `--regrade` did."""
+
+    runs: Count
+    changed: Annotated[Count, Meta(description="of them end otherwise than they did")]
+    errors: Annotated[Count, Meta(description="can't be decided without asking a judge or a person")]
+    left_out: Annotated[Count, Meta(description="runs whose test is in no suite's file now")]
+    cut: Annotated[bool, Meta(description="older runs of the window were not graded")]
+
+
+class TrendAlert(Document, frozen=True, kw_only=True):
+    """What the window says of one group."""
+
+    name: str
+    key: str
+    below: Share
+    state: State
+    by_chance: Annotated[bool, Meta(description="the threshold lies in the interval")]
+    tests: _Tests
+    n: _Decided
+    passed: Count
+    failed: Count
+    errors: Count
+    undecided: Count
+    pass_rate: _Rate
+    interval: _Interval
+
+
+class LeftOut(Document, frozen=True, kw_only=True):
+    """A test or criterion in quarantine. `until`: milliseconds since 1970."""
+
+    file: str
+    test: str
+    criterion: str | None
+    until: Count
+
+
+class TrendAlerts(Document, frozen=True, kw_only=True):
+    """What `--alert-below` says."""
+
+    fired: bool
+    groups: tuple[TrendAlert, ...]
+    left_out: Annotated[tuple[LeftOut, ...], Meta(description="what is in quarantine")]
+
+
+class Trends(Document, frozen=True, kw_only=True):
+    """`agenteval trends`."""
+
+    version: Literal[1] = 1
+    since: Time
+    until: Time
+    by: By
+    group: Annotated[str | None, one_of("suite", "test", "tag", "agent", None)]
+    bins: tuple[TrendBin, ...]
+    series: Annotated[tuple[TrendSeries, ...], Meta(description="worst first; without a group one, of all runs")]
+    criteria: Annotated[
+        tuple[CriterionScores, ...],
+        Meta(description="worst first; of the newest runs, from `criteria_since` on"),
+    ]
+    causes: Annotated[tuple[FrequentCause, ...], Meta(description="most frequent first")]
+    breaks: Annotated[
+        tuple[TrendBreak, ...],
+        Meta(
+            description="where a test's criteria changed, so that verdicts before and after are not comparable, or its"
+            " agent did"
+        ),
+    ]
+    regraded: Annotated[
+        Regraded | None,
+        Meta(description="with --regrade: all verdicts are those of today's criteria; null: as they were stored"),
+    ]
+    criteria_since: Time
+    alerts: TrendAlerts | None
+
+
+def trends_document(
+    trend: trends.Trend, more: Extras, watched: AlertCheck | None = None, regraded: Regrading | None = None
+) -> Trends:
+    """A trend with what stands beside its lines. `watched`: the alerts; `regraded`: what grading anew did."""
+    return Trends(
+        since=_moment(trend.since_ms),
+        until=_moment(trend.until_ms),
+        by=trend.by,
+        group=trend.wanted.group or None,
+        bins=tuple(
+            TrendBin(since=_moment(bucket.since_ms), until=_moment(bucket.until_ms), execution=bucket.execution or None)
+            for bucket in trend.bins
+        ),
+        series=tuple(map(_series, trend.series)),
+        criteria=tuple(map(_scores, more.scores)),
+        causes=tuple(
+            FrequentCause(id=cause.id, cause=cause.title, runs=cause.runs, tests=cause.tests, run=cause.last)
+            for cause in more.causes
+        ),
+        breaks=tuple(_break(trend, shift) for shift in more.breaks),
+        regraded=None
+        if regraded is None
+        else Regraded(
+            runs=len(regraded.statuses),
+            changed=regraded.changed,
+            errors=regraded.errors,
+            left_out=regraded.left_out,
+            cut=regraded.cut,
+        ),
+        criteria_since=_moment(more.since_ms or trend.since_ms),
+        alerts=None if watched is None else _alerts(watched),
+    )
+
+
+def _series(series: Series) -> TrendSeries:
+    return TrendSeries(
+        name=series.name,
+        key=series.key,
+        **_figures(series.overall),
+        **_all_spent(series.spent_overall),
+        bins=tuple(
+            None if point is None else TrendPoint(**_figures(point), **_all_spent(_spent_at(series, number)))
+            for number, point in enumerate(series.points)
+        ),
+    )
+
+
+def _spent_at(series: Series, number: int) -> dict[Measure, trends.Spent | None]:
+    return {measure: points[number] for measure, points in series.spent.items()}
+
+
+def _all_spent(spent: Mapping[Measure, trends.Spent | None]) -> dict[str, Any]:
+    return {_NAMES[measure]: _spent(spent.get(measure)) for measure in MEASURES}
+
+
+def _spent(spent: trends.Spent | None) -> Spent | None:
+    if spent is None:
+        return None
+    return Spent(n=spent.n, p50=spent.p50, p95=spent.p95, mean=spent.mean, total=spent.total)
+
+
+def _figures(figures: Figures) -> dict[str, Any]:
+    """The figures in the words of `agenteval stats`."""
+    return {
+        "tests": figures.tests,
+        "n": figures.n,
+        "passed": figures.passed,
+        "failed": figures.failed,
+        "errors": figures.errors,
+        "undecided": figures.review,
+        "pass_rate": figures.rate,
+        "interval": figures.interval,
+    }
+
+
+def _scores(score: Scores) -> CriterionScores:
+    return CriterionScores(
+        file=score.suite_key,
+        suite=score.suite,
+        test=score.test_id,
+        criterion=score.criterion,
+        n=score.n,
+        passed=score.passed,
+        failed=score.failed,
+        errors=score.errors,
+        undecided=score.review,
+        mean_score=score.mean,
+        tenths=score.tenths,
+    )
+
+
+def _break(trend: trends.Trend, one: Break) -> TrendBreak:
+    return TrendBreak(
+        at=_moment(one.at_ms),
+        bin=bin_of(trend.bins, one),
+        file=one.suite_key,
+        suite=one.suite,
+        test=one.test_id,
+        criterion=one.criterion,
+        agent=one.agent,
+        kind=one.kind,
+        old=one.old or None,
+        new=one.new or None,
+    )
+
+
+def _alerts(watched: AlertCheck) -> TrendAlerts:
+    return TrendAlerts(
+        fired=bool(watched.fired),
+        groups=tuple(
+            TrendAlert(
+                name=alert.name,
+                key=alert.key,
+                below=alert.below,
+                state=alert.state,
+                by_chance=alert.by_chance,
+                **_figures(alert.figures),
+            )
+            for alert in watched.alerts
+        ),
+        left_out=tuple(
+            LeftOut(
+                file=excluded.suite_key,
+                test=excluded.test_id,
+                criterion=excluded.criterion or None,
+                until=excluded.until_ms,
+            )
+            for excluded in watched.left_out
+        ),
+    )
+
+
+def trends_csv(trend: trends.Trend) -> str:
+    """A line for each piece of time and group; pieces in which nothing ran are left out."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    spent = [f"{_NAMES[m]}_{figure}" for m in MEASURES for figure in ("p50", "p95", "total")]
+    writer.writerow([*_COLUMNS, *spent])
+    for one in trend.series:
+        for number, (place, point) in enumerate(zip(trend.bins, one.points, strict=True)):
+            if point is None:
+                continue
+            spent_here = _spent_at(one, number)
+            taken = [spent_here.get(measure) for measure in MEASURES]
+            writer.writerow(
+                [_moment(place.since_ms), _moment(place.until_ms), place.execution, _plain(one.name), point.tests]
+                + [point.n, point.passed, point.failed, point.errors, point.review, _number(point.rate)]
+                + [_number(edge) for edge in point.interval]
+                + [_number(figure) for s in taken for figure in ((s.p50, s.p95, s.total) if s else (None, None, None))]
+            )
+    return out.getvalue()
+
+
+def _plain(name: str) -> str:
+    """A name that no spreadsheet takes for a formula."""
+    return f"'{name}" if name[:1] in "=+-@\t\r" else name
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _moment(at_ms: int) -> str:
+    """A time as ISO 8601, to the second."""
+    return datetime.fromtimestamp(at_ms / 1000).astimezone().isoformat(timespec="seconds")
