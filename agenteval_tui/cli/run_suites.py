@@ -25,6 +25,7 @@ from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permi
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import ExecutionRequest
@@ -125,7 +126,7 @@ def _check_baselines(store: Store, options: BaselineOptions, tests: list[tuple[s
 def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
     previewed = preview_plan(plan, store)
     if as_json:
-        invocation.out.json(previewed.to_json())
+        invocation.out.json(plan_document(previewed))
     else:
         invocation.out.view(plan_view(previewed))
     return 0

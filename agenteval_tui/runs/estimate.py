@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -39,10 +38,6 @@ class Range(Struct, frozen=True):
     runs: int
     unknown: int
     basis: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields by their names."""
-        return {name: getattr(self, name) for name in ("low", "expected", "high", "runs", "unknown", "basis")}
 
 
 class JudgeEstimate(Struct, frozen=True):
@@ -85,31 +80,6 @@ class Estimate(Struct, frozen=True):
         """The expected tokens with the judges', as far as they are known; None: nothing is."""
         known = [one.expected for one in (self.tokens, self.judges.tokens) if one is not None]
         return sum(known) if known else None
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"runs", "tests", "agents": {name: runs}, "seconds", "tokens", "cost", "judges": {"asked", "questions",
-        "tokens", "cost"}, "may_stop"}`; a range is `{"low", "expected", "high", "runs", "unknown", "basis"}` or null.
-        """
-
-        def said(one: Range | None) -> dict[str, Any] | None:
-            return one.to_json() if one is not None else None
-
-        judges = self.judges
-        return {
-            "runs": self.runs,
-            "tests": self.tests,
-            "agents": dict(self.agents),
-            "seconds": said(self.seconds),
-            "tokens": said(self.tokens),
-            "cost": said(self.cost),
-            "judges": {
-                "asked": judges.asked,
-                "questions": said(judges.questions),
-                "tokens": said(judges.tokens),
-                "cost": said(judges.cost),
-            },
-            "may_stop": self.may_stop,
-        }
 
 
 def estimate(plan: Plan, store: Store | None) -> Estimate:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.documents.plan import plan_document
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.estimate import estimate
 from agenteval_tui.runs.plan.model import Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.plan.preview import preview, preview_plan
@@ -214,8 +215,7 @@ def test_runs_that_early_stopping_may_save(suite: Callable[[str], LoadedSuite]) 
 
 def test_the_estimate_as_json(loaded: LoadedSuite, history: History) -> None:
     history.add("a", 3)
-    found: Estimate = estimate(planned(loaded), history.store)
-    data = json.loads(json.dumps(found.to_json()))
+    data = to_builtins(plan_document(preview_plan(planned(loaded), history.store)).estimate)
     assert data["judges"] == {"asked": 10, "questions": None, "tokens": None, "cost": None}
     assert data["tokens"]["runs"] == 20
     assert set(data["cost"]) == {"low", "expected", "high", "runs", "unknown", "basis"}
@@ -234,7 +234,7 @@ def test_a_preview_says_what_would_start(loaded: LoadedSuite, history: History) 
     ]  # fmt: skip
     assert found.over == ("cost",)
     assert (found.concurrency, found.trusted, found.needs) == (4, True, ())
-    data = json.loads(json.dumps(found.to_json()))
+    data = to_builtins(plan_document(found))
     assert data["limits"] == {"cost": 0.05, "tokens": 10_000, "seconds": None}
     assert data["parts"][1] == {"agent": "bot", "variation": "v", "tests": 1, "cases": 1, "runs": 1}
 

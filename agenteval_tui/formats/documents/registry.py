@@ -32,6 +32,7 @@ from agenteval_tui.formats.documents.listings import (
     Review,
     TrustedFolders,
 )
+from agenteval_tui.formats.documents.plan import PlanPreview
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
@@ -117,7 +118,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
         COSTS,
     ),
     "ab": ("what `agenteval stats --ab --json` prints", ABComparison),
-    "plan": ("what `agenteval run --plan --json -` prints", _of("live_schemas", "PLAN")),
+    "plan": ("what `agenteval run --plan --json -` prints", PlanPreview),
     "ps": ("what `agenteval ps --json` prints", LiveExecutions),
     "trust": ("what `agenteval trust --json` prints", TrustedFolders),
 }

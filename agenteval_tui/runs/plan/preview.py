@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -67,34 +66,6 @@ class Preview(Struct, frozen=True):
     def trusted(self) -> bool:
         """Whether every folder that programs are started from is trusted."""
         return all(need.trusted for need in self.needs)
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"version": 1, "title", "suites", "tests", "cases", "runs", "parts": [{"agent", "variation", "tests",
-        "cases", "runs"}], "concurrency", "estimate": see `Estimate.to_json`, "limits": {"cost", "tokens", "seconds"},
-        "over": [name], "cache", "trusted", "needs": [{"folder", "what": [text], "trusted", "reason"}]}`
-        """
-        return {
-            "version": 1,
-            "title": self.title,
-            "suites": self.suites,
-            "tests": self.tests,
-            "cases": self.cases,
-            "runs": self.runs,
-            "parts": [
-                {name: getattr(part, name) for name in ("agent", "variation", "tests", "cases", "runs")}
-                for part in self.parts
-            ],
-            "concurrency": self.concurrency,
-            "estimate": self.estimate.to_json(),
-            "limits": {"cost": self.limits.cost, "tokens": self.limits.tokens, "seconds": self.limits.seconds},
-            "over": list(self.over),
-            "cache": self.cache,
-            "trusted": self.trusted,
-            "needs": [
-                {"folder": str(need.folder), "what": list(need.what), "trusted": need.trusted, "reason": need.reason}
-                for need in self.needs
-            ],
-        }
 
 
 def preview(paths: Sequence[Path | str], options: PlanOptions, db: Path | str | None, config_dir: Path) -> Preview:
