@@ -9,8 +9,6 @@ its places as they are.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -39,7 +37,6 @@ from agenteval_tui.suites.yaml.tree import (
 )
 
 MAX_PROBLEMS = 1000  # of one file: who has more mends these first
-_BIG = 50_000  # characters
 _TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _VISIBLE = re.compile(r"[^\r\n]")
 Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
@@ -189,19 +186,6 @@ def _tree(text: str, report: Report) -> tuple[Node | None, bool, bool]:
     return root, whole, cut
 
 
-@contextlib.contextmanager
-def _no_collecting(size: int) -> Iterator[None]:
-    """A big tree is made of nothing that could be collected: looking for it takes half of the time."""
-    if size < _BIG or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
     places = LineIndex(text)
     found: list[tuple[int, Problem]] = []
@@ -211,13 +195,12 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
             found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
 
     suite = None
-    with _no_collecting(len(text)):
-        root, whole, cut = _tree(text, report)
-        reading = _Reading(path, report, half=not whole and not cut, cut=cut)
-        if root is not None and not is_null(root):
-            suite = reading.suite(root)
-        elif whole:
-            report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
+    root, whole, cut = _tree(text, report)
+    reading = _Reading(path, report, half=not whole and not cut, cut=cut)
+    if root is not None and not is_null(root):
+        suite = reading.suite(root)
+    elif whole:
+        report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
     return LoadedSuite(
         path=path,
         key=str(path.resolve()),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -60,12 +58,11 @@ def make_untrusted_plan(
     chosen = choose(loaded, options, failed)
     tests = [TestRuns(one, options, user_agents, failed) for one in chosen]
     specs = Specs()
-    with _no_collecting():
-        if options.sample is None:
-            runs = tuple([run for test in tests for run in test.runs(test.cases(), specs)])
-        else:
-            picked = draw_sample(tests, options.sample, options.seed)
-            runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
+    if options.sample is None:
+        runs = tuple([run for test in tests for run in test.runs(test.cases(), specs)])
+    else:
+        picked = draw_sample(tests, options.sample, options.seed)
+        runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
     if not runs:
         raise _nothing(chosen, options)
     concurrency = options.concurrency or _concurrency(one.suite for one in chosen)
@@ -82,19 +79,6 @@ def make_untrusted_plan(
         cache=options.cache,
         cluster=cluster_of(options, all_threads=concurrency is None),
     )
-
-
-@contextlib.contextmanager
-def _no_collecting() -> Iterator[None]:
-    """A big plan is made of nothing that could be collected: looking for it takes a third of the time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _concurrency(suites: Iterable[Suite]) -> int | None:
