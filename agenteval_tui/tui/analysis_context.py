@@ -33,6 +33,7 @@ class Session:
     """One start of the app: the paths it was given, the history file, and what was read from them.
 
     Every method may take long: screens call them in a worker. Errors are `AgentevalError`s.
+    Methods import what they use: the first frame needs a session, and comes before all that its workers load.
     """
 
     def __init__(self, paths: Sequence[Path], db: Path) -> None:
