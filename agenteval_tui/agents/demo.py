@@ -23,7 +23,7 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.demo_options import DemoOptions
-from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.shop.assistant import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Turn
@@ -64,9 +64,7 @@ class DemoAgent:
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation with the shop's assistant."""
-        options = self._options
-        if request.config and request.config != self._setup.config:
-            options = read_options(DemoOptions, self._setup.name, request.config)
+        options = options_for(request, self._setup, self._options)
         assistant = VERSIONS[options.version](Dice(request.seed if options.seed is None else options.seed))
         if not any(message.role == "user" for message in request.messages):
             yield Failed(

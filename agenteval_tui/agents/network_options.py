@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.options import AgentOptions, OptionGroup
 
 
 class _HasKey(Protocol):
@@ -17,10 +17,8 @@ class _HasKey(Protocol):
 _Keyed = TypeVar("_Keyed", bound=_HasKey)
 
 
-class Timeouts(BaseModel):
+class Timeouts(OptionGroup):
     """Seconds to wait for a server."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     connect: float = Field(default=10.0, gt=0, description="For the connection.")
     first_token: float = Field(

@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agenteval_tui.core.errors import AgentevalError
 
+if TYPE_CHECKING:  # a suite's options are checked without what runs an agent
+    from agenteval_tui.agents.base import AgentRequest, AgentSetup
 
-class PriceOption(BaseModel):
-    """What the tokens of an agent's model cost, in US dollars per million."""
+
+class OptionGroup(BaseModel):
+    """Options that stand together below one option of a kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PriceOption(OptionGroup):
+    """What the tokens of an agent's model cost, in US dollars per million."""
 
     input: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the request.")
     output: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the answer, reasoning included.")
@@ -64,6 +71,12 @@ def read_options(model: type[Options], agent: str, config: Mapping[str, Any]) ->
             mend=f"options of kind {config.get('kind', '')!r}: {', '.join(sorted(option_names(model)))}",
         )
     return model.model_validate(dict(config))
+
+
+def options_for(request: AgentRequest, setup: AgentSetup, own: Options) -> Options:
+    """The options with which a request runs: the agent's `own`, or those of a variation. Raises `AgentevalError`."""
+    changed = request.config and request.config != setup.config
+    return read_options(type(own), setup.name, request.config) if changed else own
 
 
 def option_problems(model: type[BaseModel], config: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -21,18 +21,15 @@ from agenteval_tui.agents.base import (
     CheckStep,
     Done,
     Failed,
-    Noted,
     PromptSent,
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
-    TurnEnded,
-    UsageReported,
 )
 from agenteval_tui.agents.http.client import HttpClient
-from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
+from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.errors import error_in, is_markup, is_only_an_error, words_of_page
 from agenteval_tui.agents.http.options import HttpOptions
@@ -43,11 +40,11 @@ from agenteval_tui.agents.models.stream import (
     EmptyResponseError,
     ProviderError,
     StreamReply,
+    end_of_turn,
     is_cut,
     kind_of,
 )
-from agenteval_tui.agents.options import read_options
-from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.usage import Figures
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -55,7 +52,7 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.suites.templates import render, render_value
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Transcript, Usage
 
 _SESSIONS = 10_000  # runs whose session is remembered
 _LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
@@ -78,26 +75,9 @@ class HttpAgent:
         self._secrets = Secrets(setup)
         self._sessions: OrderedDict[str, Any] = OrderedDict()
 
-    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+    def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One turn of a run: one request."""
-        try:
-            options = self._options
-            if request.config and request.config != self._setup.config:
-                options = read_options(HttpOptions, self._setup.name, request.config)
-            if request.turn <= 1:
-                self._sessions.pop(request.run, None)  # an attempt that failed had another one
-            made = make_request(options, request, self._sessions.get(request.run))
-            wire = self._wire(options, made, request.config)
-        except AgentevalError as error:
-            yield Failed(RunError.told("bad_request", error.what, error.mend))
-            return
-        except NoWayError as missing:
-            yield missing.failed
-            return
-        found = self._ask(options, request, made, wire)
-        async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
-            async for event in events:
-                yield event
+        return run_on_client(lambda: self._begin(request))
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Whether anybody answers at the address; `thorough` sends a prompt, as a run does."""
@@ -108,7 +88,7 @@ class HttpAgent:
         except AgentevalError as error:
             return CheckReport(False, error.what, mend=error.mend)
         except NoWayError as missing:
-            return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
+            return missing.report
         return await (self._try(request) if thorough else _knock(wire))
 
     def release(self, run: str) -> None:
@@ -118,6 +98,14 @@ class HttpAgent:
     async def close(self) -> None:
         """Close the connections."""
         await self._connections.close()
+
+    def _begin(self, request: AgentRequest) -> tuple[HttpClient, AsyncIterator[AgentEvent]]:
+        options = options_for(request, self._setup, self._options)
+        if request.turn <= 1:
+            self._sessions.pop(request.run, None)  # an attempt that failed had another one
+        made = make_request(options, request, self._sessions.get(request.run))
+        wire = self._wire(options, made, request.config)
+        return wire, self._ask(options, request, made, wire)
 
     async def _ask(
         self, options: HttpOptions, request: AgentRequest, made: MadeRequest, wire: HttpClient
@@ -135,11 +123,8 @@ class HttpAgent:
                 yield event
                 if isinstance(event, Failed):
                     return
-        yield TurnEnded()
-        yield UsageReported(reply.usage)
-        odd = reply.odd.note()
-        if odd is not None:
-            yield Noted(odd)
+        for event in end_of_turn(reply.usage, reply.odd):
+            yield event
         if request.run and reply.session is not None:
             self._sessions[request.run] = reply.session
             while len(self._sessions) > _SESSIONS:

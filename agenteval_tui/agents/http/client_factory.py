@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.base import AgentEvent, AgentSetup, CheckReport, Failed
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
 from agenteval_tui.agents.http.errors import ErrorMapper
 from agenteval_tui.agents.network_options import NetworkOptions
+from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
@@ -25,6 +28,29 @@ class NoWayError(Exception):
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.error.message)
         self.failed = failed
+
+    @property
+    def report(self) -> CheckReport:
+        """What a check says of it."""
+        return CheckReport(False, self.failed.error.message, mend=self.failed.error.mend)
+
+
+async def run_on_client(
+    begin: Callable[[], tuple[HttpClient, AsyncIterator[AgentEvent]]],
+) -> AsyncGenerator[AgentEvent, None]:
+    """The events of one run, without secrets. `begin` reads what the run needs, and gives the way to the server and the
+    events; where it raises `AgentevalError` or `NoWayError`, the run failed."""
+    try:
+        wire, found = begin()
+    except AgentevalError as error:
+        yield Failed(RunError.told("bad_request", error.what, error.mend))
+        return
+    except NoWayError as missing:
+        yield missing.failed
+        return
+    async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
+        async for event in events:
+            yield event
 
 
 class Secrets:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from agenteval_tui.agents.network_options import Headers, KeyVariable, Patience, Query, ReplyLimit, names_a_key
-from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
 
 _LONGEST_PATH = 1_000  # characters of a JMESPath expression
 _MARKS = ("{{", "{%", "{#")
 
+_TOOL_FAILED: str = Field(
+    default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
+)
 
-class CallPaths(BaseModel):
+
+class CallPaths(OptionGroup):
     """Where things are in each object of `tool_calls`, as JMESPath."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(default="name || function.name", description="The tool's name.")
     arguments: str = Field(
@@ -28,15 +30,11 @@ class CallPaths(BaseModel):
     )
     result: str = Field(default="result || output", description="What the tool gave.")
     id: str = Field(default="id || call_id", description="The call's id.")
-    error: str = Field(
-        default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
-    )
+    error: str = _TOOL_FAILED
 
 
-class ResultPaths(BaseModel):
+class ResultPaths(OptionGroup):
     """Where things are in each object of `tool_results`, as JMESPath."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     id: str = Field(
         default="id || call_id || tool_call_id || tool_use_id",
@@ -44,15 +42,11 @@ class ResultPaths(BaseModel):
     )
     name: str = Field(default="name || tool", description="The tool's name.")
     result: str = Field(default="result || output || content", description="What the tool gave.")
-    error: str = Field(
-        default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
-    )
+    error: str = _TOOL_FAILED
 
 
-class UsagePaths(BaseModel):
+class UsagePaths(OptionGroup):
     """Where the figures of `usage` are in the whole reply, as JMESPath."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     input: str = Field(
         default="usage.input_tokens || usage.prompt_tokens", description="Tokens that went in, cached ones included."
@@ -156,7 +150,7 @@ class HttpOptions(AgentOptions):
         )
         found: dict[str, str | None] = {name: getattr(self, name) for name in own}
         for group in ("tool_call", "tool_result", "usage"):
-            nested: BaseModel = getattr(self, group)
+            nested: OptionGroup = getattr(self, group)
             found.update({f"{group}.{name}": getattr(nested, name) for name in type(nested).model_fields})
         return {name: text for name, text in found.items() if text is not None}
 

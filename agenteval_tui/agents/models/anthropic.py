@@ -24,7 +24,6 @@ from agenteval_tui.agents.models.stream import (
     listed,
     string,
 )
-from agenteval_tui.agents.options import read_options
 from agenteval_tui.transcripts.model import Usage
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -43,9 +42,6 @@ class AnthropicAgent(ModelAgent[AnthropicOptions]):
 
     options_model = AnthropicOptions
     usual_address = " (without the /v1/messages at its end)"
-
-    def _read(self, config: Mapping[str, Any]) -> AnthropicOptions:
-        return read_options(AnthropicOptions, self._setup.name, config)
 
     def _protocol(self, options: AnthropicOptions) -> ModelProtocol:
         return MessagesProtocol(options)

@@ -16,26 +16,22 @@ from agenteval_tui.agents.base import (
     CheckReport,
     Done,
     Failed,
-    Noted,
     Prepared,
     PromptSent,
     ToolCallFinished,
-    TurnEnded,
-    UsageReported,
 )
 from agenteval_tui.agents.http.client import HttpClient
-from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client
+from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
-from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol
+from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelProtocol, end_of_turn
 from agenteval_tui.agents.network_options import ModelOptions
-from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.tools.mcp import ToolHost
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.error_codes import ErrorCode
-from agenteval_tui.transcripts.model import RunError, Usage
 
 Options = TypeVar("Options", bound=ModelOptions)
 # Calls of one turn that are answered at once: a model that makes thousands must not start thousands of programs.
@@ -49,11 +45,12 @@ class ModelAgent(ABC, Generic[Options]):
     bad_request, tool, max_steps. A key never stands in what it says.
     """
 
+    options_model: type[Options]
     usual_address: ClassVar[str] = ""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
-        self._options = self._read(setup.config)
+        self._options = read_options(self.options_model, setup.name, setup.config)
         self._host = ToolHost()
         self._toolbox(self._options, AgentRequest(()))  # so that a wrong tools file is said at once
         self._connections = Connections()
@@ -63,27 +60,9 @@ class ModelAgent(ABC, Generic[Options]):
     def _protocol(self, options: Options) -> ModelProtocol:
         """How to speak with the server."""
 
-    @abstractmethod
-    def _read(self, config: Mapping[str, Any]) -> Options:
-        """The options of a configuration. Raises `AgentevalError`."""
-
-    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+    def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation, as many requests as the model wants tools."""
-        try:
-            changed = request.config and request.config != self._setup.config
-            options = self._read(request.config) if changed else self._options
-            wire = self._wire(options, request.config)
-            toolbox = self._toolbox(options, request)
-        except AgentevalError as error:
-            yield Failed(RunError.told("bad_request", error.what, error.mend))
-            return
-        except NoWayError as missing:
-            yield missing.failed
-            return
-        found = self._converse(request, options, wire, toolbox)
-        async with aclosing(EventRedactor(wire.server.secrets).clean_all(found)) as events:
-            async for event in events:
-                yield event
+        return run_on_client(lambda: self._begin(request))
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Asks the server for its models (free), or, where that does not tell, for an answer of one token.
@@ -91,7 +70,7 @@ class ModelAgent(ABC, Generic[Options]):
         try:
             wire = self._wire(self._options)
         except NoWayError as missing:
-            return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
+            return missing.report
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
 
     def release(self, run: str) -> None:
@@ -102,6 +81,11 @@ class ModelAgent(ABC, Generic[Options]):
         """Close the connections, and end the servers of tools that runs share."""
         await self._host.close()
         await self._connections.close()
+
+    def _begin(self, request: AgentRequest) -> tuple[HttpClient, AsyncIterator[AgentEvent]]:
+        options = options_for(request, self._setup, self._options)
+        wire = self._wire(options, request.config)
+        return wire, self._converse(request, options, wire, self._toolbox(options, request))
 
     async def _converse(
         self, request: AgentRequest, options: Options, wire: HttpClient, toolbox: Toolbox
@@ -171,11 +155,8 @@ async def converse(
                 yield event
                 if isinstance(event, Failed):
                     return
-        yield TurnEnded()
-        yield UsageReported(reply.usage or Usage())
-        odd = reply.figures.note()
-        if odd is not None:
-            yield Noted(odd)
+        for event in end_of_turn(reply.usage, reply.figures):
+            yield event
         if not reply.calls and not reply.unfinished:
             yield Done(reply.finish_reason or "stop", reply.model)
             return

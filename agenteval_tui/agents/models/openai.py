@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.http.client_factory import NoWayError
@@ -13,7 +10,6 @@ from agenteval_tui.agents.models.openai_chat import ChatProtocol
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.openai_responses import ResponsesProtocol
 from agenteval_tui.agents.models.stream import ModelProtocol
-from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.usage import tokens_in
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Usage
@@ -24,9 +20,6 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
 
     options_model = OpenAIOptions
     usual_address = " (it usually ends with /v1)"
-
-    def _read(self, config: Mapping[str, Any]) -> OpenAIOptions:
-        return read_options(OpenAIOptions, self._setup.name, config)
 
     def _protocol(self, options: OpenAIOptions) -> ModelProtocol:
         if options.api == "responses":

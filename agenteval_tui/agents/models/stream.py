@@ -10,7 +10,16 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct, field
 from pydantic_core import from_json
 
-from agenteval_tui.agents.base import AgentEvent, ToolArgumentsDelta, ToolCallFinished, ToolCallStarted, ToolSpec
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    Noted,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    ToolSpec,
+    TurnEnded,
+    UsageReported,
+)
 from agenteval_tui.agents.http.errors import is_markup, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
@@ -120,6 +129,15 @@ class ModelReply(StreamReply):
             call.arguments.append(text)
             if call.started:
                 yield ToolArgumentsDelta(call.key, text)
+
+
+def end_of_turn(usage: Usage | None, figures: Figures) -> Iterator[AgentEvent]:
+    """What follows a whole reply: the end of its message, what it used, and the figures that can't be so."""
+    yield TurnEnded()
+    yield UsageReported(usage or Usage())
+    odd = figures.note()
+    if odd is not None:
+        yield Noted(odd)
 
 
 Reply = TypeVar("Reply", bound=ModelReply)

@@ -16,7 +16,6 @@ from agenteval_tui.agents.base import (
     AgentRequest,
     AgentSetup,
     CheckReport,
-    CheckStep,
     Done,
     Failed,
     LogLine,
@@ -25,10 +24,16 @@ from agenteval_tui.agents.base import (
     TextDelta,
     UsageReported,
 )
-from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_process import GRACE_S, Program, find_program, start
-from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
-from agenteval_tui.agents.process.health_check import ping
+from agenteval_tui.agents.process.errors import (
+    exit_description,
+    remedy_for,
+    silence_error,
+    with_last_words,
+    without_secrets,
+)
+from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, argv_of, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
@@ -178,10 +183,9 @@ class CommandAgent:
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One process: its events as it writes them."""
-        options, began = self._options, time.perf_counter()
+        began = time.perf_counter()
         try:
-            if request.config and request.config != self._setup.config:
-                options = read_options(CommandOptions, self._setup.name, request.config)
+            options = options_for(request, self._setup, self._options)
             program = await self._start(options)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
@@ -207,13 +211,8 @@ class CommandAgent:
         try:
             found = find_program(argv[0], self._folder(options), self._env(options))
         except AgentevalError as error:
-            steps = (CheckStep("reachable", False, error.what),)
-            return CheckReport(False, error.what, mend=error.mend, steps=steps)
-        took = (time.perf_counter() - began) * 1000
-        reachable = CheckStep("reachable", True, f"{found} is there and may be executed", took)
-        if not thorough:
-            return CheckReport(True, reachable.message, took, steps=(reachable,))
-        return await ping(self, reachable)
+            return unreachable(error.what, error.mend)
+        return await check_answer(self, f"{found} is there and may be executed", began, thorough=thorough)
 
     async def close(self) -> None:
         """Nothing is open between runs."""
@@ -249,9 +248,7 @@ class CommandAgent:
             if not await program.exited(wait_s):
                 raise TimeoutError
         except TimeoutError:
-            mend = "raise `timeouts`, or look at what it waits for"
-            said = self._said(f"{name} {what} for {wait_s:g} s", program, options)
-            yield Failed(RunError.told("timeout", said, mend, ErrorCode.SILENCE))
+            yield Failed(silence_error(self._said(f"{name} {what} for {wait_s:g} s", program, options)))
             return
         except OutputError as error:
             # How it ended says more than half a line at its end.
@@ -271,9 +268,7 @@ class CommandAgent:
             yield Failed(RunError.told("protocol", said, _NO_ANSWER, ErrorCode.NO_ANSWER))
 
     def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
-        env = self._env(options)
-        words = stderr_tail(program.stderr, env)
-        return without_secrets(sentence, env) + (f": {words}" if words else "")
+        return with_last_words(sentence, program.stderr, self._env(options))
 
 
 def _input(request: AgentRequest, options: CommandOptions) -> bytes:

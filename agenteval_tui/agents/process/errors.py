@@ -6,6 +6,9 @@ import re
 import signal
 from collections.abc import Mapping
 
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
 _SAID = 400
@@ -23,6 +26,18 @@ def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none."""
     words = " ".join(without_secrets(stderr, env).split())
     return words if len(words) <= _SAID else "…" + words[-_SAID:]
+
+
+def with_last_words(sentence: str, stderr: str, env: Mapping[str, str]) -> str:
+    """What is said of a program that failed: the sentence and the last of its standard error, without secrets."""
+    words = stderr_tail(stderr, env)
+    return without_secrets(sentence, env) + (f": {words}" if words else "")
+
+
+def silence_error(sentence: str) -> RunError:
+    """The error of a program that took longer than `timeouts` allows."""
+    mend = "raise `timeouts`, or look at what it waits for"
+    return RunError.told("timeout", sentence, mend, ErrorCode.SILENCE)
 
 
 def exit_description(returncode: int | None) -> str:

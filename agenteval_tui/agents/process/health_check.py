@@ -12,7 +12,19 @@ PROMPT = "ping"
 _SHOWN = 60
 
 
-async def ping(agent: Agent, reachable: CheckStep) -> CheckReport:
+def unreachable(said: str, mend: str) -> CheckReport:
+    """The report on a program or a function that is not there."""
+    return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
+
+
+async def check_answer(agent: Agent, said: str, began: float, *, thorough: bool) -> CheckReport:
+    """The report on a program that is there, as `said`, since `began` (perf_counter); `thorough` asks it once."""
+    took = (time.perf_counter() - began) * 1000
+    reachable = CheckStep("reachable", True, said, took)
+    return await _ping(agent, reachable) if thorough else CheckReport(True, said, took, steps=(reachable,))
+
+
+async def _ping(agent: Agent, reachable: CheckStep) -> CheckReport:
     """Ask once, without a time limit of its own: whoever checks has one."""
     began = time.perf_counter()
     messages = (Message("user", PROMPT),)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.options import AgentOptions, OptionGroup
 from agenteval_tui.suites.tool_files import require_inside
 
 
-class ProgramTimeouts(BaseModel):
+class ProgramTimeouts(OptionGroup):
     """Seconds to wait for a program. None: only the run's own time-out counts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     first_token: float | None = Field(default=None, gt=0, description="For the first event or output, from the start.")
     silence: float | None = Field(default=None, gt=0, description="Between two events or pieces of output.")
+
+
+Environment = Annotated[dict[str, str], Field(default_factory=dict, description="More environment variables.")]
+Patience = Annotated[ProgramTimeouts, Field(default=ProgramTimeouts(), description="How long to wait for its output.")]
+OutputLimit = Annotated[float, Field(default=16.0, gt=0, description="More output is an error.")]
 
 
 def checked_command(command: str | list[str], shell: bool) -> None:
@@ -63,7 +66,7 @@ class CommandOptions(AgentOptions):
     command: str | list[str] = Field(description="What to run: a list of words, or a text that is split into words.")
     shell: bool = Field(False, description="true: `command` is a text for /bin/sh, with pipes and variables.")
     cwd: str = Field(".", description="The folder to run in, relative to the suite's; within it.")
-    env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
+    env: Environment
     input: Literal["json", "text"] = Field(
         "json", description="json: the request as one JSON document; text: the last user message alone."
     )
@@ -73,8 +76,8 @@ class CommandOptions(AgentOptions):
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Anything for the program: `config` in its request. Variations may differ."
     )
-    timeouts: ProgramTimeouts = Field(default=ProgramTimeouts(), description="How long to wait for its output.")
-    max_reply_mb: float = Field(16.0, gt=0, description="More output is an error.")
+    timeouts: Patience
+    max_reply_mb: OutputLimit
 
     @model_validator(mode="after")
     def _right_command(self) -> Self:
@@ -95,12 +98,12 @@ class PythonOptions(AgentOptions):
     reuse: bool = Field(
         False, description="true: a process serves many runs, one after the other; imports and globals stay."
     )
-    env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
+    env: Environment
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Anything for the function: its `config`. Variations may differ."
     )
-    timeouts: ProgramTimeouts = Field(default=ProgramTimeouts(), description="How long to wait for its output.")
-    max_reply_mb: float = Field(16.0, gt=0, description="More output is an error.")
+    timeouts: Patience
+    max_reply_mb: OutputLimit
 
     @model_validator(mode="after")
     def _right_callable(self) -> Self:

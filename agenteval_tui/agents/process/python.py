@@ -13,20 +13,24 @@ from agenteval_tui.agents.base import (
     AgentRequest,
     AgentSetup,
     CheckReport,
-    CheckStep,
     Done,
     Failed,
     Prepared,
 )
-from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
-from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
-from agenteval_tui.agents.process.health_check import ping
+from agenteval_tui.agents.process.errors import (
+    exit_description,
+    remedy_for,
+    silence_error,
+    with_last_words,
+    without_secrets,
+)
+from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.options import PythonOptions, folder_of
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, start_host
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
 
@@ -50,11 +54,9 @@ class PythonAgent:
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
-        options = self._options
         began = time.perf_counter()
         try:
-            if request.config and request.config != self._setup.config:
-                options = read_options(PythonOptions, self._setup.name, request.config)
+            options = options_for(request, self._setup, self._options)
             reused = self._reused_hosts(options) if options.reuse else None
             host = await (self._start(options) if reused is None else reused.take())
         except AgentevalError as error:
@@ -84,19 +86,13 @@ class PythonAgent:
             host = await self._start(options)
             await host.call("find agent", options.callable)
         except AgentevalError as error:
-            steps = (CheckStep("reachable", False, error.what),)
-            return CheckReport(False, error.what, mend=error.mend, steps=steps)
+            return unreachable(error.what, error.mend)
         except (HostError, RaisedError) as error:
-            said, mend = self._said(error, host, options) if host else (str(error), "")
-            return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
+            return unreachable(*(self._said(error, host, options) if host else (str(error), "")))
         finally:
             if host is not None:
                 await host.end(politely=True)
-        took = (time.perf_counter() - began) * 1000
-        reachable = CheckStep("reachable", True, f"{options.callable} is there", took)
-        if not thorough:
-            return CheckReport(True, reachable.message, took, steps=(reachable,))
-        return await ping(self, reachable)
+        return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)
 
     async def close(self) -> None:
         """End the processes that wait for another run."""
@@ -157,9 +153,7 @@ class PythonAgent:
             yield done
         except TimeoutError:
             said = f"{options.callable} {what} for {wait_s:g} s"
-            words = stderr_tail(host.program.stderr, self._env(options))
-            mend = "raise `timeouts`, or look at what it waits for"
-            yield Failed(RunError.told("timeout", said + (f": {words}" if words else ""), mend, ErrorCode.SILENCE))
+            yield Failed(silence_error(with_last_words(said, host.program.stderr, self._env(options))))
         except EventError as error:
             mend = "see docs/agents.md for what a function may give"
             yield Failed(RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend))
@@ -183,9 +177,8 @@ class PythonAgent:
             return without_secrets(said, env), mend
         code = host.program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
-        words = stderr_tail(host.program.stderr, env)
         mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
-        return f"{options.callable} {ended}" + (f": {words}" if words else ""), mend
+        return with_last_words(f"{options.callable} {ended}", host.program.stderr, env), mend
 
 
 def _sort(options: PythonOptions) -> tuple[Any, ...]:
