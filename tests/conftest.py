@@ -130,7 +130,8 @@ def cache_folder(
     With one for each test, each such program would compile all that it imports, and Python's own modules: half a second
     a test; and several seconds for a framework of agents.
     """
-    folder = Path(pytestconfig.cache.mkdir("agenteval"))
+    kept = getattr(pytestconfig, "cache", None)  # `-p no:cacheprovider`: pytest keeps nothing
+    folder = Path(kept.mkdir("agenteval")) if kept is not None else tmp_path_factory.mktemp("cache")
     yield folder
     for programs in (tmp_path_factory.getbasetemp(), Path(short_folder)):  # which nobody will run again
         shutil.rmtree(folder / "bytecode" / programs.resolve().relative_to("/"), ignore_errors=True)
