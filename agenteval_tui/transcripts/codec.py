@@ -282,29 +282,56 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
     return Transcript(messages=done, tool_calls=tuple(calls), final_output=last_answer(done))
 
 
+class OpenAIFunction(Document, frozen=True, kw_only=True):
+    """The tool of a call."""
+
+    name: str
+    arguments: Annotated[str, Meta(description="JSON text")]
+
+
+class OpenAIToolCall(Document, frozen=True, kw_only=True):
+    """A call of a message."""
+
+    id: str
+    type: Literal["function"] = "function"
+    function: OpenAIFunction
+
+
+class OpenAIMessage(Document, frozen=True, kw_only=True):
+    """A message as an OpenAI-compatible server takes it."""
+
+    role: str
+    content: str
+    tool_calls: list[OpenAIToolCall] | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+
+
 def to_openai_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """The transcript's messages as an OpenAI-compatible server takes them, as plain data."""
+    return [to_builtins(message) for message in openai_messages(transcript)]
+
+
+def openai_messages(transcript: Transcript) -> tuple[OpenAIMessage, ...]:
     """The transcript's messages as an OpenAI-compatible server takes them."""
-    out: list[dict[str, Any]] = []
-    for message in transcript.messages:
-        item: dict[str, Any] = {"role": message.role, "content": message.content}
-        if message.tool_calls:
-            item["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": arguments_text(call)},
-                }
-                for call in (transcript.tool_calls[index] for index in message.tool_calls)
-            ]
-        if message.role == "tool":
-            if message.tool_call is not None:
-                item["tool_call_id"] = transcript.tool_calls[message.tool_call].id
-            elif message.tool_call_id is not None:
-                item["tool_call_id"] = message.tool_call_id
-        if message.name is not None:
-            item["name"] = message.name
-        out.append(item)
-    return out
+    return tuple(_openai_message(message, transcript.tool_calls) for message in transcript.messages)
+
+
+def _openai_message(message: Message, calls: Sequence[ToolCall]) -> OpenAIMessage:
+    made = [
+        OpenAIToolCall(id=call.id, function=OpenAIFunction(name=call.name, arguments=arguments_text(call)))
+        for call in (calls[index] for index in message.tool_calls)
+    ]
+    answers: str | None = None
+    if message.role == "tool":
+        answers = message.tool_call_id if message.tool_call is None else calls[message.tool_call].id
+    return OpenAIMessage(
+        role=message.role,
+        content=message.content,
+        tool_calls=made or UNSET,
+        tool_call_id=UNSET if answers is None else answers,
+        name=UNSET if message.name is None else message.name,
+    )
 
 
 def arguments_text(call: ToolCall) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, UnsetType, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from agenteval_tui.core.document import Count, Document, Outcome, Share, Time
 from agenteval_tui.formats.documents.schema import schema_of
@@ -90,3 +90,33 @@ def test_what_is_unset_is_left_out() -> None:
     )
     assert "absent" not in to_builtins(branch)
     assert to_builtins(branch)["version"] == 1
+
+
+class Word(Struct, tag="word", tag_field="type"):
+    """A word."""
+
+    text: str
+
+
+class Break(Struct, tag="break", tag_field="type"):
+    """A break."""
+
+
+def test_tagged_types_are_told_apart_and_open_where_the_class_is() -> None:
+    assert schema_of(Annotated[Word | Break, Meta(description="a part")]) == {
+        "oneOf": [
+            {
+                "type": "object",
+                "properties": {"type": {"const": "word"}, "text": {"type": "string"}},
+                "required": ["type", "text"],
+                "description": "A word.",
+            },
+            {
+                "type": "object",
+                "properties": {"type": {"const": "break"}},
+                "required": ["type"],
+                "description": "A break.",
+            },
+        ],
+        "description": "a part",
+    }

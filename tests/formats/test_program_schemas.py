@@ -56,6 +56,7 @@ def test_events_fit_their_schema_and_are_read() -> None:
         validator.validate(event)
         assert reader.read(event)
     assert {event["type"] for event in EVENTS} == set(TYPES) == set(python_answers.EVENTS)
+    assert {one["properties"]["type"]["const"] for one in schema("agent-event")["oneOf"]} == set(TYPES)
 
 
 @pytest.mark.parametrize("value", NO_EVENTS)

@@ -6,7 +6,9 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, to_builtins
 
 from agenteval_tui.agents.base import (
     AgentEvent,
@@ -26,8 +28,9 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.process.errors import truncate_for_store
 from agenteval_tui.agents.usage import Figures
+from agenteval_tui.core.document import Count, Document
 from agenteval_tui.grading.spec import json_like
-from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.codec import OpenAIMessage, openai_messages
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Transcript, Usage
 
@@ -41,7 +44,6 @@ _USAGE = {
     "cached_tokens": ("cached_tokens",),
     "reasoning_tokens": ("reasoning_tokens",),
 }
-VERSION = 1
 
 
 class EventError(Exception):
@@ -185,21 +187,41 @@ def _json(value: Any) -> str:
 # What a program is told of its task: one JSON document. The shape: docs/schemas/agent-request.json.
 
 
+class ProgramRequest(Document, frozen=True, kw_only=True):
+    """What a program is told."""
+
+    version: Literal[1] = 1
+    prompt: Annotated[str, Meta(description="the text of the last user message")]
+    messages: Annotated[
+        tuple[Annotated[OpenAIMessage, Meta(description="An OpenAI chat message.")], ...],
+        Meta(description="the whole conversation, the prompt last"),
+    ]
+    context: Annotated[dict[str, Any], Meta(description="the test's testing context: input_data, sample_tools, ...")]
+    variables: Annotated[dict[str, Any], Meta(description="the test's variables, with those of its row in a dataset")]
+    config: Annotated[dict[str, Any], Meta(description="the agent's `settings`, a variation's merged in")]
+    test: str
+    repetition: Annotated[int, Meta(ge=1)]
+    seed: Annotated[Count, Meta(description="its own for each test, row and repetition; the same each time")]
+    run: Annotated[str, Meta(description="the same in all turns and attempts of a run")]
+    turn: Annotated[int, Meta(ge=1)]
+
+
 def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as JSON data. `settings` are the agent's own options for the program, its `config`."""
-    return {
-        "version": VERSION,
-        "prompt": prompt_of(request),
-        "messages": to_openai_messages(Transcript(messages=request.messages, tool_calls=request.tool_calls)),
-        "context": dict(request.context),
-        "variables": json_like(request.variables),
-        "config": dict(settings),
-        "test": request.test_id,
-        "repetition": request.repetition,
-        "seed": request.seed,
-        "run": request.run,
-        "turn": request.turn,
-    }
+    """A `ProgramRequest` as plain data. `settings` are the agent's own options for the program, its `config`."""
+    document = ProgramRequest(
+        prompt=prompt_of(request),
+        messages=openai_messages(Transcript(messages=request.messages, tool_calls=request.tool_calls)),
+        context=dict(request.context),
+        variables=json_like(request.variables),
+        config=dict(settings),
+        test=request.test_id,
+        repetition=request.repetition,
+        seed=request.seed,
+        run=request.run,
+        turn=request.turn,
+    )
+    plain: dict[str, Any] = to_builtins(document, enc_hook=str)
+    return plain
 
 
 def prompt_of(request: AgentRequest) -> str:

@@ -7,11 +7,10 @@ A document that may grow has a `version`; its number changes when something in i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from agenteval_tui.agents.process.protocol import ProgramRequest
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.documents.audit import Audit
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
@@ -33,12 +32,12 @@ from agenteval_tui.formats.documents.listings import (
     TrustedFolders,
 )
 from agenteval_tui.formats.documents.plan import PlanPreview
+from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
-from agenteval_tui.formats.documents.schema import schema_of
+from agenteval_tui.formats.documents.schema import Schema, schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
 from agenteval_tui.formats.documents.trends import Trends
 from agenteval_tui.formats.documents.why import Why
-from agenteval_tui.formats.schemas.schema_parts import Schema, array
 from agenteval_tui.grading.codec import CriterionDocument
 from agenteval_tui.suites.json_schema import suite_schema
 from agenteval_tui.transcripts.codec import StoredTranscript
@@ -46,33 +45,19 @@ from agenteval_tui.transcripts.codec import StoredTranscript
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def _suite() -> Schema:
-    return suite_schema()
-
-
 def _criteria() -> Schema:
-    whole = _suite()
+    whole = suite_schema()
     one: Schema = {"$ref": "#/$defs/Criterion"}
-    several = array(one)
+    several: Schema = {"type": "array", "items": one}
     return {
         "anyOf": [one, several, {"type": "object", "properties": {"criteria": several}, "required": ["criteria"]}],
         "$defs": {"Criterion": {**whole["$defs"]["Criterion"], "required": ["prototype_class", "config_uxon"]}},
     }
 
 
-def _of(module: str, name: str) -> Callable[[], Schema]:
-    """A schema of another module of this package, loaded when it is asked for."""
-
-    def made() -> Schema:
-        found: Schema = getattr(import_module(f"agenteval_tui.formats.schemas.{module}"), name)
-        return found
-
-    return made
-
-
 # name -> (title, its type, or what makes its schema)
 SCHEMAS: dict[str, tuple[str, Any]] = {
-    "suite": ("a suite file", _suite),
+    "suite": ("a suite file", suite_schema),
     "criteria": ("the file of `agenteval grade --criteria`", _criteria),
     "transcript": ("a transcript; what `agenteval show --transcript --json` prints", StoredTranscript),
     "results": (
@@ -111,8 +96,8 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "import": ("what `agenteval import --json` prints", tuple[ImportedFile, ...]),
     "agents": ("what `agenteval agents --json` prints", tuple[ListedAgent, ...]),
     "doctor": ("what `agenteval doctor --json` prints", Doctor),
-    "agent-request": ("what a `command` or `python` agent is told", _of("program_schemas", "REQUEST")),
-    "agent-event": ("what a `command` or `python` agent may say: one event", _of("program_schemas", "EVENT")),
+    "agent-request": ("what a `command` or `python` agent is told", ProgramRequest),
+    "agent-event": ("what a `command` or `python` agent may say: one event", PROGRAM_EVENT),
     "costs": (
         "what `agenteval stats --costs --json` prints",
         COSTS,
@@ -133,7 +118,7 @@ def schema(name: str) -> Schema:
         mend = f"did you mean {near[0]}?" if near else f"schemas: {', '.join(SCHEMAS)}"
         raise AgentevalError(f"there is no schema {name!r}", mend=mend)
     about, found = SCHEMAS[name]
-    body = found if isinstance(found, dict) else found() if isinstance(found, FunctionType) else schema_of(found)
+    body = found() if isinstance(found, FunctionType) else schema_of(found)
     return {"$schema": DIALECT, "title": f"agenteval: {about}", **{k: v for k, v in body.items() if k not in _HEAD}}
 
 

@@ -81,7 +81,11 @@ def _plain(part: Schema, definitions: Mapping[str, Schema], recursive: Mapping[s
 
 
 def _any_of(made: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
-    options = [_plain(one, definitions, recursive) for one in made.pop("anyOf")]
+    parts = made.pop("anyOf")
+    options = [_plain(one, definitions, recursive) for one in parts]
+    if made.pop("discriminator", None):  # tagged types: the docstring of each says what it is
+        docs = [{"description": definitions[_named(one)]["description"]} for one in parts]
+        return {"oneOf": [{**one, **doc} for one, doc in zip(options, docs, strict=True)], **made}
     others = [one for one in options if one != {"type": "null"}]
     if len(others) == 1 and len(options) == 2 and isinstance(others[0].get("type"), str):
         return {**others[0], "type": [others[0]["type"], "null"], **made}
@@ -89,7 +93,8 @@ def _any_of(made: Schema, definitions: Mapping[str, Schema], recursive: Mapping[
 
 
 def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[str, Schema]) -> Schema:
-    """An object. The docstring of its class is for people who read the code.
+    """An object. The docstring of its class is for people who read the code. What is besides its fields is refused, if
+    the class forbids it.
 
     Each field is always there, also one that has a default; only `UNSET` is left out, which has no place in a schema.
     """
@@ -101,5 +106,5 @@ def _object(body: Schema, definitions: Mapping[str, Schema], recursive: Mapping[
         "type": "object",
         "properties": properties,
         **({"required": always} if always else {}),
-        "additionalProperties": False,
+        **{key: value for key, value in body.items() if key == "additionalProperties"},
     }

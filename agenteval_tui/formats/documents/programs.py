@@ -1,0 +1,111 @@
+"""What programs that are agents (kinds `command` and `python`) may say: one event, a line of standard output.
+
+`agents.process.protocol` reads events, and passes over what an event has besides.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agenteval_tui.core.document import Count
+
+_Value = Annotated[Any, Meta(description="a text, or a value that is kept as JSON text")]
+
+
+class _Event(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """The base of events. Their docstrings stand in the JSON Schema."""
+
+
+class TextEvent(_Event, frozen=True, kw_only=True, tag="text"):
+    """More of the answer."""
+
+    text: str
+
+
+class ReasoningEvent(_Event, frozen=True, kw_only=True, tag="reasoning"):
+    """More of the model's thinking."""
+
+    text: str
+
+
+class ToolCallEvent(_Event, frozen=True, kw_only=True, tag="tool_call"):
+    """The agent calls a tool."""
+
+    id: Annotated[str | UnsetType, Meta(description="call_1, call_2, ... if absent")] = UNSET
+    name: str
+    arguments: _Value = UNSET
+
+
+class ToolResultEvent(_Event, frozen=True, kw_only=True, tag="tool_result"):
+    """The result of a call."""
+
+    id: Annotated[str | UnsetType, Meta(description="whose result it is; the oldest call without one if absent")] = (
+        UNSET
+    )
+    result: _Value = UNSET
+    error: Annotated[bool | str | UnsetType, Meta(description="whether the tool failed, or how")] = UNSET
+    duration_ms: float | UnsetType = UNSET
+
+
+class ReadyEvent(_Event, frozen=True, kw_only=True, tag="ready"):
+    """The program has started: what it did until now is not the agent's time. The first event."""
+
+
+class RestartEvent(_Event, frozen=True, kw_only=True, tag="restart"):
+    """What was told so far does not count: it is told again, in another order or whole."""
+
+
+class NoteEvent(_Event, frozen=True, kw_only=True, tag="note"):
+    """Something that the run shall say."""
+
+    code: str
+    what: str
+
+
+class MessageEndEvent(_Event, frozen=True, kw_only=True, tag="message_end"):
+    """The message is complete; what follows begins another one."""
+
+
+class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
+    """Tokens of one request to a model; several add up."""
+
+    input_tokens: Count | UnsetType = UNSET
+    output_tokens: Count | UnsetType = UNSET
+    cached_tokens: Count | UnsetType = UNSET
+    reasoning_tokens: Count | UnsetType = UNSET
+    cost: Annotated[float | UnsetType, Meta(description="US dollars")] = UNSET
+
+
+class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
+    """The agent has finished; what follows does not count."""
+
+    finish_reason: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+
+
+class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
+    """The agent could not finish."""
+
+    message: str
+    kind: str | UnsetType = UNSET
+    mend: str | UnsetType = UNSET
+    retry: Annotated[bool | UnsetType, Meta(description="another attempt may succeed")] = UNSET
+    retry_after_s: float | UnsetType = UNSET
+
+
+PROGRAM_EVENT = Annotated[
+    TextEvent
+    | ReasoningEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | ReadyEvent
+    | RestartEvent
+    | NoteEvent
+    | MessageEndEvent
+    | UsageEvent
+    | DoneEvent
+    | ErrorEvent,
+    Meta(description="One line of standard output."),
+]

@@ -1,1 +1,0 @@
-"""The JSON Schemas of what this program reads and prints."""
