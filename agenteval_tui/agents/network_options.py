@@ -100,6 +100,10 @@ class ModelOptions(AgentOptions):
         """The variable that holds the key; "" for a server that wants none."""
         return self.api_key_env or ""
 
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The headers that carry the key, and others that the protocol demands."""
+        raise NotImplementedError
+
     def limited(self, tokens: int | None) -> Self:
         """The same, for an answer of at most so many tokens; None: as the server likes."""
         raise NotImplementedError

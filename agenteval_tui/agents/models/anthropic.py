@@ -7,22 +7,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
-from agenteval_tui.agents.http.errors import error_in, is_error, words_in
+from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.anthropic_options import AnthropicOptions
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import (
     CallParts,
-    EmptyResponseError,
     ModelProtocol,
     ModelReply,
     ProviderError,
     decoded_object,
-    kind_of,
     listed,
+    place_at,
+    reply_with,
     string,
+    text_at,
 )
 from agenteval_tui.transcripts.model import Usage
 
@@ -62,13 +63,6 @@ class MessagesProtocol:
     def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> MessagesDialogue:
         """A conversation that begins with these messages."""
         return MessagesDialogue(self._options, messages, tools)
-
-    def key_headers(self, key: str) -> dict[str, str]:
-        """The key, and the version of the API that we speak."""
-        headers = {"anthropic-version": self._options.version}
-        if self._options.betas:
-            headers["anthropic-beta"] = ",".join(self._options.betas)
-        return {**headers, "x-api-key": key} if key else headers
 
 
 class MessagesDialogue:
@@ -188,12 +182,12 @@ class MessagesReply(ModelReply):
                 self._take_usage(message.get("usage"))
         elif kind == "content_block_start":
             if isinstance(chunk.get("content_block"), Mapping):
-                yield from self._begin(self._place(chunk), chunk["content_block"])
+                yield from self._begin(place_at(chunk, "index"), chunk["content_block"])
         elif kind == "content_block_delta":
             if isinstance(chunk.get("delta"), Mapping):
-                yield from self._grow(self._place(chunk), chunk["delta"])
+                yield from self._grow(place_at(chunk, "index"), chunk["delta"])
         elif kind == "content_block_stop":
-            yield from self._end(self._place(chunk))
+            yield from self._end(place_at(chunk, "index"))
         elif kind == "message_delta":
             if isinstance(chunk.get("delta"), Mapping):
                 self._stop(chunk["delta"].get("stop_reason"))
@@ -202,11 +196,9 @@ class MessagesReply(ModelReply):
             self.over = True
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
-        value = decoded_object(text)
-        if value.get("error") or (is_error(value) and not isinstance(value.get("content"), list)):
+        value = reply_with("content", text)
+        if value.get("error"):
             raise ProviderError(error_in(value))
-        if not isinstance(value.get("content"), list):
-            raise EmptyResponseError(f"an object without `content` ({words_in(text)[:200]})")
         self.model = string(value.get("model"))
         self._take_usage(value.get("usage"))
         for place, block in enumerate(listed(value, "content")):
@@ -223,15 +215,10 @@ class MessagesReply(ModelReply):
         self._blocks[place] = dict(block)
         kind = block.get("type")
         if kind == "tool_use":
-            call = self.add_call(string(block.get("id")), string(block.get("name")), place)
-            self._calls_at[place] = call
-            if call.name:
-                yield from self.start(call)
+            self._calls_at[place] = self.add_call(string(block.get("id")), index=place)
+            yield from self.take_name(self._calls_at[place], block.get("name"))
         elif kind == "text":
-            text = _text_at(block)
-            if text:
-                self.text.append(text)
-                yield TextDelta(text)
+            yield from self.add_text(text_at(block, "text"))
         elif kind == "thinking" and string(block.get("thinking")):
             yield ReasoningDelta(block["thinking"])
 
@@ -248,14 +235,14 @@ class MessagesReply(ModelReply):
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
         else:
             name = _GROWS.get(kind) or kind.removesuffix("_delta")
-            text = _text_at(delta) if kind == "text_delta" else string(delta.get(name)) or string(delta.get("content"))
+            other = string(delta.get(name)) or string(delta.get("content"))
+            text = text_at(delta, "text") if kind == "text_delta" else other
             if name not in ("text", "thinking", "signature"):
                 name = "content"  # such as compaction_delta
             self._blocks.setdefault(place, {"type": "text"})
             self._pieces.setdefault(place, {}).setdefault(name, []).append(text)
-            if kind == "text_delta" and text:
-                self.text.append(text)
-                yield TextDelta(text)
+            if kind == "text_delta":
+                yield from self.add_text(text)
             elif kind == "thinking_delta" and text:
                 yield ReasoningDelta(text)
 
@@ -265,8 +252,7 @@ class MessagesReply(ModelReply):
         if call is None or call.arguments:
             return
         given = self._blocks[place].get("input")
-        text = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
-        yield from self.add_arguments(call, text)
+        yield from self.add_arguments(call, given if isinstance(given, str) else given or {})
 
     def _stop(self, reason: Any) -> None:
         if isinstance(reason, str) and reason:
@@ -289,18 +275,6 @@ class MessagesReply(ModelReply):
                 output_tokens=self._counts.get("output_tokens"),
                 cached_tokens=read,
             )
-
-    @staticmethod
-    def _place(chunk: Mapping[str, Any]) -> int:
-        place = chunk.get("index")
-        return place if isinstance(place, int) else 0
-
-
-def _text_at(part: Mapping[str, Any]) -> str:
-    text = part.get("text")
-    if text is not None and not isinstance(text, str):
-        raise EmptyResponseError(f"a text of the answer is {kind_of(text)}")
-    return text or ""
 
 
 def _object(text: str) -> Any:

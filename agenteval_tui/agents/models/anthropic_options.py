@@ -60,6 +60,12 @@ class AnthropicOptions(ModelOptions):
     def key_env(self) -> str:
         return self.api_key_env or ("ANTHROPIC_API_KEY" if self.url == ANTHROPIC else "")
 
+    def key_headers(self, key: str) -> dict[str, str]:
+        headers = {"anthropic-version": self.version}
+        if self.betas:
+            headers["anthropic-beta"] = ",".join(self.betas)
+        return {**headers, "x-api-key": key} if key else headers
+
     def limited(self, tokens: int | None) -> Self:
         limits = {"max_tokens": tokens or 4096, "thinking_budget": None, "thinking": None, "effort": None}
         return self.model_copy(update=limits)

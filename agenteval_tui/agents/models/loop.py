@@ -118,7 +118,7 @@ class ModelAgent(ABC, Generic[Options]):
             options.url,
             key,
             options.key_env,
-            self._protocol(options).key_headers(key),
+            options.key_headers(key),
             options=options,
             config=config or self._setup.config,
             connections=self._connections,

@@ -43,6 +43,11 @@ class CallIds(Struct):
 
     taken: set[str] = field(default_factory=set)
 
+    @classmethod
+    def of(cls, messages: Sequence[ProviderMessage]) -> CallIds:
+        """With those that calls of these messages have already."""
+        return cls({call.id for message in messages for call in message.calls})
+
     def fresh(self, wanted: str) -> str:
         """`wanted` if it is still free, else a new one that begins with it."""
         wanted = wanted or "call"

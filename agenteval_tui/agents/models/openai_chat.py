@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from agenteval_tui.agents.models.stream import (
     kind_of,
     listed,
     mappings,
+    string,
 )
 from agenteval_tui.transcripts.model import Usage
 
@@ -43,10 +43,6 @@ class ChatProtocol:
         """A conversation that begins with these messages."""
         return ChatDialogue(self._options, messages, tools, seed)
 
-    def key_headers(self, key: str) -> dict[str, str]:
-        """The key as a bearer token, or in the header of `api_key_header`."""
-        return self._options.key_headers(key)
-
 
 class ChatDialogue:
     """One run's conversation."""
@@ -56,7 +52,7 @@ class ChatDialogue:
     ) -> None:
         self._options = options
         self._seed = seed
-        self._ids = CallIds({call.id for message in messages for call in message.calls})
+        self._ids = CallIds.of(messages)
         self._messages = [made for message in messages for made in _told(message)]
         self._tools = [_declared(spec) for spec in tools]
 
@@ -212,9 +208,7 @@ class ChatReply(ModelReply):
             if isinstance(event, TextDelta):
                 self.text.append(event.text)
             yield event
-        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
-            self.text.append(delta["refusal"])
-            yield TextDelta(delta["refusal"])
+        yield from self.add_text(string(delta.get("refusal")))
         for part in listed(delta, "tool_calls"):
             yield from self._take_call(part, whole=whole)
         if isinstance(delta.get("function_call"), Mapping):
@@ -225,18 +219,10 @@ class ChatReply(ModelReply):
         function = part.get("function")
         if not isinstance(function, Mapping):
             return
-        name = function.get("name")
-        if isinstance(name, str) and name and not call.name:
-            call.name = name
-        if call.name and not call.started:
-            yield from self.start(call)
+        yield from self.take_name(call, function.get("name"))
         if isinstance(part.get("extra_content"), Mapping):
             call.extra["extra_content"] = part["extra_content"]  # Gemini's signature of its thinking
-        arguments = function.get("arguments")
-        if arguments is not None:
-            yield from self.add_arguments(
-                call, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            )
+        yield from self.add_arguments(call, function.get("arguments"))
 
     def _call_of(self, part: Mapping[str, Any]) -> CallParts:
         """The call that a fragment belongs to.

@@ -73,7 +73,6 @@ class OpenAIOptions(ModelOptions):
         return self.api_key_env or ("OPENAI_API_KEY" if self.url == OPENAI else "")
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """The header that carries the key."""
         if not key:
             return {}
         name = self.api_key_header.lower()

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
-from agenteval_tui.agents.http.errors import error_in, is_error, words_in
+from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, ToolCallFinished, ToolSpec
+from agenteval_tui.agents.http.errors import error_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.message_mapping import CallIds, ProviderMessage
 from agenteval_tui.agents.models.openai_options import OpenAIOptions
 from agenteval_tui.agents.models.stream import (
     CallParts,
-    EmptyResponseError,
     ModelReply,
     ProviderError,
     decoded_object,
-    kind_of,
     listed,
     mappings,
+    place_at,
+    reply_with,
     string,
+    text_at,
 )
 from agenteval_tui.transcripts.model import Usage
 
@@ -45,17 +45,13 @@ class ResponsesProtocol:
         """A conversation that begins with these messages."""
         return ResponsesDialogue(self._options, messages, tools)
 
-    def key_headers(self, key: str) -> dict[str, str]:
-        """The key as a bearer token, or in the header of `api_key_header`."""
-        return self._options.key_headers(key)
-
 
 class ResponsesDialogue:
     """One run's conversation."""
 
     def __init__(self, options: OpenAIOptions, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec]) -> None:
         self._options = options
-        self._ids = CallIds({call.id for message in messages for call in message.calls})
+        self._ids = CallIds.of(messages)
         self._items = [item for message in messages for item in _told(message)]
         self._tools = [_declared(spec) for spec in tools]
 
@@ -151,18 +147,14 @@ class ResponsesReply(ModelReply):
             if isinstance(response, Mapping):
                 yield from self._take_response(response, kind)
         elif kind == "response.output_item.added":
-            yield from self._added(self._place(chunk), chunk.get("item"))
+            yield from self._added(place_at(chunk, "output_index"), chunk.get("item"))
         elif kind == "response.output_item.done":
-            yield from self._done(self._place(chunk), chunk.get("item"))
+            yield from self._done(place_at(chunk, "output_index"), chunk.get("item"))
         else:
             yield from self._take_piece(kind, chunk)
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
-        value = decoded_object(text)
-        if is_error(value) and not isinstance(value.get("output"), list):
-            raise ProviderError(error_in(value))
-        if not isinstance(value.get("output"), list):
-            raise EmptyResponseError(f"an object without `output` ({words_in(text)[:200]})")
+        value = reply_with("output", text)
         yield from self._take_response(value, f"response.{string(value.get('status')) or 'completed'}")
 
     def rest(self) -> Iterator[AgentEvent]:
@@ -205,7 +197,7 @@ class ResponsesReply(ModelReply):
         elif kind == "message":
             content = item.get("content")
             for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
-                text = _text_at(part, "text") or _text_at(part, "refusal")
+                text = text_at(part, "text") or text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
             self._said |= {(place, "text"), (place, "refusal")}
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
@@ -215,7 +207,10 @@ class ResponsesReply(ModelReply):
                 yield ReasoningDelta(said)
 
     def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        place, delta = self._place(chunk), _text_at(chunk, "delta") if kind in _TEXTS else string(chunk.get("delta"))
+        place, delta = (
+            place_at(chunk, "output_index"),
+            text_at(chunk, "delta") if kind in _TEXTS else string(chunk.get("delta")),
+        )
         if kind in _TEXTS:
             yield from self._text(place, "text" if "text" in kind else "refusal", delta)
         elif kind in ("response.output_text.done", "response.refusal.done"):
@@ -244,8 +239,7 @@ class ResponsesReply(ModelReply):
         if text:
             if not whole or last:
                 self._said.add((place, what))
-            self.text.append(text)
-            yield TextDelta(text)
+            yield from self.add_text(text)
 
     def _reasoning(self, place: int, part: Any, text: str) -> Iterator[AgentEvent]:
         here = (place, part if isinstance(part, int) else 0)
@@ -264,24 +258,15 @@ class ResponsesReply(ModelReply):
             self._calls_at[place] = call
             if string(item.get("id")):
                 self._call_of_item[item["id"]] = call
-        call = self._calls_at[place]
-        call.name = call.name or string(item.get("name"))
-        if call.name and not call.started:
-            yield from self.start(call)
+        yield from self.take_name(self._calls_at[place], item.get("name"))
 
     def _whole_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
-        if not call.arguments and arguments is not None:
-            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            yield from self.add_arguments(call, text)
+        if not call.arguments:
+            yield from self.add_arguments(call, arguments)
 
     def _call_at(self, chunk: Mapping[str, Any]) -> CallParts | None:
         found = self._call_of_item.get(string(chunk.get("item_id")))
-        return found or self._calls_at.get(self._place(chunk))
-
-    @staticmethod
-    def _place(chunk: Mapping[str, Any]) -> int:
-        place = chunk.get("output_index")
-        return place if isinstance(place, int) else 0
+        return found or self._calls_at.get(place_at(chunk, "output_index"))
 
     def _take_usage(self, raw: Any) -> None:
         if isinstance(raw, Mapping):
@@ -291,10 +276,3 @@ class ResponsesReply(ModelReply):
                 cached_tokens=self.figures.tokens(raw.get("input_tokens_details"), "cached_tokens"),
                 reasoning_tokens=self.figures.tokens(raw.get("output_tokens_details"), "reasoning_tokens"),
             )
-
-
-def _text_at(part: Mapping[str, Any], key: str) -> str:
-    text = part.get(key)
-    if text is not None and not isinstance(text, str):
-        raise EmptyResponseError(f"`{key}` of a piece of the answer is {kind_of(text)} where a text is due")
-    return text or ""

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from agenteval_tui.agents.base import (
     AgentEvent,
     Noted,
+    TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
@@ -20,7 +21,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.http.errors import is_markup, words_in
+from agenteval_tui.agents.http.errors import error_in, is_error, is_markup, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.usage import Figures
@@ -108,6 +109,12 @@ class ModelReply(StreamReply):
             if not call.started:
                 yield from self.start(call)
 
+    def add_text(self, text: str) -> Iterator[AgentEvent]:
+        """More of the answer; nothing for an empty text."""
+        if text:
+            self.text.append(text)
+            yield TextDelta(text)
+
     def add_call(self, given_id: str, name: str = "", index: int | None = None) -> CallParts:
         """A new call; `start` announces it."""
         key = self._next_key
@@ -123,8 +130,15 @@ class ModelReply(StreamReply):
         if call.arguments:
             yield ToolArgumentsDelta(call.key, call.arguments_text)
 
-    def add_arguments(self, call: CallParts, text: str) -> Iterator[AgentEvent]:
-        """More of a call's arguments."""
+    def take_name(self, call: CallParts, name: Any) -> Iterator[AgentEvent]:
+        """A call's name, where it has none yet. The call is announced as soon as there is one."""
+        call.name = call.name or string(name)
+        if call.name and not call.started:
+            yield from self.start(call)
+
+    def add_arguments(self, call: CallParts, given: Any) -> Iterator[AgentEvent]:
+        """More of a call's arguments: a piece of their JSON text, or the value itself; None for nothing."""
+        text = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
         if text:
             call.arguments.append(text)
             if call.started:
@@ -170,10 +184,6 @@ class ModelProtocol(Protocol):
 
     def begin(self, messages: Sequence[ProviderMessage], tools: Sequence[ToolSpec], seed: int) -> Dialogue[Any]:
         """A conversation that begins with these messages."""
-        ...
-
-    def key_headers(self, key: str) -> dict[str, str]:
-        """The headers that carry the key, and others that the protocol demands."""
         ...
 
 
@@ -256,6 +266,16 @@ def decoded_object(text: str) -> Mapping[str, Any]:
     return value
 
 
+def reply_with(key: str, text: str) -> Mapping[str, Any]:
+    """A reply that came at once: an object with a list at `key`. Raises `ProviderError`, `EmptyResponseError`."""
+    value = decoded_object(text)
+    if not isinstance(value.get(key), list):
+        if is_error(value):
+            raise ProviderError(error_in(value))
+        raise EmptyResponseError(f"an object without `{key}` ({words_in(text)[:_QUOTED]})")
+    return value
+
+
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     """The objects in a list; nothing when it is none."""
     return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
@@ -280,6 +300,20 @@ def kind_of(value: Any) -> str:
     if value is None:
         return "null"
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "something else")
+
+
+def text_at(part: Mapping[str, Any], key: str) -> str:
+    """The text at `key` of a piece of an answer; null is none. Raises `EmptyResponseError` for anything else."""
+    text = part.get(key)
+    if text is not None and not isinstance(text, str):
+        raise EmptyResponseError(f"`{key}` of a piece of the answer is {kind_of(text)} where a text is due")
+    return text or ""
+
+
+def place_at(chunk: Mapping[str, Any], key: str) -> int:
+    """The place, in the whole answer, of what a chunk belongs to; 0 where it does not say."""
+    place = chunk.get(key)
+    return place if isinstance(place, int) else 0
 
 
 def number(value: Any) -> float | None:
