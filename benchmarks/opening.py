@@ -14,6 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from agenteval_tui.suites.projects import SCOPE
 from benchmarks.history import filled
 from benchmarks.table import Row, markdown
 from benchmarks.terminal import SAMPLES, Terminal, environment_in
@@ -33,9 +34,9 @@ KEYS = (
 
 def round_of(db: Path, folder: str) -> list[float]:
     """Milliseconds of each key, in one app."""
-    with Terminal(
-        [sys.executable, "-m", "agenteval_tui", "--db", str(db), str(SAMPLES)], environment_in(folder)
-    ) as app:
+    # In a checkout with git the samples are a project of their own, which has no run stored.
+    environment = {**environment_in(folder), SCOPE: "all"}
+    with Terminal([sys.executable, "-m", "agenteval_tui", "--db", str(db), str(SAMPLES)], environment) as app:
         app.until("customers-austria")
         return [app.cost([key], QUIET_S)[1][0] for _, key, _ in KEYS]
 
