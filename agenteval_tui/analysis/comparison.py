@@ -214,7 +214,6 @@ def _test_change(
     flipped: tuple[tuple[str, str], ...] = ()
     if state in ("worse", "better", "mixed"):
         flipped = _flipped(both, sides, worse=state != "better")
-    held = quarantined.test(*key[:2]) if quarantined is not None else None
     return TestChange(
         suite_key=key[0],
         suite=first.suite_name,
@@ -231,7 +230,7 @@ def _test_change(
         criteria=criteria,
         pair=flipped[0] if flipped else _any_pair(both, sides),
         pairs=flipped,
-        quarantine=(held.reason or "in quarantine") if held is not None else "",
+        quarantine=quarantined.reason(*key[:2]) if quarantined is not None else "",
         was_runs=tuple(run.id for run in runs[0]),
         now_runs=tuple(run.id for run in runs[1]),
         rows=rows,

@@ -69,6 +69,11 @@ class Quarantined(Struct, frozen=True):
         """That of the whole test; None: it gates."""
         return self.by_key.get((suite_key, test_id, ""))
 
+    def reason(self, suite_key: str, test_id: str) -> str:
+        """Why the whole test does not gate; "": it gates."""
+        held = self.test(suite_key, test_id)
+        return "" if held is None else held.reason or "in quarantine"
+
     def criterion(self, suite_key: str, test_id: str, criterion: str) -> Quarantine | None:
         """That of the whole test, else that of this criterion (a name); None: it gates."""
         return self.test(suite_key, test_id) or self.by_key.get((suite_key, test_id, criterion))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.comparison_sides import Sides
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.quarantines import Quarantine, default_until, end, put
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow
@@ -114,6 +115,24 @@ def test_the_row_with_the_cursor_is_explained_first_then_the_others(
     assert chosen.change is not None
     assert not controller.take_explanation(found, chosen.change, explain_change(session, chosen.change))
     assert controller.lacks_explanation(chosen)
+
+
+def test_what_did_not_change_is_not_compared_again(tmp_path: Path) -> None:
+    session = Session([tmp_path], tmp_path / "history.db")
+    session.everything = True
+    two_executions(session.store)
+    found = read_comparison(session, Sides())
+    assert read_comparison(session, Sides(), found) is found
+    set_baseline(session.store, OLD, who="ada", at_ms=NOON)
+    other = read_comparison(session, Sides(), found)
+    assert (found.a.kind, other.a.kind) == ("execution", "baseline")
+    put(session.store, Quarantine("/s", "refund-policy", default_until())).result()
+    held = read_comparison(session, Sides(), other)
+    assert [one.test for one in held.tests if one.quarantine] == ["refund-policy"]
+    assert read_comparison(session, Sides(), held) is held
+    end(session.store, "/s", "refund-policy").result()
+    assert not any(one.quarantine for one in read_comparison(session, Sides(), held).tests)
+    session.close()
 
 
 def test_sides_are_swapped_and_the_baseline_stays_on_the_left(

@@ -184,6 +184,36 @@ async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(rec
             assert "→  one test" in await press(pilot, "6")
 
 
+async def test_its_key_compares_again_only_what_changed(recorded: tuple[Path, Path]) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "6", "j", "j")
+        screen = app.screen
+        assert isinstance(screen, CompareScreen)
+        found = screen.controller.found
+        await press(pilot, "1")
+        assert await press(pilot, "6") == shown
+        assert screen.controller.found is found
+        with Store.open(recorded[1]) as store:
+            set_baseline(store, NEW, at_ms=NOON)
+        await press(pilot, "1")
+        await press(pilot, "6")
+        assert screen.controller.found is not found
+
+
+async def test_what_could_not_be_compared_is_asked_for_again(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    db = tmp_path / "empty.db"
+    app = app_on(recorded[0], db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        assert "worse" not in await press(pilot, "6")
+        await press(pilot, "1")
+        with Store.open(db) as store:
+            two_executions(store, suite=str(recorded[0] / "support.suite.yaml"))
+        assert "3 tests worse" in await press(pilot, "6")
+
+
 def test_rows_fit_and_foreign_text_is_harmless(tmp_path: Path) -> None:
     with Store.open(tmp_path / "h.db") as store:
         for execution, said in ((OLD, "yes"), (NEW, "no")):

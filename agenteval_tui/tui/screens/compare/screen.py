@@ -103,9 +103,9 @@ class CompareScreen(FilteredScreen):
 
     # What is compared
 
-    def open(self, sides: Sides, test: tuple[str, str] | None = None) -> None:
+    def open(self, sides: Sides, test: tuple[str, str] | None = None, *, known: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
-        of the test to begin with."""
+        of the test to begin with. `known`: what is shown, and stays as it is where nothing changed."""
         if not self._composed:
             self._pending = partial(self.open, sides, test)
             return
@@ -114,10 +114,14 @@ class CompareScreen(FilteredScreen):
             self._list.set_empty([(), (("  comparing …", "dim"),)])
 
         def then(comparison: Comparison) -> None:
+            if comparison is known:
+                return
+            if known is not None:
+                self.controller.place = self._list.cursor_key or ""
             self.controller.take(comparison, sides, test)
             self._show()
 
-        self.ask(lambda: read_comparison(session, sides), then, group="open", failed=self._failed)
+        self.ask(lambda: read_comparison(session, sides, known), then, group="open", failed=self._failed)
 
     def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str, *, back: str = "") -> None:
         """Compare two versions of a criterion (hashes) over the stored runs of its test. `back`: the row of what is
@@ -148,16 +152,19 @@ class CompareScreen(FilteredScreen):
             self.action_reload()
 
     def revisited(self) -> None:
-        """There may be a newer execution than the one that is compared."""
-        if self.controller.of_newest:
-            self.action_reload()
+        """There may be a newer execution than the one that is compared, or another baseline.
+
+        What waits for runs is read again anyway, as the screen is resumed.
+        """
+        if self.controller.of_newest and not self.controller.waits:
+            self.open(Sides(), known=self.controller.found)
 
     def action_reload(self) -> None:
         self.controller.place = self._list.cursor_key or ""
         if self.controller.versions is not None:
             self._open_versions(self.controller.versions)
-        elif self.controller.sides is not None:
-            self.open(self.controller.sides)
+        else:
+            self.open(self.controller.sides or Sides())
 
     def action_swap(self) -> None:
         """The left side to the right."""
