@@ -370,7 +370,7 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
-    made = tuple((metric, metric.compile()) for metric in metrics if metric is not None)
+    made = tuple((metric, metric.prepare()) for metric in metrics if metric is not None)
     remote = tuple(cast("RemoteMetric", metric) for metric, _ in made if metric.asks is not None)
     return Pipeline(prototype, prototype.compile(), made, remote)
 

@@ -67,6 +67,13 @@ def compile_path(text: str) -> Path:
     return Path(text, compiled, _steps(compiled.parsed))
 
 
+def usable_path(text: str | None) -> str | None:
+    """`text`, which can be compiled where it is one: a validator. Raises `PathError`."""
+    if text is not None:
+        compile_path(text)
+    return text
+
+
 def walk(data: Any, steps: Steps) -> tuple[int, Any]:
     """How many of the steps lead somewhere in `data`, and where the last of those leads."""
     found = data

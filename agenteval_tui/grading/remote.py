@@ -58,8 +58,6 @@ class RemoteMetric(Metric):
         return self.error(code=code, fields={"kind": self.asks, "target": self.target})
 
     def check(self, value: Value, context: Context) -> MetricResult:
-        if self.checks_nothing():
-            return self.neutral()
         try:
             asked, missing = self.look_up(value, context)
             if missing:

@@ -135,7 +135,7 @@ def test_a_metric_that_raises_is_an_error(name: str, negate: bool, monkeypatch: 
     def breaks(self: Metric, *given: Any) -> Any:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(model, "compile", lambda self: lambda value, context: breaks(self))
+    monkeypatch.setattr(model, "prepare", lambda self: lambda value, context: breaks(self))
     needed = {
         "Regex": {"pattern": "a"},
         "Keywords": {"keywords": ["a"]},

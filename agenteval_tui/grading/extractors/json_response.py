@@ -13,7 +13,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
 from agenteval_tui.grading.extractors.text_response import code_blocks
-from agenteval_tui.grading.json_paths import PathFailedError, compile_path, walk
+from agenteval_tui.grading.json_paths import PathFailedError, compile_path, usable_path, walk
 from agenteval_tui.grading.json_reading import (
     JsonSource,
     NotJsonError,
@@ -51,12 +51,7 @@ class JsonResponse(Prototype):
         "Where it finds nothing (null), nothing is extracted.",
     )
 
-    @field_validator("extract_path")
-    @classmethod
-    def _usable(cls, path: str | None) -> str | None:
-        if path is not None:
-            compile_path(path)
-        return path
+    _usable = field_validator("extract_path")(usable_path)
 
     @property
     def can_find_nothing(self) -> bool:

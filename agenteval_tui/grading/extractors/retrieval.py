@@ -15,7 +15,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import TOOL_NAMES
 from agenteval_tui.grading.extracted_value import ExtractionError, ListValue, NothingExtracted, Value
 from agenteval_tui.grading.extractors.extractor import Prototype
-from agenteval_tui.grading.json_paths import PathFailedError, compile_path
+from agenteval_tui.grading.json_paths import PathFailedError, compile_path, usable_path
 from agenteval_tui.grading.json_reading import NotJsonError, UnreadableJsonError, content_fields, read_json
 from agenteval_tui.grading.results import Span
 from agenteval_tui.transcripts.model import ToolCall, Transcript
@@ -46,12 +46,7 @@ class Retrieval(Prototype):
         "it the result itself is the list. An object in the list counts by its `id`.",
     )
 
-    @field_validator("path")
-    @classmethod
-    def _usable(cls, path: str | None) -> str | None:
-        if path is not None:
-            compile_path(path)
-        return path
+    _usable = field_validator("path")(usable_path)
 
     @property
     def can_find_nothing(self) -> bool:

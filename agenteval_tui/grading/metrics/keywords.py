@@ -43,9 +43,6 @@ class Keywords(Metric):
         return not any(self.keywords)
 
     def compile(self) -> Check:
-        if self.checks_nothing():
-            result = self.neutral()
-            return lambda value, context: result
         wanted = tuple((number, keyword) for number, keyword in enumerate(self.keywords) if keyword)
         needles = tuple(keyword.lower() if self.ignore_case else keyword for _, keyword in wanted)
         quick = quick_results(self)

@@ -36,9 +36,6 @@ class Length(Metric):
 
     def compile(self) -> Check:
         bounds = self._bounds()
-        if not bounds:
-            result = self.neutral()
-            return lambda value, context: result
         quick = quick_results(self)
         in_words = any(name.endswith("words") for name, _ in bounds)
 

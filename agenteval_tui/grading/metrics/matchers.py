@@ -66,19 +66,20 @@ class MatcherError(ValueError):
         self.more: tuple[MatcherError, ...] = ()
 
 
-def errors_in(arguments: Mapping[str, Any] | list[dict[str, Any]]) -> MatcherError | None:
-    """The first error in a tool's expected arguments, with the others in its `more`; None when there is none."""
+def usable_arguments(arguments: Any) -> Any:
+    """A tool's expected arguments, whose matchers can be used: a validator. Raises the first `MatcherError`, with the
+    others in its `more`."""
     found: list[MatcherError] = []
-    for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments]):
+    for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments or {}]):
         for name, expected in one.items():
             try:
                 compile_matcher(expected, (number, name) if isinstance(arguments, list) else (name,), named=True)
             except MatcherError as error:
                 found.append(error)
-    if not found:
-        return None
-    found[0].more = tuple(found[1:])
-    return found[0]
+    if found:
+        found[0].more = tuple(found[1:])
+        raise found[0]
+    return arguments
 
 
 class Matcher(Struct, frozen=True):

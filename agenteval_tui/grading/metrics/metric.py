@@ -63,6 +63,13 @@ class Metric(BaseModel):
             raise NotImplementedError(f"{self.type_name} defines neither `check` nor `compile`")
         return self.check
 
+    def prepare(self) -> Check:
+        """`compile`; where nothing is configured, a check that says so of each value."""
+        if not self.checks_nothing():
+            return self.compile()
+        result = self.neutral()
+        return lambda value, context: result
+
     def checks_nothing(self) -> bool:
         """Nothing is configured: the metric is neutral."""
         return False

@@ -49,9 +49,6 @@ class Bounded(Metric):
 
     def compile(self) -> Check:
         given, quick = self._given(), quick_results(self)
-        if not given:
-            result = self.neutral()
-            return lambda value, context: result
         return lambda value, context: self._measure(value, context, given, quick)
 
     def _measure(

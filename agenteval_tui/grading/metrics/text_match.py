@@ -69,11 +69,7 @@ class TextMatch(Metric):
         return not conditions_of(self)
 
     def compile(self) -> Check:
-        conditions = conditions_of(self)
-        if not conditions:
-            result = self.neutral()
-            return lambda value, context: result
-        return _Compiled(self, conditions)
+        return _Compiled(self, conditions_of(self))
 
     def findings(self) -> Iterator[ConfigWarning]:
 

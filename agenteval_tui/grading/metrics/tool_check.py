@@ -18,10 +18,10 @@ from agenteval_tui.grading.metrics.matchers import (
     MATCHER_EXAMPLES,
     Matcher,
     compile_matcher,
-    errors_in,
     is_matcher,
     same_json,
     type_of,
+    usable_arguments,
 )
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value
 from agenteval_tui.grading.near_miss import text_difference, would_match
@@ -76,13 +76,7 @@ class ToolCheckData(BaseModel):
         False, description="Whether the agent may give other arguments than those in `arguments`."
     )
 
-    @field_validator("arguments")
-    @classmethod
-    def _usable(cls, arguments: Any) -> Any:
-        error = errors_in(arguments or {})
-        if error is not None:
-            raise error
-        return arguments
+    _usable = field_validator("arguments")(usable_arguments)
 
     @property
     def least(self) -> int:
@@ -113,10 +107,6 @@ class ToolCheck(Metric):
         return not (self.tools or any(self.forbidden_tools or ()) or self.tool_call_forbidden)
 
     def compile(self) -> Check:
-        if self.checks_nothing():
-            result = self.neutral()
-            return lambda value, context: result
-
         return CompiledToolCheck(self)
 
     def findings(self) -> Iterator[ConfigWarning]:

@@ -15,7 +15,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.extracted_value import Value
-from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, errors_in, same_json, type_of
+from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, same_json, type_of, usable_arguments
 from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, kept_value, quick_results, with_evidence
 from agenteval_tui.grading.metrics.tool_check import arguments_of
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
@@ -44,13 +44,7 @@ class ExpectedCall(BaseModel):
         json_schema_extra=TOOL_ARGUMENTS,
     )
 
-    @field_validator("arguments")
-    @classmethod
-    def _usable(cls, arguments: Any) -> Any:
-        error = errors_in(arguments or {})
-        if error is not None:
-            raise error
-        return arguments
+    _usable = field_validator("arguments")(usable_arguments)
 
 
 class Trajectory(Metric):
@@ -99,10 +93,6 @@ class Trajectory(Metric):
         return self.calls is None and self.reference is None
 
     def compile(self) -> Check:
-        if self.checks_nothing():
-            result = self.neutral()
-            return lambda value, context: result
-
         return CompiledTrajectory(self)
 
     def findings(self) -> Iterator[ConfigWarning]:
