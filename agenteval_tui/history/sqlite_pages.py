@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 MAGIC = b"SQLite format 3\0"
 INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
@@ -64,9 +66,10 @@ class Pages:
         try:
             self._length = os.fstat(self._file.fileno()).st_size
             self._head = self._file.read(100)
-            self._log: _Log | _Journal = _Log(Path(f"{path}-wal"))
-            if not self._log.there:
-                self._log.close()
+            log = _Log(Path(f"{path}-wal"))
+            self._log: _PagesBeside = log
+            if not log.there:
+                log.close()
                 self._log = _Journal(Path(f"{path}-journal"))
             self.size = self._find_size()
             self._log.read(self.size)
@@ -336,37 +339,26 @@ def _reaches_end(data: bytes) -> bool:
     return len(data) - 3 <= at <= len(data)
 
 
-class _Log:
-    """The write-ahead log beside a file: its pages up to the last commit. https://www.sqlite.org/walformat.html"""
+class _PagesBeside(ABC):
+    """A file beside a history's that holds pages of it; it may be missing."""
 
     def __init__(self, path: Path) -> None:
         self.size = 0
-        """Of a page; 0: there is no log, or it does not say."""
+        """Of a page; 0: there is no such file, or it does not say."""
         self.pages = 0
-        """Of the whole file at the last commit; 0: there is none."""
-        self.there = False
-        """Whether something is in it."""
+        """Of the whole history at the last commit (a log), or before what was not committed (a journal); 0: unknown."""
         self._places: dict[int, int] = {}
-        self._sum: tuple[int, int] | None = None
-        self._salt = b""
-        self._order = "<"
         try:
-            self._file = path.open("rb")
+            self._file: BinaryIO = path.open("rb")
         except OSError:
-            self._file = None  # type: ignore[assignment]
-            return
-        head = self._file.read(_LOG_HEADER)
-        self.there = bool(head)
-        if len(head) == _LOG_HEADER:
-            magic, _, size = struct.unpack_from(">III", head)
-            if magic & ~1 == _LOG_MAGIC:
-                self._order = ">" if magic & 1 else "<"
-                if _checksum(head[:24], (0, 0), self._order) == struct.unpack_from(">II", head, 24):
-                    self.size, self._salt, self._sum = size, head[16:24], struct.unpack_from(">II", head, 24)
+            self._file = BytesIO()
+
+    @abstractmethod
+    def read(self, size: int) -> None:
+        """Find the pages, of `size` bytes each."""
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     @property
     def last(self) -> int:
@@ -384,10 +376,27 @@ class _Log:
         self._file.seek(place)
         return self._file.read(self.size)
 
+
+class _Log(_PagesBeside):
+    """The write-ahead log beside a file: its pages up to the last commit. https://www.sqlite.org/walformat.html"""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._sum: tuple[int, int] | None = None
+        self._salt = b""
+        self._order = "<"
+        head = self._file.read(_LOG_HEADER)
+        self.there = bool(head)
+        """Whether something is in it."""
+        if len(head) == _LOG_HEADER:
+            magic, _, size = struct.unpack_from(">III", head)
+            if magic & ~1 == _LOG_MAGIC:
+                self._order = ">" if magic & 1 else "<"
+                if _checksum(head[:24], (0, 0), self._order) == struct.unpack_from(">II", head, 24):
+                    self.size, self._salt, self._sum = size, head[16:24], struct.unpack_from(">II", head, 24)
+
     def read(self, size: int) -> None:
         """Find the pages. A frame that is damaged is left out; what follows it counts as far as it is of this log."""
-        if self._file is None:
-            return
         self.size = size
         self._file.seek(_LOG_HEADER)
         pending: dict[int, int] = {}
@@ -416,49 +425,21 @@ class _Log:
                 self.pages = pages
 
 
-class _Journal:
+class _Journal(_PagesBeside):
     """The rollback journal beside a file: the pages as they were before what was not committed.
 
     https://www.sqlite.org/fileformat2.html#the_rollback_journal
     """
 
     def __init__(self, path: Path) -> None:
-        self.size = 0
-        self.pages = 0
-        """Of the whole file, before; 0: there is no journal."""
-        self._places: dict[int, int] = {}
-        try:
-            self._file = path.open("rb")
-        except OSError:
-            self._file = None  # type: ignore[assignment]
-            return
+        super().__init__(path)
         head = self._file.read(_JOURNAL_HEADER)
         if len(head) == _JOURNAL_HEADER and head.startswith(_JOURNAL_MAGIC):
             self.size = int.from_bytes(head[24:28], "big")
 
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    @property
-    def last(self) -> int:
-        """The highest number of a page in it."""
-        return max(self._places, default=0)
-
-    def numbers(self) -> list[int]:
-        """The pages in it."""
-        return sorted(self._places)
-
-    def page(self, number: int) -> bytes | None:
-        place = self._places.get(number)
-        if place is None:
-            return None
-        self._file.seek(place)
-        return self._file.read(self.size)
-
     def read(self, size: int) -> None:
         """Find the pages, up to the first that is not whole."""
-        if self._file is None or self.size != size:
+        if self.size != size:
             self.size = size
             return
         at, end = 0, self._file.seek(0, os.SEEK_END)
