@@ -218,7 +218,7 @@ def from_json(data: Any) -> Transcript:
     """
     if isinstance(data, list):
         return from_openai_messages(data)
-    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list | tuple):
         # An object of another kind must not become an empty transcript: every check for an absence would pass on it.
         raise AgentevalError(
             f"this is not a transcript: it is {describe_json(data)}",

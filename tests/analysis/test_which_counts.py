@@ -11,7 +11,7 @@ import pytest
 from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
 from msgspec.structs import replace
 
-from agenteval_tui.analysis import ab, review_queue, summary
+from agenteval_tui.analysis import review_queue
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
 from agenteval_tui.analysis.comparison import paired_suites, row_changes
@@ -26,6 +26,7 @@ from agenteval_tui.analysis.triage import Recurrence, open_reason
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Tally, TestName
 from agenteval_tui.history.triage import Context, Decision
@@ -228,8 +229,7 @@ def test_an_alert_is_by_chance_where_its_threshold_lies_in_the_interval() -> Non
 
 @pytest.mark.parametrize(("given", "said"), [((5, None), 5.0), ((None, 7), 7.0), ((5, 7), 12.0), ((None, None), None)])
 def test_tokens_that_are_known_in_part_count(given: tuple[int | None, int | None], said: float | None) -> None:
-    row = SimpleNamespace(input_tokens=given[0], output_tokens=given[1])
-    assert ab._tokens(row) == summary._tokens(row) == said  # type: ignore[arg-type]
+    assert tokens_in_all(*given) == said
 
 
 @pytest.mark.parametrize(

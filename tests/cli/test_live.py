@@ -118,7 +118,7 @@ def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, 
         other.wait_for("running")
         other.send("\x03")
         other.wait_for_end()
-        assert "left; it goes on" in other.text
+        assert "left; it continues" in other.text
         assert os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT).si_status == 0
     assert [one.execution for one in live_executions()] == [live.execution]
     assert "of 21 ended before" in cli("cancel", live.execution[:12]).out

@@ -17,12 +17,12 @@ from agenteval_tui.history import baselines
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.presenters.history_rows import duration_cell
 from agenteval_tui.tui.screens.compare.screen import CompareScreen
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.views.execution import took_ms
 
 SUITE = "/suites/orders.suite.yaml"
 RUNS = 600  # several pages
@@ -186,7 +186,7 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         await settle(pilot)
         await until(pilot, lambda: not baselines.baselines(app.session.store))
         row = replace(app.session.store.execution("NEW"), started_ms=1, finished_ms=5_001)
-        assert [duration_cell(replace(row, kind=kind)) for kind in ("run", "import")] == ["5.0 s", ""]
+        assert [took_ms(replace(row, kind=kind)) for kind in ("run", "import")] == [5000, None]
         # Two runs, step by step.
         await pilot.press("enter")
         await settle(pilot)

@@ -280,7 +280,7 @@ async def test_a_new_criterion_goes_along_to_other_runs_and_is_never_saved_here(
     assert state.is_new
     assert state.new_criterion is not None
     assert "FROM" in str(state.new_criterion.config)
-    with pytest.raises(AgentevalError, match="stands in no suite file"):
+    with pytest.raises(AgentevalError, match="in no suite file"):
         state.saving(person.editor)
 
 
