@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -93,6 +94,13 @@ class TextEdit(Struct, frozen=True):
     text: str
 
 
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """`text` with the edits made; they must not overlap."""
+    for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
 class Fix(Struct, frozen=True):
     """A remedy that the program can apply itself: a title in words, and the edits, in order, not overlapping."""
 
@@ -101,9 +109,7 @@ class Fix(Struct, frozen=True):
 
     def apply(self, text: str) -> str:
         """`text` with the edits made."""
-        for edit in sorted(self.edits, key=lambda e: e.start, reverse=True):
-            text = text[: edit.start] + edit.text + text[edit.end :]
-        return text
+        return apply_edits(text, self.edits)
 
 
 class Problem(Struct, frozen=True, forbid_unknown_fields=True):

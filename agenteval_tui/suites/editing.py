@@ -20,12 +20,13 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.errors import TextEdit, apply_edits
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.yaml import edit, write
-from agenteval_tui.suites.yaml.edit import Edit, apply, content_end, line_end, plain_value, same, spans
+from agenteval_tui.suites.yaml.edit import content_end, line_end, plain_value, same, spans
 from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
 from agenteval_tui.suites.yaml.splice import splice
 from agenteval_tui.suites.yaml.tree import (
@@ -653,7 +654,7 @@ def _ways(loaded: LoadedSuite, test: dict[str, Any]) -> Iterator[str]:
     listed = resolve(node)
     if isinstance(listed, SequenceNode) and listed.items and listed.flow:
         at = content_end(listed.items[-1], text)
-        yield apply(text, [Edit(at, at, ", " + write.flow(test, bare_keys=True))])
+        yield apply_edits(text, [TextEdit(at, at, ", " + write.flow(test, bare_keys=True))])
     elif isinstance(listed, SequenceNode) and listed.items:
         yield from _behind_last(text, listed, test, eol)
     elif is_null(node) or isinstance(listed, SequenceNode):

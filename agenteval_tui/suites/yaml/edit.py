@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, TextEdit, apply_edits
 from agenteval_tui.suites.config_source import body_start
 from agenteval_tui.suites.yaml import write
 from agenteval_tui.suites.yaml.tree import (
@@ -38,21 +38,6 @@ from agenteval_tui.suites.yaml.tree import (
 from agenteval_tui.suites.yaml.write import block_pair
 
 Span = tuple[int, int]
-
-
-class Edit(Struct, frozen=True):
-    """Replace the characters `start`..`end` of a text by `text`."""
-
-    start: int
-    end: int
-    text: str
-
-
-def apply(text: str, edits: list[Edit]) -> str:
-    """`text` with the edits made; they must not overlap."""
-    for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text
 
 
 def same(left: Any, right: Any) -> bool:
@@ -105,9 +90,9 @@ class ValueEdits:
     def __init__(self, text: str, eol: str) -> None:
         self.text = text
         self.eol = eol
-        self.edits: list[Edit] = []
+        self.edits: list[TextEdit] = []
 
-    def change(self, node: Node, value: Any, *, in_flow: bool) -> list[Edit]:
+    def change(self, node: Node, value: Any, *, in_flow: bool) -> list[TextEdit]:
         """The edits (none when the value is the same already)."""
         self._change(node, value, in_flow)
         return self.edits
@@ -139,7 +124,7 @@ class ValueEdits:
         else:
             bare = isinstance(real, MappingNode) and any(key.plain for key, _ in real.pairs)
             written = write.flow(value, bare_keys=bare)
-        self.edits.append(Edit(start, end, written))
+        self.edits.append(TextEdit(start, end, written))
 
     def _mapping(self, node: MappingNode, value: dict[str, Any], in_flow: bool) -> bool:
         pairs = own_pairs(node)
@@ -207,22 +192,22 @@ class ValueEdits:
             else:
                 start = line_end(self.text, spans[index - 1][1])
                 end = line_end(self.text, spans[index][1])
-            self.edits.append(Edit(start, end, ""))
+            self.edits.append(TextEdit(start, end, ""))
 
     def _append(self, written: list[str], after: int, first_start: int, flow: bool) -> None:
         if not written:
             return
         if flow:
-            self.edits.append(Edit(after, after, "".join(f", {one}" for one in written)))
+            self.edits.append(TextEdit(after, after, "".join(f", {one}" for one in written)))
             return
         column = first_start - (self.text.rfind("\n", 0, first_start) + 1)
         at = line_end(self.text, after)
-        self.edits.append(Edit(at, at, "".join(f"{self.eol}{' ' * column}{one}" for one in written)))
+        self.edits.append(TextEdit(at, at, "".join(f"{self.eol}{' ' * column}{one}" for one in written)))
 
     def _prepend(self, written: list[str], before: int, flow: bool) -> None:
         column = before - (self.text.rfind("\n", 0, before) + 1)
         between = ", " if flow else f"{self.eol}{' ' * column}"
-        self.edits.append(Edit(before, before, "".join(one + between for one in written)))
+        self.edits.append(TextEdit(before, before, "".join(one + between for one in written)))
 
 
 # Setting, adding and taking out one key of an object in a YAML text: proposals, those that change least first
@@ -295,12 +280,12 @@ def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, 
             rest = text[colon : line_end(text, colon)]
             if not isinstance(real, ScalarNode) and not real.flow and rest.lstrip().startswith("#"):
                 start = colon + len(rest)  # a comment behind the key stays there
-            yield apply(text, [Edit(start, end, _raw(value.text, column, eol))])
+            yield apply_edits(text, [TextEdit(start, end, _raw(value.text, column, eol))])
         value = value.value
-    yield apply(text, ValueEdits(text, eol).change(node, value, in_flow=in_flow))
+    yield apply_edits(text, ValueEdits(text, eol).change(node, value, in_flow=in_flow))
     if not in_flow and isinstance(value, dict | list):
-        yield apply(text, [Edit(colon, end, block_pair("", value, column, eol).partition(":")[2])])
-    yield apply(text, [Edit(colon, end, " " + write.flow(value, bare_keys=True))])
+        yield apply_edits(text, [TextEdit(colon, end, block_pair("", value, column, eol).partition(":")[2])])
+    yield apply_edits(text, [TextEdit(colon, end, " " + write.flow(value, bare_keys=True))])
 
 
 def add_key(
@@ -317,10 +302,10 @@ def add_key(
         written = f"{key}: {write.flow(plain_value(value), bare_keys=True)}"
         if before:
             at = content_end(pairs[before[-1]][1], text)
-            yield apply(text, [Edit(at, at, ", " + written)])
+            yield apply_edits(text, [TextEdit(at, at, ", " + written)])
         else:
             at = pairs[0][0].start
-            yield apply(text, [Edit(at, at, written + ", ")])
+            yield apply_edits(text, [TextEdit(at, at, written + ", ")])
         return
     first = pairs[0][0].start
     column = first - (text.rfind("\n", 0, first) + 1)
@@ -330,18 +315,18 @@ def add_key(
         pair = block_pair(key, value, column, eol)
     indent = " " * column
     if not before:
-        yield apply(text, [Edit(first, first, pair + eol + indent)])
+        yield apply_edits(text, [TextEdit(first, first, pair + eol + indent)])
     for place in reversed(before):
         at = line_end(text, content_end(pairs[place][1], text))
-        yield apply(text, [Edit(at, at, eol + indent + pair)])
+        yield apply_edits(text, [TextEdit(at, at, eol + indent + pair)])
         if place + 1 < len(pairs):
             # A text that owns the blank lines behind it ends where the next key begins.
             at = text.rfind("\n", 0, pairs[place + 1][0].start) + 1
-            yield apply(text, [Edit(at, at, indent + pair + eol)])
+            yield apply_edits(text, [TextEdit(at, at, indent + pair + eol)])
     end = min(owner.end, len(text))
     lead = "" if text[:end].endswith("\n") or not end else eol
     at = text.rfind("\n", 0, end) + 1 if not lead else end
-    yield apply(text, [Edit(at, at, lead + indent + pair + eol)])
+    yield apply_edits(text, [TextEdit(at, at, lead + indent + pair + eol)])
 
 
 def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
@@ -356,23 +341,23 @@ def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
         end = text.find(":", one.end) + 1
     if owner.flow:
         if place:
-            yield apply(text, [Edit(content_end(pairs[place - 1][1], text), end, "")])
+            yield apply_edits(text, [TextEdit(content_end(pairs[place - 1][1], text), end, "")])
         else:
-            yield apply(text, [Edit(one.start, pairs[1][0].start, "")])
+            yield apply_edits(text, [TextEdit(one.start, pairs[1][0].start, "")])
         return
     line = text.rfind("\n", 0, one.start) + 1
     behind = line_end(text, end)
     following = text.find("\n", behind)
     if text[line : one.start].strip():  # the first of an item: "- id: ..."
         if "#" not in text[behind : pairs[place + 1][0].start]:
-            yield apply(text, [Edit(one.start, pairs[place + 1][0].start, "")])
-        yield apply(text, [Edit(one.start, behind, "")])
+            yield apply_edits(text, [TextEdit(one.start, pairs[place + 1][0].start, "")])
+        yield apply_edits(text, [TextEdit(one.start, behind, "")])
         return
     if following >= 0:
-        yield apply(text, [Edit(line, following + 1, "")])
+        yield apply_edits(text, [TextEdit(line, following + 1, "")])
     else:
         cut = line - 2 if text[:line].endswith("\r\n") else max(line - 1, 0)
-        yield apply(text, [Edit(cut, behind, "")])
+        yield apply_edits(text, [TextEdit(cut, behind, "")])
 
 
 def _raw(written: str, column: int, eol: str) -> str:
@@ -473,12 +458,12 @@ def remove_items(text: str, listed: SequenceNode, index: int) -> Iterator[str]:
     behind = text[end : where[index + 1][0]] if index + 1 < len(where) else None
     before = text[where[index - 1][1] : start] if index else None
     if behind is not None and "#" not in behind:
-        yield apply(text, [Edit(start, where[index + 1][0], "")])
+        yield apply_edits(text, [TextEdit(start, where[index + 1][0], "")])
     if before is not None and "#" not in before:
-        yield apply(text, [Edit(where[index - 1][1], end, "")])
+        yield apply_edits(text, [TextEdit(where[index - 1][1], end, "")])
     if not listed.flow:
         following = text.find("\n", end)
-        yield apply(text, [Edit(start, len(text) if following < 0 else following + 1, "")])
+        yield apply_edits(text, [TextEdit(start, len(text) if following < 0 else following + 1, "")])
 
 
 def insert_item(text: str, listed: SequenceNode, at: int, item: str, eol: str, *, apart: bool) -> Iterator[str]:
@@ -495,10 +480,10 @@ def insert_item(text: str, listed: SequenceNode, at: int, item: str, eol: str, *
         between = text[where[0][1] : where[1][0]] if len(where) > 1 else "\n\n" if apart else "\n"
         gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
     if at <= 0:
-        yield apply(text, [Edit(where[0][0], where[0][0], item + gap)])
+        yield apply_edits(text, [TextEdit(where[0][0], where[0][0], item + gap)])
         return
     end = where[min(at, len(where)) - 1][1]
-    yield apply(text, [Edit(end, end, gap + item)])
+    yield apply_edits(text, [TextEdit(end, end, gap + item)])
     if at >= len(where) and not listed.flow:
         # A text that owns the blank lines behind it can only be followed at the very end.
         yield (text if text.endswith("\n") else text + eol) + item + eol

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from agenteval_tui.core.errors import TextEdit, apply_edits
 from agenteval_tui.suites.config_source import block_indent, body_start
 from agenteval_tui.suites.yaml import write
-from agenteval_tui.suites.yaml.edit import Edit, ValueEdits, apply, content_end, line_end, same
+from agenteval_tui.suites.yaml.edit import ValueEdits, content_end, line_end, same
 from agenteval_tui.suites.yaml.tree import (
     Alias,
     MappingNode,
@@ -48,10 +49,10 @@ def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
     return _first(text, root, node, ways.for_text(new_text), new_text)
 
 
-def _first(text: str, root: Node, node: Node, ways: Iterator[list[Edit]], wanted: Any) -> str | None:
+def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], wanted: Any) -> str | None:
     meant = fingerprint(root, node)
     for edits in ways:
-        result = apply(text, edits)
+        result = apply_edits(text, edits)
         if _holds(result, meant, wanted):
             return result
     return None
@@ -171,14 +172,14 @@ class _Ways:
                     self.key, self.in_flow = key, in_flow or real.flow
                 self._find(value, in_flow or real.flow)
 
-    def for_value(self, value: dict[str, Any]) -> Iterator[list[Edit]]:
+    def for_value(self, value: dict[str, Any]) -> Iterator[list[TextEdit]]:
         """A JSON object where YAML stands: only what differs; else all of it on one line; else as a text."""
         yield ValueEdits(self.text, self.eol).change(self.node, value, in_flow=self.in_flow)
         yield [self._whole(write.flow(value, bare_keys=True))]
         yield [self._behind_key(write.flow(value, bare_keys=True))]
         yield [self._behind_key(write.flow(value))]
 
-    def for_text(self, new: str) -> Iterator[list[Edit]]:
+    def for_text(self, new: str) -> Iterator[list[TextEdit]]:
         """A text, in the style that stands there if that can hold it."""
         real = resolve(self.node)
         aliased = isinstance(self.node, Alias)
@@ -192,22 +193,22 @@ class _Ways:
         yield [self._whole(quoted)]
         yield [self._behind_key(quoted)]
 
-    def _whole(self, written: str) -> Edit:
+    def _whole(self, written: str) -> TextEdit:
         start, end = body_start(self.node, self.text), content_end(self.node, self.text)
         if start == end or self.text[start - 1 : start] == ":":
             written = " " + written  # nothing stood there: `config_uxon:`
-        return Edit(start, end, written)
+        return TextEdit(start, end, written)
 
-    def _behind_key(self, written: str) -> Edit:
+    def _behind_key(self, written: str) -> TextEdit:
         """In place of a value that begins on a line below its key."""
         start = self._colon()
-        return Edit(start, max(content_end(self.node, self.text), start), " " + written)
+        return TextEdit(start, max(content_end(self.node, self.text), start), " " + written)
 
     def _colon(self) -> int:
         assert self.key is not None
         return self.text.find(":", self.key.end) + 1
 
-    def _block(self, new: str) -> Edit | None:
+    def _block(self, new: str) -> TextEdit | None:
         assert self.key is not None
         parent = self.key.start - (self.text.rfind("\n", 0, self.key.start) + 1)
         start, end = body_start(self.node, self.text), content_end(self.node, self.text)
@@ -237,7 +238,7 @@ class _Ways:
             block += self.eol
         if self.text[start - 1 : start] == ":":
             block = " " + block
-        return Edit(start, end, block)
+        return TextEdit(start, end, block)
 
     def _blank_lines_end(self, end: int) -> int:
         match = re.compile(r"\r?\n(?:[ \t]*\r?\n)*").match(self.text, end)
