@@ -590,14 +590,14 @@ def _mean(values: Sequence[float]) -> float:
 def _interval(differences: Sequence[float], seed: int) -> Interval | None:
     """The 95 % interval of a mean: the paired bootstrap's; of very many cases the normal distribution's."""
     n = len(differences)
-    if n < 2:
+    # Cases that all differ by the same have no spread to tell an interval from, and a point would promise certainty.
+    if n < 2 or min(differences) == max(differences):
         return None
     drawn: Interval | None
     if n >= _MANY:
         drawn = _normal(differences)
     else:
         drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
-    # Cases that all differ by the same have no spread to tell an interval from, and a point would promise certainty.
     return drawn if drawn and drawn[0] < drawn[1] else None
 
 

@@ -48,21 +48,29 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
     moved = [difference for difference in differences if difference]
     if not moved:
         return 1.0
-    observed = abs(math.fsum(moved)) * (1 - 1e-12)  # equal sums must count, whatever rounding does
+    # Equal sums must count, whatever rounding does; a sum of 0 too.
+    observed = abs(math.fsum(moved)) - 1e-12 * math.fsum(map(abs, moved))
     if len(moved) <= _EXACT:
         sums = [abs(math.fsum(s * d for s, d in zip(signs, moved, strict=True)))
                 for signs in product((1, -1), repeat=len(moved))]  # fmt: skip
         return sum(one >= observed for one in sums) / len(sums)
     draw = random.Random(seed).getrandbits  # noqa: S311 - no secret hangs on it
     total, reached = math.fsum(moved), 1
+    tables = [_subset_sums(moved[start : start + 8]) for start in range(0, len(moved), 8)]
     for _ in range(_FLIPS):
-        bits = draw(len(moved))
-        flipped = total
-        for place, one in enumerate(moved):
-            if bits >> place & 1:
-                flipped -= 2 * one
+        # The drawn bits say whose signs change; each byte of them is looked up.
+        drawn = draw(len(moved)).to_bytes(len(tables), "little")
+        flipped = total - 2 * sum([table[byte] for table, byte in zip(tables, drawn, strict=True)])
         reached += abs(flipped) >= observed
     return reached / (_FLIPS + 1)
+
+
+def _subset_sums(values: Sequence[float]) -> list[float]:
+    """The sum of each subset: at `index` that of the values whose bits are set in it."""
+    sums = [0.0]
+    for value in values:
+        sums += [one + value for one in sums]
+    return sums
 
 
 def detectable(differences: Sequence[float]) -> float | None:

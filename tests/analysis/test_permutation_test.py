@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -36,6 +37,13 @@ def test_sign_flips_of_many_are_drawn() -> None:
     assert found == sign_flip(differences)
     assert found == pytest.approx(expected, abs=0.01)
     assert sign_flip([1.0] * 100) < 0.001
+
+
+@pytest.mark.parametrize("times", [2, 16])
+def test_differences_whose_sum_is_nothing_but_rounding_show_nothing(times: int) -> None:
+    differences = [0.1 + 0.2, -0.3, 2 / 3 - 1 / 3, -1 / 3, 0.7, -0.1, -0.6] * times
+    assert math.fsum(differences) != 0
+    assert sign_flip(differences) == 1
 
 
 @pytest.mark.parametrize(("a", "b"), [(0, 6), (2, 9), (5, 5), (1, 0)])
