@@ -92,7 +92,7 @@ class _Open(Struct):
     skip: bool = False  # the key is a second one, or no text: its value is read and forgotten
     braces: bool = False  # a text that was meant to begin with {{
     keys: set[str] = field(default_factory=set)
-    merges: list[Node] = field(default_factory=list)
+    merges: tuple[Node, ...] = ()
 
 
 def compose(text: str, report: Report) -> tuple[Node | None, bool]:
@@ -145,11 +145,29 @@ class _Composer:
     def run(self) -> None:
         import yaml
 
+        # CSafeLoader: the C parser; nothing here ever constructs objects from tags.
+        loader = yaml.CSafeLoader(self.text)
+        try:
+            self._read(iter(loader.get_event, None), yaml)
+        except yaml.YAMLError as error:
+            self._syntax(error)
+            raise _StopReading from None
+        finally:
+            loader.dispose()
+
+    def _read(self, events: Iterator[Any], yaml: Any) -> None:
         documents = 0
-        for event in self._events(yaml):
+        scalar = yaml.ScalarEvent
+        for event in events:
             kind = type(event)
-            if kind is yaml.ScalarEvent:
-                self._scalar(event)
+            if kind is scalar:
+                node = ScalarNode(event.value, event.start_mark.index, event.end_mark.index, event.style or "")
+                if event.tag is not None:
+                    self._tag(event)
+                    node.tag = "str"
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = node
+                self._add(node)
             elif kind is yaml.MappingStartEvent:
                 self._push(event, MappingNode(event.start_mark.index, event.end_mark.index, bool(event.flow_style)))
             elif kind is yaml.SequenceStartEvent:
@@ -171,18 +189,6 @@ class _Composer:
                     )
                     raise _StopReading
 
-    def _events(self, yaml: Any) -> Iterator[Any]:
-        # CSafeLoader: the C parser; nothing here ever constructs objects from tags.
-        loader = yaml.CSafeLoader(self.text)
-        try:
-            while loader.check_event():
-                yield loader.get_event()
-        except yaml.YAMLError as error:
-            self._syntax(error)
-            raise _StopReading from None
-        finally:
-            loader.dispose()
-
     def _syntax(self, error: Any) -> None:
 
         start, end, message, fix = explain(error, self.text)
@@ -190,26 +196,15 @@ class _Composer:
             return  # what follows from unquoted braces on this line
         self.report("syntax", start, end, message, fix)
 
-    def _scalar(self, event: Any) -> None:
-        tag = event.tag
-        if tag in ("!", "tag:yaml.org,2002:str"):
-            tag = "str"
-        elif tag is not None:
+    def _tag(self, event: Any) -> None:
+        if event.tag not in ("!", "tag:yaml.org,2002:str"):
             self.report(
                 "unsupported",
                 event.start_mark.index,
                 event.end_mark.index,
-                f"the tag {_shown(tag)} is not supported",
+                f"the tag {_shown(event.tag)} is not supported",
                 "remove it; quote a value to make it a text",
             )
-            tag = "str"
-        style = event.style
-        node = ScalarNode(
-            event.value, event.start_mark.index, event.end_mark.index, "" if style is None else style, tag
-        )
-        if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        self._add(node)
 
     def _push(self, event: Any, node: SequenceNode | MappingNode) -> None:
         if len(self.stack) >= MAX_DEPTH:
@@ -230,7 +225,9 @@ class _Composer:
     def _pop(self, event: Any) -> None:
         done = self.stack.pop()
         node = done.node
-        node.end = max(event.end_mark.index, node.end)
+        end = event.end_mark.index
+        if end > node.end:
+            node.end = end
         if done.braces:
             # Said already; read on as if the quotes were there.
             self._add(ScalarNode(self.text[node.start : node.end], node.start, node.end, '"'))
@@ -281,17 +278,22 @@ class _Composer:
             self.root = node
             return
         top = self.stack[-1]
-        if isinstance(top.node, SequenceNode):
-            top.node.items.append(node)
-            top.node.weight += node.weight
-        elif top.key is None and not top.skip:
-            self._key(top, node)
+        into, key = top.node, top.key
+        if isinstance(into, SequenceNode):
+            into.items.append(node)
+            into.weight += node.weight
+        elif key is None and not top.skip:
+            if type(node) is ScalarNode and node.text not in top.keys:
+                top.keys.add(node.text)
+                top.key = node
+            else:
+                self._key(top, node)
         else:
-            if top.key is not None and top.key.text == "<<" and top.key.plain:
-                top.merges.append(node)
-            elif top.key is not None:
-                top.node.pairs.append((top.key, node))
-            top.node.weight += node.weight
+            if key is not None and key.text == "<<" and key.plain:
+                top.merges += (node,)
+            elif key is not None:
+                into.pairs.append((key, node))
+            into.weight += node.weight
             top.key, top.skip = None, False
 
     def _key(self, top: _Open, node: Node) -> None:
@@ -365,7 +367,7 @@ _FLOAT = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+
 def is_null(node: Node) -> bool:
     """Whether this is YAML's null, in any spelling, or nothing at all."""
     node = resolve(node)
-    return isinstance(node, ScalarNode) and node.plain and node.text in ("", "~", "null", "Null", "NULL")
+    return isinstance(node, ScalarNode) and node.text in ("", "~", "null", "Null", "NULL") and node.plain
 
 
 def untyped(node: ScalarNode) -> Any:
@@ -391,6 +393,8 @@ def untyped(node: ScalarNode) -> Any:
 
 def plain_data(node: Node) -> Any:
     """Plain Python data of a tree: dicts with text keys, lists, and scalars as `untyped` has them."""
+    if isinstance(node, ScalarNode):
+        return node.text if node.style else untyped(node)
     node = resolve(node)
     if isinstance(node, ScalarNode):
         return untyped(node)
