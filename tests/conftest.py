@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -210,3 +211,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("recordings beside the project are not here")
     return SHARED
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of three megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True)
+    if made.returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)

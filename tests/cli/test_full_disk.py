@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,22 +29,11 @@ tests:
 """
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True).returncode:
-        pytest.skip("mounting a small file system needs root")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 @pytest.mark.parametrize("on_a_terminal", [False, True])
 def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
     small_disk: Path, tmp_path: Path, on_a_terminal: bool
 ) -> None:
+    subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
     suite = tmp_path / "big.suite.yaml"
     suite.write_text(SUITE.replace("PYTHON", sys.executable), "utf-8")
     own = [sys.executable, "-m", "agenteval_tui", "--db", str(small_disk / "h.db")]

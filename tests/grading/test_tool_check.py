@@ -5,31 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tool_checks import calls, check, evidence
 
-from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.metrics.matchers import MatcherError, compile_matcher, same_json
-from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
+from agenteval_tui.grading.results import Outcome, Span
 from agenteval_tui.grading.sentences import criterion_sentence, evidence_sentence
-from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-
-
-def calls(*made: tuple[str, Any]) -> Transcript:
-    tool_calls = tuple(ToolCall(f"c{n}", name, arguments, message=0) for n, (name, arguments) in enumerate(made))
-    return Transcript((Message("assistant", "", tool_calls=tuple(range(len(made)))),), tool_calls)
-
-
-def check(transcript: Transcript, /, **metric: Any) -> CriterionResult:
-    spec = CriterionSpec("it", "ToolResponse", {"metrics": [{"type": "ToolCheck", **metric}]})
-    result = compile_criterion(spec).check(transcript)
-    quick = compile_criterion(spec).check(transcript, explain=False)
-    assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    return result
-
-
-def evidence(result: CriterionResult, condition: str) -> Evidence:
-    return next(one for metric in result.metrics for one in metric.evidence if one.condition == condition)
-
+from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 GET = ("get_order", {"order_id": "#W1"})
 

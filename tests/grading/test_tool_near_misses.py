@@ -8,34 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tool_checks import calls, check, evidence
 
-from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import headline
 from agenteval_tui.grading.metrics.tool_check import Tool, ToolCheckData, differences, nearest_calls
-from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
+from agenteval_tui.grading.results import Outcome, Span
 from agenteval_tui.grading.sentences import argument_phrase, evidence_sentence
-from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-
-
-def calls(*made: tuple[str, Any]) -> Transcript:
-    tool_calls = tuple(ToolCall(f"c{n}", name, arguments, message=0) for n, (name, arguments) in enumerate(made))
-    return Transcript((Message("assistant", "", tool_calls=tuple(range(len(made)))),), tool_calls)
-
-
-def check(transcript: Transcript, /, **metric: Any) -> CriterionResult:
-    spec = CriterionSpec("it", "ToolResponse", {"metrics": [{"type": "ToolCheck", **metric}]})
-    result = compile_criterion(spec).check(transcript)
-    quick = compile_criterion(spec).check(transcript, explain=False)
-    assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    return result
-
-
-def evidence(result: CriterionResult, condition: str) -> Evidence:
-    return next(one for metric in result.metrics for one in metric.evidence if one.condition == condition)
 
 
 def test_of_several_wrong_calls_the_nearest_is_said_first() -> None:

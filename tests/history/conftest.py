@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.history import connections, open_database
+from agenteval_tui.history.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,9 +26,19 @@ def histories_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(path: Path, copy_history: Callable[[Path], None]) -> Iterator[object]:
-    from agenteval_tui.history.store import Store
-
+def store(path: Path, copy_history: Callable[[Path], None]) -> Iterator[Store]:
     copy_history(path)
     with Store.open(path) as opened:
         yield opened
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    """A history with an execution of three runs that have ended."""
+    from history_made import ended, planned, record
+
+    store.begin_execution(record(), [planned(n) for n in range(3)])
+    for number in range(3):
+        store.run_ended(ended(number))
+    store.end_execution("EXECUTION-1", "finished").result()
+    return store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from history_made import SUITE, ended, planned, record
+from history_made import SUITE, planned, record
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -18,15 +18,6 @@ AT = 1_700_000_000_000
 def one(test: str = "test-0", **more: object) -> Quarantine:
     values: dict[str, object] = {"until_ms": AT + DAY_MS, "at_ms": AT, "reason": "flaky \x1b[31m", "who": "Ann"}
     return Quarantine(SUITE, test, **{**values, **more})  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def filled(store: Store) -> Store:
-    store.begin_execution(record(), [planned(n) for n in range(3)])
-    for number in range(3):
-        store.run_ended(ended(number))
-    store.end_execution("EXECUTION-1", "finished").result()
-    return store
 
 
 def test_a_quarantine_holds_until_its_end_and_not_longer(filled: Store) -> None:

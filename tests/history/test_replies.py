@@ -25,15 +25,6 @@ def reply(
     return StoredReply(request, answerer, Reply(text, **{**values, **more}))  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def filled(store: Store) -> Store:
-    store.begin_execution(record(), [planned(n) for n in range(3)])
-    for number in range(3):
-        store.run_ended(ended(number))
-    store.end_execution("EXECUTION-1", "finished").result()
-    return store
-
-
 def test_replies_come_back_as_they_were(filled: Store) -> None:
     first, second = reply("Nice \x1b[31m"), reply(error="no connection", prompt="other")
     filled.keep_replies(RUN.format(0), [first, second]).result()

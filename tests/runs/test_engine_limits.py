@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from greeting_suites import ONE, STOP
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta, UsageReported
 from agenteval_tui.core.errors import AgentevalError
@@ -17,21 +18,6 @@ from agenteval_tui.runs.events import AgentFinished, Command, Graded, Planned, P
 from agenteval_tui.transcripts.model import RunError, Usage
 
 Execute = Callable[..., Any]
-
-ONE = """
-name: Greetings
-agent: bot
-agents:
-  bot: {kind: scripted}
-tests:
-  - id: hello
-    prompt: Say hello
-    criteria:
-      - name: Greets
-        prototype_class: TextResponse
-        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "hello"}]}'
-"""
-STOP = ONE.replace("    prompt:", "    stop: {when: decided, alpha: 0.05, threshold: 0.8}\n    prompt:")
 
 
 def says(text: str = "hello", seconds: float = 0.0, **usage: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from greeting_suites import ONE
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta, UsageReported
 from agenteval_tui.runs import throttle
@@ -16,19 +17,6 @@ from agenteval_tui.transcripts.model import RunError, Usage
 
 Execute = Callable[..., Any]
 
-ONE = """
-name: Greetings
-agent: bot
-agents:
-  bot: {kind: scripted}
-tests:
-  - id: hello
-    prompt: Say hello
-    criteria:
-      - name: Greets
-        prototype_class: TextResponse
-        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "hello"}]}'
-"""
 BUSY = RunError("rate_limit", "429: slow down", "lower `concurrency`, or wait")
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from greeting_suites import ONE, STOP
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, TextDelta, UsageReported
 from agenteval_tui.runs.engine import Engine
@@ -19,21 +20,6 @@ from agenteval_tui.runs.resume import resume_plan
 from agenteval_tui.transcripts.model import Usage
 
 Execute = Callable[..., Any]
-
-ONE = """
-name: Greetings
-agent: bot
-agents:
-  bot: {kind: scripted}
-tests:
-  - id: hello
-    prompt: Say hello
-    criteria:
-      - name: Greets
-        prototype_class: TextResponse
-        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "hello"}]}'
-"""
-STOP = ONE.replace("    prompt:", "    stop: {when: decided, alpha: 0.05, threshold: 0.8}\n    prompt:")
 
 
 async def costly(request: AgentRequest) -> AsyncIterator[AgentEvent]:

@@ -7,8 +7,7 @@ import dataclasses
 import json
 import random
 import sqlite3
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -305,20 +304,6 @@ async def test_a_key_that_was_written_in_is_never_stored(
     with pytest.raises(AgentevalError, match="never stored") as raised:
         resume_plan(made.store, identity, user_agents={})
     assert "environment variable" in raised.value.mend
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of three megabytes."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True)
-    if made.returncode:
-        pytest.skip("mounting a small file system needs root")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 async def test_a_full_disk_ends_an_execution_that_can_be_resumed(
