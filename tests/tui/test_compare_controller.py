@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.screens.compare.controller import (
     CompareController,
+    Unexplained,
     Versions,
-    explain_change,
+    explain,
     read_comparison,
     read_versions,
 )
@@ -102,18 +104,20 @@ def test_the_row_with_the_cursor_is_explained_first_then_the_others(
     assert controller.lacks_explanation(chosen)
     assert controller.detail(None, 80) == []
     explained, at = [], chosen
-    while (change := controller.next_to_explain(at)) is not None:
-        explained.append(change.test)
-        assert controller.take_explanation(found, change, explain_change(session, change))
-    assert explained[0] == "refund-policy"
-    assert len(explained) == len(set(explained)) == sum(1 for one in found.tests if one.pairs)
+    while (wanted := controller.next_to_explain(at)) is not None:
+        answer = explain(session, wanted)
+        explained.append([(key[1], key in answer.metrics) for key in answer.attributed or answer.metrics])
+        assert controller.take_explanation(found, answer)
+    assert explained[0] == [("refund-policy", True)]
+    others = [one.test for one in found.tests if one.pairs and one.test != "refund-policy"]
+    assert list(chain.from_iterable(explained[1:])) == [(test, full) for full in (False, True) for test in others]
     assert not controller.lacks_explanation(chosen)
     shown = "\n".join(plain(line) for line in controller.detail(chosen, 120))
     assert "step 1: it called search_docs, now it answers at once" in " ".join(shown.split())
     # What comes of a comparison that was left does not count for the next.
     controller.take(read_comparison(session, SIDES), SIDES)
     assert chosen.change is not None
-    assert not controller.take_explanation(found, chosen.change, explain_change(session, chosen.change))
+    assert not controller.take_explanation(found, explain(session, Unexplained([chosen.change])))
     assert controller.lacks_explanation(chosen)
 
 

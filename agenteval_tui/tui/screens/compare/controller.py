@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from msgspec import Struct, field
@@ -21,10 +22,9 @@ from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, det
 from agenteval_tui.tui.styled_text import Cell, Line
 
 MOST = 300
-"""Tests whose change is attributed by itself; further ones when the cursor comes to them."""
-
-Answer = tuple["Attributed | None", "dict[str, tuple[MetricChange, ...]]"]
-"""Who changed a test's verdicts, and by criterion what its metrics say now."""
+"""Tests that are explained by themselves; further ones when the cursor comes to them."""
+_AT_A_TIME_S = 0.1
+"""So long are tests explained before what is known of them is shown."""
 
 
 class Versions(Struct, frozen=True):
@@ -48,6 +48,14 @@ class Explained(Struct):
     metrics: dict[TestKey, Mapping[str, tuple[MetricChange, ...]]] = field(default_factory=dict)
 
 
+class Unexplained(Struct, frozen=True):
+    """The tests to explain next: `who` changed their verdicts, by criterion what their `metrics` say now."""
+
+    changes: list[TestChange]
+    who: bool = True
+    metrics: bool = True
+
+
 def read_comparison(session: Session, sides: Sides, known: Comparison | None = None) -> Comparison:
     """Compare these sides; `known` itself where the same runs and quarantines would be compared again.
 
@@ -69,9 +77,17 @@ def read_versions(session: Session, versions: Versions) -> Comparison:
     return compare_versions(session.store, versions.suite_key, versions.test, old, new, versions.criterion)
 
 
-def explain_change(session: Session, change: TestChange) -> Answer:
-    """Who changed a test's verdicts, and what its metrics say now."""
-    return attribute(session.store, change.pairs), metric_changes(session.store, change)
+def explain(session: Session, wanted: Unexplained) -> Explained:
+    """Explain the first of these tests, and further ones as far as the time allows."""
+    found, end = Explained(), time.monotonic() + _AT_A_TIME_S
+    for change in wanted.changes:
+        if wanted.who:
+            found.attributed[change.key] = attribute(session.store, change.pairs)
+        if wanted.metrics:
+            found.metrics[change.key] = metric_changes(session.store, change)
+        if time.monotonic() >= end:
+            break
+    return found
 
 
 class CompareController:
@@ -205,24 +221,28 @@ class CompareController:
 
     # Whose doing it was
 
-    def next_to_explain(self, row: CompareRow | None) -> TestChange | None:
-        """The test to explain now: the one under the cursor first, then down the list; None: all are explained."""
-        known = self._explained.attributed
-        if row is not None and row.change is not None and row.change.key not in known:
-            return row.change
-        if self.found is None or len(known) >= MOST:
-            return None
-        return next((test for test in self.found.tests if test.pairs and test.key not in known), None)
+    def next_to_explain(self, row: CompareRow | None) -> Unexplained | None:
+        """What to explain now: the test under the cursor; who changed the listed ones; then their metrics, which are
+        seen when the cursor comes to them. None: all are explained."""
+        known = self._explained
+        if row is not None and row.change is not None and self.lacks_explanation(row):
+            return Unexplained([row.change], who=row.change.key not in known.attributed)
+        flipped = [test for test in self.found.tests if test.pairs][:MOST] if self.found is not None else []
+        if unattributed := [test for test in flipped if test.key not in known.attributed]:
+            return Unexplained(unattributed, metrics=False)
+        unmeasured = [test for test in flipped if test.key not in known.metrics]
+        return Unexplained(unmeasured, who=False) if unmeasured else None
 
     def lacks_explanation(self, row: CompareRow | None) -> bool:
-        """Is nothing known yet of the row's test?"""
-        return row is not None and row.change is not None and row.change.key not in self._explained.attributed
+        """Is there something of the row's test that is not known yet?"""
+        return row is not None and row.change is not None and row.change.key not in self._explained.metrics
 
-    def take_explanation(self, of: Comparison, change: TestChange, answer: Answer) -> bool:
-        """Who changed a test's verdicts. False: another comparison is shown by now."""
+    def take_explanation(self, of: Comparison, answer: Explained) -> bool:
+        """What was found out of some tests. False: another comparison is shown by now."""
         if self.found is not of:
             return False
-        self._explained.attributed[change.key], self._explained.metrics[change.key] = answer
+        self._explained.attributed.update(answer.attributed)
+        self._explained.metrics.update(answer.metrics)
         return True
 
     # Lines

@@ -32,10 +32,10 @@ from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
-    Answer,
     CompareController,
+    Explained,
     Versions,
-    explain_change,
+    explain,
     read_comparison,
     read_versions,
 )
@@ -264,22 +264,23 @@ class CompareScreen(FilteredScreen):
             self._explain()
 
     def _explain(self) -> None:
-        """Find out who changed the next test; the one under the cursor first, then down the list."""
-        found, change = self.controller.found, self.controller.next_to_explain(self._row)
-        if found is None or change is None:
+        """Find out who changed the next tests; the one under the cursor first, then down the list."""
+        found, wanted = self.controller.found, self.controller.next_to_explain(self._row)
+        if found is None or wanted is None:
             return
         session = self.agenteval.session
 
-        def then(answer: Answer) -> None:
-            if not self.controller.take_explanation(found, change, answer):
+        def then(answer: Explained) -> None:
+            if not self.controller.take_explanation(found, answer):
                 return
-            self._list.refresh()
+            if answer.attributed:
+                self._list.refresh()
             row = self._row
-            if row is not None and row.change is not None and row.change.key == change.key:
+            if row is not None and row.change is not None and row.change.key in {**answer.attributed, **answer.metrics}:
                 self._detail()
             self._explain()
 
-        self.ask(lambda: explain_change(session, change), then, group="attribution")
+        self.ask(lambda: explain(session, wanted), then, group="attribution")
 
     # What a person does with a change
 
