@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from agenteval_tui.core import directories
@@ -92,42 +94,29 @@ def _check_existing(path: Path) -> bool:
 
 def connect_writer(path: Path, *, busy_s: float | None = None) -> Connection:
     """A connection that writes; a commit is on the disk when it returns. Raises sqlite3.Error."""
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS if busy_s is None else busy_s,
-        isolation_level=None,
-        check_same_thread=False,
-        factory=Connection,
-        cached_statements=256,
+    # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose the last
+    # commits with the power). Commits are grouped, so the price is small.
+    pragmas = (
+        "synchronous = FULL",
+        "wal_autocheckpoint = 2000",
+        "journal_size_limit = 67108864",
+        "cache_size = -16000",
     )
-    try:
-        # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose the
-        # last commits with the power). Commits are grouped, so the price is small.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA wal_autocheckpoint = 2000")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute("PRAGMA cache_size = -16000")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return _connect(path, pragmas, timeout=BUSY_SECONDS if busy_s is None else busy_s, cached_statements=256)
 
 
 def connect_reader(path: Path, *, immutable: bool = False) -> Connection:
     """A connection that only reads. `immutable`: the folder can't be written, so no shared memory file can be made."""
     mode = "immutable=1" if immutable else "mode=ro"
-    connection = sqlite3.connect(
-        f"file:{quote(str(path.absolute()))}?{mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-        factory=Connection,
-        cached_statements=128,
-    )
+    address = f"file:{quote(str(path.absolute()))}?{mode}"
+    return _connect(address, ("query_only = 1", "cache_size = -8000"), uri=True, timeout=BUSY_SECONDS)
+
+
+def _connect(address: Path | str, pragmas: Sequence[str], **options: Any) -> Connection:
+    connection = sqlite3.connect(address, isolation_level=None, check_same_thread=False, factory=Connection, **options)
     try:
-        connection.execute("PRAGMA query_only = 1")
-        connection.execute("PRAGMA cache_size = -8000")
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
     except BaseException:
         connection.close()
         raise
