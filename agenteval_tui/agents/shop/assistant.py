@@ -51,14 +51,10 @@ class AssistantV1(SqlAnswers):
 
     def order_status(self, wish: Intent) -> Talk:
         """Where an order is, and what the staff wants to be mentioned with it."""
-        if not wish.order_id:
-            yield Turn(self.say(wish, "which_order"))
+        found = yield from self._look_up(wish)
+        if found is None:
             return
-        (found,) = yield Turn(self.say(wish, "look"), (Call("get_order", {"order_id": wish.order_id}),))
         order = value_of(found)
-        if not order:
-            yield Turn(self.say(wish, "no_order", order=wish.order_id))
-            return
         status = STATUS[wish.language].get(str(order.get("status")), str(order.get("status")))
         said = self.say(wish, "status", order=order.get("id"), day=order.get("ordered_on"), status=status)
         done = yield from self.follow_notes(wish, found)
@@ -79,14 +75,11 @@ class AssistantV1(SqlAnswers):
 
     def cancel(self, wish: Intent) -> Talk:
         """Cancel an order, if it can still be stopped."""
-        if not wish.order_id:
-            yield Turn(self.say(wish, "which_order"))
+        found = yield from self._look_up(wish)
+        if found is None:
             return
-        (found,) = yield Turn(self.say(wish, "look"), (Call("get_order", {"order_id": wish.order_id}),))
         order = value_of(found)
-        if not order:
-            yield Turn(self.say(wish, "no_order", order=wish.order_id))
-        elif order.get("status") != "processing":
+        if order.get("status") != "processing":
             status = {"shipped": {"de": "verschickt", "en": "shipped"}}.get(str(order.get("status")), {})
             named = status.get(wish.language) or STATUS[wish.language].get(str(order.get("status")), "")
             yield Turn(self.say(wish, "too_late", order=order.get("id"), status=named))
@@ -174,6 +167,17 @@ class AssistantV1(SqlAnswers):
     def other(self, wish: Intent) -> Talk:
         """What no rule knows."""
         yield Turn(self.say(wish, "other"))
+
+    def _look_up(self, wish: Intent) -> Generator[Turn, tuple[ToolOutcome, ...], ToolOutcome | None]:
+        """The customer's order, as the tool gives it; None where there is none, which the customer is told."""
+        if not wish.order_id:
+            yield Turn(self.say(wish, "which_order"))
+            return None
+        (found,) = yield Turn(self.say(wish, "look"), (Call("get_order", {"order_id": wish.order_id}),))
+        if not value_of(found):
+            yield Turn(self.say(wish, "no_order", order=wish.order_id))
+            return None
+        return found
 
     def follow_notes(self, wish: Intent, outcome: ToolOutcome) -> NoteTalk:
         """Do what a note in a tool's result asks of the assistant; what is to be added to the answer."""
