@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli.main import VERBS, agenteval
+from agenteval_tui.cli.main import agenteval
+from agenteval_tui.cli.verbs import own_verbs
 
 PAGE = Path(__file__).with_name("command-line.md")
 
@@ -43,7 +44,7 @@ def page() -> str:
     """The whole page."""
     context = click.Context(agenteval, info_name="agenteval")
     parts = [HEAD]
-    for name in VERBS:
+    for name in own_verbs():
         command = agenteval.get_command(context, name)
         assert command is not None
         parts.append(_verb(name, command))

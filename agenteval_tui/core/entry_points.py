@@ -7,7 +7,7 @@ which neither `agenteval validate` nor a first screen needs; the one file takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +25,7 @@ IMPORTERS = "agenteval.importers"
 EXPORTERS = "agenteval.exporters"
 EXECUTORS = "agenteval.executors"
 TOOLSETS = "agenteval.toolsets"
+COMMANDS = "agenteval.commands"
 
 _PACKAGE = "agenteval-tui"
 _PREFIX = "agenteval."
@@ -67,11 +68,14 @@ def own(group: str) -> dict[str, str]:
     return _own().setdefault(group, {})
 
 
-def conflicts() -> Iterator[str]:
-    """A sentence for each name that a plug-in offers in vain: it is agenteval's own, or another plug-in's too."""
+def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
+    """A sentence for each name that a plug-in offers in vain: it is agenteval's own, or another plug-in's too.
+
+    `taken`: by group, agenteval's own names beside those of its entry points.
+    """
     for group, offers in sorted(_plugins().items()):
         for name, offered in sorted(offers.items()):
-            if name in own(group):
+            if name in own(group) or name in (taken or {}).get(group, ()):
                 packages = " and ".join(one.package for one in offered)
                 yield f"{name!r} of {packages} is not used: agenteval has a {name!r} of its own in {group}"
             elif len(offered) > 1:

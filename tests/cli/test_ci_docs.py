@@ -120,7 +120,7 @@ def test_what_is_to_be_done_after_errors_of_agents(checkout: Path) -> None:
 
 
 def test_the_other_blocks_are_yaml_and_name_verbs_that_there_are() -> None:
-    from agenteval_tui.cli.main import VERBS
+    from agenteval_tui.cli.verbs import VERBS
 
     for block in BLOCKS:
         assert yaml.safe_load(block)

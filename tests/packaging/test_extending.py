@@ -20,6 +20,7 @@ BLOCK = re.compile(r"(?:^[^\n]*?`(?P<path>[^`\n]+)`(?:, below the line with `(?P
 COPIED = ("agenteval_tui", "themes", "sample_suites", "docs", "pyproject.toml", "tests/conftest.py", "tests/packaging")
 COPIED_TESTS = (
     "agents/conftest.py",
+    "cli/conftest.py",
     "formats/conftest.py",
     "grading/test_metric_pages.py",
     "tui/conftest.py",
@@ -98,6 +99,13 @@ def test_a_format(checkout: Path) -> None:
     printed = follow("A format", checkout)
     assert "questions-answers" in printed["agenteval import faq.jsonl"]
     assert "It was sent yesterday." in printed["agenteval export last -"]
+
+
+def test_a_command(checkout: Path) -> None:
+    printed = follow("A command", checkout)
+    assert "0 errors in" in printed["agenteval errors --db demo.db"]
+    assert "List the runs of an execution that ended in an error." in printed["agenteval --help"]
+    assert "## errors" in (checkout / "docs" / "command-line.md").read_text("utf-8")
 
 
 def test_a_screen(checkout: Path) -> None:

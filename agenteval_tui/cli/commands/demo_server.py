@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.agents.demo_server import serve
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
 
-@click.command("demo-server")
+@click.command("demo-server", short_help="Serve the bundled agent as an OpenAI-compatible server on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8137, metavar="N", help="Default 8137; 0: a free one.")
 @click.option("--version", "version", type=click.Choice(("v1", "v2")), default="v1", help="Of the agent.")
 @common_options
@@ -19,6 +18,8 @@ def command(invocation: Invocation, port: int, version: str) -> int:
     It listens on this machine only and takes any key. Use it to try an agent of kind `openai` without an account.
     Ctrl-C ends it.
     """
+    # Here and not above: the help of all verbs imports this module, and asyncio behind this takes 100 ms.
+    from agenteval_tui.agents.demo_server import serve
 
     def announce(url: str) -> None:
         out = invocation.out

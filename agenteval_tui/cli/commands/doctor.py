@@ -17,7 +17,9 @@ from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.cli.commands.agents import check_all, configured_beside
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style
+from agenteval_tui.cli.verbs import VERBS
 from agenteval_tui.core import directories, entry_points
+from agenteval_tui.core.entry_points import COMMANDS
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.numbers import count, duration
@@ -251,7 +253,7 @@ def _extra_serve() -> DoctorCheck:
 
 def _plug_ins() -> Iterator[DoctorCheck]:
     """Which packages add metrics, kinds of agent and the like, and what of them is not used."""
-    for sentence in entry_points.conflicts():
+    for sentence in entry_points.conflicts({COMMANDS: VERBS}):
         yield DoctorCheck("plug-ins", "warning", sentence, "ask the plug-in's author for another name, or uninstall it")
     if packages := entry_points.plugin_packages():
         yield DoctorCheck("plug-ins", "ok", ", ".join(packages))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.directories import own_command, own_environment
 from agenteval_tui.core.errors import AgentevalError
@@ -17,7 +16,7 @@ PORT = 8777
 _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
 
 
-@click.command("serve")
+@click.command("serve", short_help="Serve the app to a browser, by default on this machine only.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--host",
@@ -37,6 +36,9 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
     whoever has it controls the app with your rights, which means your files, your agents and programs. Pages of other
     sites can't use it, and the page loads nothing from anywhere else.
     """
+    # Here and not above: the help of all verbs imports this module, and httpx behind this takes 30 ms.
+    from agenteval_tui.agents.http.proxies import is_local
+
     for path in paths:
         if not path.exists():
             raise AgentevalError("no such file or folder", where=str(path))

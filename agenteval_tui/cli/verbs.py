@@ -1,0 +1,105 @@
+"""The verbs of the command line: those of a table, and those of entry points, agenteval's own as a plug-in's."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import COMMANDS
+from agenteval_tui.core.errors import AgentevalError
+
+# Each of these is a module of `cli.commands` with a click command `command`; it is imported when the verb is called.
+# Where a module has several, the name of its command stands behind a colon.
+VERBS = {
+    "init": ("init", "Write a first suite that runs at once, and say what to do next."),
+    "run": ("run", "Run suites against their agents and grade what they do."),
+    "ps": ("ps", "List the executions that are running."),
+    "attach": ("attach", "Watch a running execution from its start; Ctrl-C leaves it running."),
+    "cancel": ("control:cancel", "Cancel a running execution."),
+    "pause": ("control:pause", "Pause an execution: it starts no new runs."),
+    "continue": ("control:resume", "Continue a paused execution."),
+    "resume": ("resume", "Run the rest of an execution that did not finish."),
+    "validate": ("validate", "Check suites without running them; list every problem and its place."),
+    "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
+    "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
+    "open": ("open_app", "Open the app at a run, a criterion of it, or an execution."),
+    "report": ("report", "Write reports of a stored execution."),
+    "why": ("why", "Say why a run (or one criterion of it) failed."),
+    "causes": ("causes", "Group failures by their cause, worst first."),
+    "triage": ("triage", "Decide about a cause of failures once; list the decisions."),
+    "audit": ("audit", "Test whether criteria would notice wrong answers, by mutating stored runs."),
+    "history": ("history", "List executions or runs, newest first; search in them."),
+    "stats": ("stats", "Show pass rates with intervals, pass@k and pass^k, by test and overall."),
+    "trends": ("trends", "Show pass rate, latency, tokens and cost over time; alert below a threshold."),
+    "flaky": ("flaky", "List the flaky tests, worst first: how they vary, and why."),
+    "quarantine": ("quarantine", "Let tests run without gating until a date; list and release them."),
+    "judge-report": ("judge_report", "Show how far judges and criteria agree with people; what a judge was asked."),
+    "label": ("label", "Label a run with a person's verdict: passed, failed, or 1 to 5."),
+    "review": ("review", "List the runs that need a person."),
+    "compare": ("compare", "Compare two executions, agents or variations: what got worse, and why."),
+    "baseline": ("baseline", "Set, clear and list the baselines that new executions are compared with."),
+    "criterion": ("criterion", "List, diff, compare and restore the versions of a criterion."),
+    "import": ("import_", "Import runs and tests from Inspect, promptfoo, OpenTelemetry and others."),
+    "export": ("export", "Export runs, or a suite's tests, in the formats of other tools."),
+    "db": ("db", "Look after the history file: health, pruning, copies, salvage."),
+    "agents": ("agents", "List the configured agents, and check that they respond."),
+    "demo": ("demo", "Open the app on the sample suites; without a terminal, run them."),
+    "schema": ("schema", "Print the JSON Schema of a file or of an output."),
+    "trust": ("trust", "List the folders that may run programs; trust one, or forget it."),
+    "doctor": ("doctor", "Check terminal, history, configuration and agents."),
+}
+# Before it stand agenteval's own verbs of entry points; those of plug-ins come last.
+_ABOUT_THE_INSTALLATION = "schema"
+
+
+def own_verbs() -> tuple[str, ...]:
+    """agenteval's own verbs in the order of the help. A wheel sorts its entry points, and so does this."""
+    listed = list(VERBS)
+    at = listed.index(_ABOUT_THE_INSTALLATION)
+    return (*listed[:at], *sorted(entry_points.own(COMMANDS)), *listed[at:])
+
+
+def all_verbs() -> tuple[str, ...]:
+    """All verbs in the order of the help. It looks through what is installed (core/entry_points.py: 30 ms)."""
+    return (*own_verbs(), *(name for name in entry_points.names(COMMANDS) if not is_own(name)))
+
+
+def is_own(name: str) -> bool:
+    """Whether it is a verb of agenteval's own."""
+    return name in VERBS or name in entry_points.own(COMMANDS)
+
+
+def find_verb(name: str) -> click.Command | None:
+    """The command of a verb, None where there is no such verb.
+
+    Raises `AgentevalError` where two plug-ins offer it, or where what an entry point names is no command.
+    """
+    if name in VERBS:
+        module, _, attribute = VERBS[name][0].partition(":")
+        found = getattr(import_module(f"agenteval_tui.cli.commands.{module}"), attribute or "command")
+        assert isinstance(found, click.Command)
+        return found
+    point = entry_points.find(COMMANDS, name)
+    if point is None:
+        return None
+    mend = f"update or uninstall {point.package}"
+    try:
+        found = point.load()
+    except Exception as error:
+        raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", mend=mend) from error
+    if not isinstance(found, click.Command):
+        raise AgentevalError(f"the verb {name!r} is a {type(found).__name__} and no click command", mend=mend)
+    return found
+
+
+def short_help(name: str) -> str:
+    """The line of the help about a verb. Of the table's verbs nothing is imported for it."""
+    if name in VERBS:
+        return VERBS[name][1]
+    try:
+        command = find_verb(name)
+    except AgentevalError as error:
+        return error.sentence
+    return command.get_short_help_str(limit=200) if command is not None else ""
