@@ -13,7 +13,7 @@ from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
 from agenteval_tui.suites.tool_files import load_tools
 
-_LOCAL = frozenset(("demo", "replay", "command", "python", "minilm"))  # what programs send is asked about as programs
+_LOCAL = frozenset(("demo", "replay", "command", "python"))  # what programs send is asked about as programs
 _ADDRESSES = {"openai": ("base_url",), "anthropic": ("base_url",), "http": ("url",), "mcp": ("url",)}
 # Where a kind asks when no address is written, and the key that it takes there without being told.
 _USUAL = {

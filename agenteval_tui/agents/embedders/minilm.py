@@ -33,12 +33,6 @@ class MiniLMOptions(AgentOptions):
     """The embedder on this machine; it has no options of its own."""
 
 
-def missing() -> str:
-    """What is not installed of what this embedder needs, in words; "" when all is there."""
-    absent = [name for name in (PACKAGE, "numpy", "tokenizers") if find_spec(name) is None]
-    return ", ".join(name.replace("_", "-") for name in absent)
-
-
 def folder() -> Path | None:
     """The folder of the model's files; None when the package is not installed. Imports nothing of the package."""
     spec = find_spec(PACKAGE)
@@ -53,13 +47,20 @@ class MiniLMEmbedder:
     """Vectors of 384 numbers, of length 1; texts are cut at 256 tokens, and `note` says so."""
 
     options_model = MiniLMOptions
+    install = INSTALL
+
+    @staticmethod
+    def missing() -> str:
+        """What is not installed of what this embedder needs, in words; "" when all is there."""
+        absent = [name for name in (PACKAGE, "numpy", "tokenizers") if find_spec(name) is None]
+        return ", ".join(name.replace("_", "-") for name in absent)
 
     def __init__(self, setup: AgentSetup) -> None:
         read_options(MiniLMOptions, setup.name, setup.config)
 
     async def embed(self, text: str) -> Embedding | Failed:
         """The vector, computed in a thread."""
-        absent = missing()
+        absent = self.missing()
         if absent:
             return Failed(RunError.told("not_installed", f"the local embedder needs {absent}", INSTALL))
         try:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import AgentSetup
-from agenteval_tui.agents.embedders.base import Embedder
+from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import EMBEDDERS
+from agenteval_tui.core.entry_points import EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 
@@ -24,6 +24,19 @@ def embedder_kinds() -> tuple[str, ...]:
 def is_embedder(kind: str) -> bool:
     """Whether there is such a kind of embedder."""
     return entry_points.find(EMBEDDERS, kind) is not None
+
+
+def local_embedders() -> Iterator[tuple[str, type[LocalEmbedder]]]:
+    """The kinds of embedder that need no address, with their classes: agenteval's own first.
+
+    Raises whatever the module of one raises when it is imported.
+    """
+    own = entry_points.own(LOCAL_EMBEDDERS)
+    for kind, target in own.items():
+        yield kind, EntryPoint(LOCAL_EMBEDDERS, kind, target, "").load()
+    for kind in entry_points.names(LOCAL_EMBEDDERS):
+        if kind not in own and (point := entry_points.find(LOCAL_EMBEDDERS, kind)) is not None:
+            yield kind, point.load()
 
 
 def make_embedder(

@@ -33,7 +33,7 @@ class Similarity(RemoteMetric):
     min: float = Field(0.8, ge=-1, le=1, description="The least cosine that passes.")
     embedder: str = Field(
         "",
-        description='An agent of kind `openai`, or a kind of embedder ("minilm"). Default: an agent called embedder.',
+        description="An agent of kind `openai`, or a kind of embedder. Default: an agent called embedder.",
     )
 
     @property
