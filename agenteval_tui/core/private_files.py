@@ -67,13 +67,20 @@ def make_private(folder: Path) -> None:
     """Make a folder of the program's own, and those above it that are missing, each for this user alone (0700),
     whatever the umask is. One that is there and is open to others is closed to them. Raises OSError.
     """
+    make_missing(folder)
+    found = folder.stat()
+    if found.st_uid == os.getuid() and found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def make_missing(folder: Path) -> None:
+    """Make a folder and those above it, as far as they are missing, for this user alone. Raises OSError."""
     missing = []
-    here = folder
-    while not here.is_dir():
-        missing.append(here)
-        if here == here.parent:
+    while not folder.is_dir():
+        missing.append(folder)
+        if folder == folder.parent:
             break
-        here = here.parent
+        folder = folder.parent
     for one in reversed(missing):
         try:
             one.mkdir(mode=0o700)
@@ -82,9 +89,6 @@ def make_private(folder: Path) -> None:
                 raise
         else:
             one.chmod(0o700)  # a umask may have taken more than it should
-    found = folder.stat()
-    if found.st_uid == os.getuid() and found.st_mode & 0o077:
-        folder.chmod(0o700)
 
 
 def open_to_others(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from agenteval_tui.core import directories
-from agenteval_tui.core.private_files import make_private
+from agenteval_tui.core.private_files import make_missing, make_private
 from agenteval_tui.history.errors import HistoryError, is_busy
 from agenteval_tui.history.lock_wait import NOTICE_S
 
@@ -52,25 +52,17 @@ def prepare_file(path: Path) -> bool:
 
 def make_private_folder(folder: Path) -> None:
     """Make `folder`, and those above it that are missing, for this user alone. Raises HistoryError."""
-    missing = []
     if folder.is_dir() and folder == directories.data_dir():  # a folder that `--db` names may be meant for others
         with contextlib.suppress(OSError):
             make_private(folder)
-    while not folder.is_dir():
-        missing.append(folder)
-        if folder == folder.parent:
-            break
-        folder = folder.parent
-    for one in reversed(missing):
-        try:
-            one.mkdir(mode=0o700, exist_ok=True)
-            one.chmod(0o700)  # a umask may have taken more than it should
-        except OSError as error:
-            raise HistoryError(
-                f"the folder for the history can't be made: {error.strerror}",
-                where=str(one),
-                mend="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
-            ) from error
+    try:
+        make_missing(folder)
+    except OSError as error:
+        raise HistoryError(
+            f"the folder for the history can't be made: {error.strerror}",
+            where=str(error.filename or folder),
+            mend="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
+        ) from error
 
 
 def _check_existing(path: Path) -> bool:
