@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,18 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
         path = require_inside(tools, base_dir, trusted=trusted)
         return _checked(_read(path), str(path))
     return _checked(tools, "tools")
+
+
+def declared_tools(config: Mapping[str, Any], base_dir: Path) -> list[dict[str, Any]]:
+    """The tools of an agent's configuration, wherever their file lies; none where they are the program's own, or can't
+    be read: no agent can be made with those."""
+    tools = config.get("tools")
+    if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
+        return []
+    try:
+        return load_tools(tools, base_dir, trusted=True)
+    except AgentevalError:
+        return []
 
 
 def require_inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:

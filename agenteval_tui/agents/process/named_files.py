@@ -16,7 +16,7 @@ from msgspec import Struct
 from agenteval_tui.agents.process.written_files import Places, without_written
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import environment_for, expand
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import declared_tools
 from agenteval_tui.suites.watched_files import looks_like_data
 
 _SEPARATORS = re.compile(r"[\s;|&<>()'\"`$]+")
@@ -73,14 +73,7 @@ def _only_written(
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
-    tools = config.get("tools")
-    if tools is None or (isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools)):
-        return
-    try:
-        entries = load_tools(tools, base_dir, trusted=True)
-    except AgentevalError:
-        return
-    for entry in entries:
+    for entry in declared_tools(config, base_dir):
         server = entry.get("mcp")
         yield server if isinstance(server, Mapping) else entry
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import declared_tools
 
 _OURS = ("demo", "replay")
 
@@ -42,18 +41,11 @@ def _agent(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:
     tools = config.get("tools")
-    if config.get("kind") in _OURS or tools is None:
+    if config.get("kind") in _OURS:
         return
     if isinstance(tools, str) and "${" in tools:
         yield f"whatever tools the file {tools} declares"
-        return
-    if isinstance(tools, str) and tools.startswith("builtin:"):
-        return
-    try:
-        entries = load_tools(tools, base_dir, trusted=True)
-    except AgentevalError:
-        return
-    for entry in entries:
+    for entry in declared_tools(config, base_dir):
         yield from _tool(entry)
 
 
