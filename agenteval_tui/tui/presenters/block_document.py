@@ -79,12 +79,7 @@ class BlockColumn:
 
     def settle(self, row: int, count: int) -> None:
         """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
-        index, into = self._heights.at(max(row, 0))
-        missing = count + into
-        while index < len(self._pieces) and missing > 0:
-            self._measure(index)
-            missing -= self._heights[index]
-            index += 1
+        self._heights.settle(row, count, self._measure)
 
     def anchor(self, row: int) -> tuple[BlockKey, int] | None:
         """What is at `row`, said so that it can be found again when heights change."""

@@ -105,12 +105,7 @@ class DifferenceDocument:
 
     def settle(self, row: int, count: int) -> None:
         """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
-        index, into = self._heights.at(max(row, 0))
-        missing = count + into
-        while index < len(self.blocks) and missing > 0:
-            self._measure(index)
-            missing -= self._heights[index]
-            index += 1
+        self._heights.settle(row, count, self._measure)
 
     def block_at(self, row: int) -> int:
         """The block at `row`; the last one behind the end; -1 when there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
 
 
@@ -38,6 +38,15 @@ class Heights:
         while index < len(self._tree):
             self._tree[index] += delta
             index += index & -index
+
+    def settle(self, row: int, count: int, measure: Callable[[int], None]) -> None:
+        """Have `measure` set the height of each one that is in `row`..`row + count`, as far as that then reaches."""
+        index, into = self.at(max(row, 0))
+        missing = count + into
+        while index < len(self._heights) and missing > 0:
+            measure(index)
+            missing -= self._heights[index]
+            index += 1
 
     def top(self, index: int) -> int:
         """The row at which number `index` begins (the sum of all before it)."""
