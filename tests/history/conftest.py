@@ -42,3 +42,11 @@ def filled(store: Store) -> Store:
         store.run_ended(ended(number))
     store.end_execution("EXECUTION-1", "finished").result()
     return store
+
+
+@pytest.fixture
+def old(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A file with the old history that a test's module has as `OLD`."""
+    path = tmp_path / "old.db"
+    path.write_bytes(request.module.OLD)
+    return path

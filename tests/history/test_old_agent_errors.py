@@ -50,13 +50,6 @@ TODAY = {
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
-    path = tmp_path / "old.db"
-    path.write_bytes(OLD)
-    return path
-
-
-@pytest.fixture
 def store(old: Path) -> Iterator[Store]:
     with Store.open(old) as store:
         yield store

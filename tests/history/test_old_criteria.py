@@ -23,13 +23,6 @@ SAME = ("same", "same (2)", "same (3)'", "same (3)", "criterion 5")
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
-    path = tmp_path / "old.db"
-    path.write_bytes(OLD)
-    return path
-
-
-@pytest.fixture
 def store(old: Path) -> Iterator[Store]:
     with Store.open(old) as store:
         yield store

@@ -40,13 +40,6 @@ FOOLED = '["failed","fooled","JsonResponse","Json","equals","","missing"]'
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
-    path = tmp_path / "old.db"
-    path.write_bytes(OLD)
-    return path
-
-
-@pytest.fixture
 def before(old: Path) -> dict[str, str]:
     with closing(sqlite3.connect(old)) as connection:
         return dict(connection.execute("SELECT name, cause FROM criterion_results WHERE cause > ''").fetchall())
