@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
+from agenteval_tui.suites.projects import projects_open, shows_all
 
 if TYPE_CHECKING:
     from agenteval_tui.history.references import References
@@ -39,7 +40,7 @@ class Invocation(Struct):
 
         What it has to say (a salvaged file, a newer version) goes to stderr.
         """
-        from agenteval_tui.history.store import Store
+        from agenteval_tui.history.store import Store  # 40 ms, which `validate` and the help do not need
 
         path = directories.history_file(self.db)
         store = Store.open_to_look(path) if to_look else Store.open(path)
@@ -52,7 +53,7 @@ class Invocation(Struct):
 
     def references(self, store: Store) -> References:
         """Finds what people name: runs, executions, tests."""
-        from agenteval_tui.history.references import References
+        from agenteval_tui.history.references import References  # as in `store`
 
         told: set[str] = set()
 
@@ -67,13 +68,12 @@ class Invocation(Struct):
     def projects(self) -> tuple[str, ...]:
         """The projects whose runs a verb is about: that of the current folder; () for all of them. The demo's history
         has no others."""
-        from agenteval_tui.suites.projects import projects_open, shows_all
-
         everything = self.everywhere or shows_all() or self.db == directories.demo_history()
         return () if everything else projects_open()
 
     def elsewhere(self, store: Store) -> str:
         """Where this project has nothing, but others have: a sentence that says so, and how they are shown. Else ""."""
+        # As in `store`.
         from agenteval_tui.history.records import RunFilter
         from agenteval_tui.history.references import ALL, nothing_here
         from agenteval_tui.history.scope import count_elsewhere

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui import __version__
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
@@ -87,8 +88,6 @@ def agenteval(context: click.Context, version: bool) -> int:
     """
     invocation = context.ensure_object(Invocation)
     if version:
-        from agenteval_tui import __version__
-
         invocation.out.line(f"agenteval {__version__}")
         context.exit(0)
     if context.invoked_subcommand is not None:

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.base import Agent, CheckReport
+from agenteval_tui.agents.permission import Permission, needs_of_agent
 from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.private_files import read_small
@@ -26,8 +29,6 @@ from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 if TYPE_CHECKING:
-    from agenteval_tui.agents.base import Agent, CheckReport
-    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.history.store import Store
 
 
@@ -95,8 +96,6 @@ class Configured(Struct, frozen=True):
 
     def executes(self) -> tuple[str, ...]:
         """What asking it would execute on this machine, and which keys it would send to a server of the suite's."""
-        from agenteval_tui.agents.permission import needs_of_agent
-
         return needs_of_agent(self.config, self.base_dir)
 
 
@@ -144,8 +143,6 @@ async def check_configured(
     one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
 ) -> CheckReport:
     """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
-    from agenteval_tui.agents.base import CheckReport
-
     try:
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, one, permission, env=env)
@@ -176,8 +173,6 @@ def make_configured(
     Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission` (`trusting.check_agents`)
     does not cover it.
     """
-    from agenteval_tui.agents.registry import make_agent
-
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)
     return make_agent(

@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from agenteval_tui.agents.base import CheckReport
+from agenteval_tui.agents.permission import NotTrustedError, Permission
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.formats.documents.listings import CheckStep, ListedAgent
 from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_lines
-
-if TYPE_CHECKING:
-    from agenteval_tui.agents.base import CheckReport
-    from agenteval_tui.agents.permission import Permission
 
 
 @click.command("agents")
@@ -81,9 +80,6 @@ def check_all(
     `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trusting.check_agents`; without
     one each agent is checked for itself, and one that needs trust which is not there says so and is not asked.
     """
-    from agenteval_tui.agents.base import CheckReport
-    from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.runs.trust_check import check_agents
 
     async def one(agent: Configured) -> CheckReport:
         try:
@@ -100,10 +96,6 @@ def check_all(
 
 def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
     """The permission for all of them, where somebody at the terminal says yes; None: each has to have its own."""
-    from agenteval_tui.agents.permission import NotTrustedError
-    from agenteval_tui.cli.trust_prompt import ask_permission
-    from agenteval_tui.runs.trust_check import check_agents
-
     try:
         return ask_permission(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
     except NotTrustedError:

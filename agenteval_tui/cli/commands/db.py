@@ -30,6 +30,7 @@ from agenteval_tui.history.backup import copy_history, move_suites
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.delete_runs import DeleteResult
 from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
+from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.salvage import describe_loss, salvage
 
@@ -257,8 +258,7 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     completed. Labels, baselines of tests that have none here, quarantines and triage decisions come too; labels and
     decisions that were taken back, here or there, are gone.
     """
-    from agenteval_tui.analysis.labels import resolve_review
-    from agenteval_tui.history.merge import merge_history
+    from agenteval_tui.analysis.labels import resolve_review  # 105 ms, for which the other verbs of `db` would wait
 
     done: list[HistoryMerge] = []
     with invocation.store() as store:

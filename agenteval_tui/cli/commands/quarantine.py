@@ -134,7 +134,7 @@ def find_test(store: Store, reference: str) -> TestName:
     for one in known:
         if one.suite_key in keys and one.test_id == test_id:
             return one
-    from agenteval_tui.suites.load import load_suite
+    from agenteval_tui.suites.load import load_suite  # 67 ms, which only a test that never ran needs
 
     loaded = load_suite(Path(file))
     for test in loaded.suite.tests if loaded.suite is not None else ():

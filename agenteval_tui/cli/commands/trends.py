@@ -105,6 +105,7 @@ def command(
             invocation.err.line(("note: ", "warn"), said)
         again = None
         if regrade:
+            # Here and not above: grading takes 93 ms to import.
             from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
 
             again = regrade_history(store, wanted)
