@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import TrendQuery
-from agenteval_tui.analysis.variance import VarianceComponent, ledger
+from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport, ledger
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.data_migrations import find_versions
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
@@ -127,10 +128,10 @@ def test_a_step_from_one_configuration_to_the_next_is_not_flaky(
         sum(len(one[3]) for one in executions),
         sum(one[3].count("+") for one in executions),
     )
-    listed = found.to_json()["by_configuration"]
-    assert sum(one["n"] for one in listed) == found.n
+    listed = flaky_document(VarianceReport((found,), {}, 0), [found], []).tests[0].by_configuration
+    assert sum(part.n for part in listed) == found.n
     if step:
-        assert listed[-1]["configuration"] == (executions[-1][1] or None)
+        assert listed[-1].configuration == (executions[-1][1] or None)
 
 
 def test_an_older_history_knows_the_agents_that_it_stored(tmp_path: Path) -> None:
