@@ -22,9 +22,9 @@ TOOLS = (
     "pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist", "pytest-textual-snapshot", "hypothesis", "pyte",
     "resvg-py",
 )  # fmt: skip
+EXTRAS = ("keyring", "mcp", "serve", "socks")
 # Something of each dependency: suites (yaml, pydantic, jinja2), grading (regex, jmespath, jsonschema, rapidfuzz, idna),
 # agents (httpx, httpcore), history (sqlite-utils), imports (zstd), the command line (click), the app (textual).
-EXTRAS = ("keyring", "mcp", "serve", "socks")
 TESTS = (
     "tests/suites", "tests/grading", "tests/uxon", "tests/transcripts", "tests/history", "tests/formats",
     "tests/golden", "tests/agents/test_sse.py", "tests/agents/test_chunk_coalescing.py",
