@@ -47,7 +47,7 @@ from agenteval_tui.history.sqlite_pages import (
     walk,
 )
 
-_OURS = (".db", ".sqlite", ".sqlite3", "")  # a file of another name may be anything: it is not moved
+_OURS = (".db", ".sqlite", ".sqlite3")  # a file of another name may be anything: it is not moved
 _ORDER = ("executions", "runs", "transcripts", "evidence", "labels", "baselines", "triage", "quarantines")
 _NAMES = {
     "executions": ("title and settings of an execution", "titles and settings of executions"),

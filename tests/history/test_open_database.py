@@ -112,13 +112,14 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_text_file_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
+@pytest.mark.parametrize("name", ["notes.txt", "notes"])
+def test_a_text_file_is_left_alone(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     path.write_text("not a database, but somebody's notes\n" * 50)
     with pytest.raises(HistoryError, match="not a history file"):
         Store.open(path)
     assert path.read_text().startswith("not a database")
-    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("notes")] == ["notes.txt"]
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("notes")] == [name]
 
 
 def test_no_permission_is_said(tmp_path: Path) -> None:
