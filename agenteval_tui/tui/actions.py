@@ -42,6 +42,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("go.causes", "app.go('causes')", "9", "causes", "Go to the causes of failures: decide about each once"),
     Action("go.review", "app.go('review')", "0", "review", "Review the runs that need a person, one by one"),
     Action("back", "app.back", "escape", "back", "Go back to where you came from"),
+    Action("zoom", "app.zoom", "z,alt+z", "zoom", "Give the focused pane the whole screen, or take it back"),
     Action("help", "app.help", "question_mark,f1", "help", "Show the keys of where you are", footer=90),
     Action("palette", "app.command_palette", "ctrl+p", "commands", "Find any command by name"),
     Action("palette.quick", "app.command_palette", "colon", "commands", "The same, where no text is typed"),

@@ -261,6 +261,12 @@ class AgentevalApp(TerminalApp):
         """Leave what is open inside the screen, else go to the screen before."""
         self.navigation.back()
 
+    def action_zoom(self) -> None:
+        """The focused pane gets the room of all panes, or gives it back."""
+        screen = self.navigation.top
+        if screen is not None:
+            screen.pane_focus.toggle()
+
     def action_jump(self) -> None:
         """Letters on what can be seen; typing one goes there."""
         self.help_controller.jump()

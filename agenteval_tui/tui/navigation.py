@@ -179,7 +179,7 @@ class Navigation:
     def back(self) -> None:
         """Leave what is open inside the screen, else go to the screen before."""
         screen = self.top
-        if screen is None or (is_there(screen) and screen.step_back()):
+        if screen is None or (is_there(screen) and (screen.pane_focus.leave() or screen.step_back())):
             return
         name = self._trail.back()
         if name:

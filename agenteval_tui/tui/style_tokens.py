@@ -19,6 +19,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, pad
 _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
 _NO_COLOURS = frozenset({"", "text"})
 MOST_LAID = 1_000
+TINT = 0.22  # so much of the accent is in the title line of the focused pane
 
 
 class Palette:
@@ -125,4 +126,13 @@ def _palette(_theme: str, variables: tuple[tuple[str, str], ...], ansi: bool) ->
         background = Color.parse(colours.get("background", "#000000"))
     except ColorParseError:
         background = Color(0, 0, 0)
+    # The tint of a focused pane's title: with 16 colours the accent itself, turned around.
+    colours.setdefault("focus", colours.get("accent", "") if ansi else _tint(background, colours.get("accent", "")))
     return Palette(colours, background, ansi)
+
+
+def _tint(background: Color, colour: str) -> str:
+    try:
+        return background.blend(Color.parse(colour), TINT).hex6
+    except ColorParseError:
+        return background.hex6

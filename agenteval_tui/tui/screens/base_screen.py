@@ -10,10 +10,12 @@ from typing import Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import footer
+from agenteval_tui.tui.pane_focus import PaneFocus
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_there, is_too_late, mounted
@@ -39,10 +41,22 @@ class FrameScreen(Screen[None]):
     _followed = 0.0
     _following: Callable[[], None] | None = None
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.pane_focus = PaneFocus(self, self.zoom_changed)
+
+    def watch_focused(self, focused: Widget | None) -> None:
+        """The focus moved: so may the tint of the panes' titles."""
+        self.pane_focus.follow(focused)
+
     @property
     def agenteval(self) -> Services:
         """What the app offers."""
         return services(self)
+
+    def zoom_changed(self) -> None:
+        """A pane was zoomed, or the panes are side by side again. A screen that says itself which are displayed
+        overrides it."""
 
     def title_bar(self) -> LineBlock:
         """The first line: program, screen, what it shows and how much of it."""

@@ -1,7 +1,8 @@
-"""A part of a screen with a title line, which says whether it has the keys."""
+"""A part of a screen with a title line: what the part shows, how much of it, and whether it has the focus."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
@@ -14,30 +15,54 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 
 C = TypeVar("C")
 
+Heading = tuple[str, str | Line]
+"""What stands left in a title, and right: what the pane shows, and how much of it."""
+
+
+class PaneTitle(LineBlock):
+    """The title line of the container that it stands in. That container has the CSS class `pane`: so the screen
+    (`tui/pane_focus.py`) finds it, tints its title while the focus is in it, and zooms it.
+
+        with Vertical(id="left", classes="pane"):
+            yield PaneTitle(lambda: ("runs", "69"))
+            yield VirtualList(id="runs")
+    """
+
+    def __init__(self, heading: Callable[[], Heading], *, id: str | None = None) -> None:
+        super().__init__(self._title_lines, id=id, classes="pane-title")
+        self._heading = heading
+        self.active = False
+        """Is the focus in its pane?"""
+
+    def retitle(self) -> None:
+        """Show the heading anew, if it changed."""
+        self.show(self._title_lines)
+
+    def _title_lines(self, width: int) -> list[Line]:
+        return pane_title(*self._heading(), width, self.active)
+
 
 @drop_messages(is_too_late)
 class TitledPane(Vertical, Generic[C]):
     """`NAME` is what the screen calls the pane; its own id is `<NAME>-pane`, that of the widget in it that takes the
-    keys is `NAME`. `WORDS` stands for it where the screen is narrow and shows one pane at a time. `active`: it has the
-    keys; who sets it calls `retitle`."""
+    keys is `NAME`. `WORDS` stands for it where the screen is narrow and shows one pane at a time."""
 
     NAME: ClassVar[str]
     WORDS: ClassVar[str] = ""
 
     def __init__(self, controller: C, *, disabled: bool = False) -> None:
         super().__init__(id=f"{self.NAME}-pane", classes="pane", disabled=disabled)
-        self.active = False
         self._controller = controller
 
     def compose(self) -> ComposeResult:
-        yield LineBlock(self._title_lines, id=f"{self.NAME}-title", classes="pane-title")
+        yield PaneTitle(self.heading, id=f"{self.NAME}-title")
         yield from self.parts()
 
     def parts(self) -> ComposeResult:
         """What is below the title."""
         raise NotImplementedError
 
-    def heading(self) -> tuple[str, str]:
+    def heading(self) -> Heading:
         """The title: what stands left and right in it."""
         raise NotImplementedError
 
@@ -47,7 +72,4 @@ class TitledPane(Vertical, Generic[C]):
 
     def retitle(self) -> None:
         """Show the title anew, if it changed."""
-        self.query_one(f"#{self.NAME}-title", LineBlock).show(self._title_lines)
-
-    def _title_lines(self, width: int) -> list[Line]:
-        return pane_title(*self.heading(), width, self.active)
+        self.query_one(f"#{self.NAME}-title", PaneTitle).retitle()

@@ -296,12 +296,14 @@ class EditorScreen(FrameScreen):
 
     def _show_panes(self) -> None:
         """Show those there is room for. Without a class on the screen, which would style each widget of it anew."""
-        narrow, wide = self.has_class("narrow"), self.app.size.width >= WIDE
+        alone, wide = self.has_class("narrow") or self.pane_focus.zoomed, self.app.size.width >= WIDE
         # Beside the criteria stands what they say of a run; beside the fields there is no room for it.
         hidden = "test" if self._pane in ("criteria", "live") else "live"
         for name, pane in self._panes.items():
-            pane.active = name == self._pane
-            pane.display = pane.active if narrow else wide or name != hidden
+            pane.display = name == self._pane if alone else wide or name != hidden
+
+    def zoom_changed(self) -> None:
+        self._show_panes()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Say which pane has the keys now."""

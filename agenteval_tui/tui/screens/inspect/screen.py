@@ -304,9 +304,7 @@ class InspectScreen(FrameScreen):
     def _set_pane(self, name: str) -> None:
         self.pane = name
         for pane in self.panes.values():
-            pane.active = name == pane.NAME
-            pane.set_class(pane.active, "active")
-            pane.retitle()
+            pane.set_class(name == pane.NAME, "active")
         self._draw_bars()
 
     def _focus_pane(self, name: str) -> None:

@@ -1,0 +1,131 @@
+"""The focused pane: its title is tinted, and `z` gives it the room of all panes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shop import app_on, copy_samples, run_samples, settle, until
+from textual.color import Color
+
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.presenters.run_header import pane_title
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
+from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.style_tokens import palette_of
+from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.titled_pane import PaneTitle
+
+pytestmark = pytest.mark.xdist_group("screens")
+INSPECT = {"transcript-pane", "looked-pane", "config-pane"}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """The sample suites, a history with a failed test, and one of its runs."""
+    folder = tmp_path_factory.mktemp("panes")
+    suites = copy_samples(folder)
+    run_samples(suites, folder / "history.db", tests=("order-status",))
+    with Store.open(folder / "history.db") as store:
+        run = store.runs_of_test(str(suites / "support.suite.yaml"), "order-status", 1)[0].id
+    return suites, folder / "history.db", run
+
+
+def seen(app: AgentevalApp) -> dict[str, int]:
+    """The panes that are on the screen, and how wide each is."""
+    panes = app.screen.query(".pane")
+    return {pane.id or "": pane.size.width for pane in panes if pane.is_on_screen and pane.size.width}
+
+
+def tinted(app: AgentevalApp) -> list[str]:
+    return [title.id or "" for title in app.screen.query(PaneTitle) if title.active]
+
+
+async def test_the_zoom_goes_with_the_focus_and_leaves_no_trace(ran: tuple[Path, Path, str]) -> None:
+    suites, db, run = ran
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.inspect(run)
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == run)
+        await settle(pilot)
+        before = seen(app)
+        assert set(before) == INSPECT
+        assert tinted(app) == ["transcript-title"]
+        await pilot.press("z")
+        await settle(pilot)
+        assert seen(app) == {"transcript-pane": 140}
+        await pilot.press("tab")
+        await settle(pilot)
+        assert seen(app) == {"looked-pane": 140}
+        assert tinted(app) == ["looked-title"]
+        await pilot.press("escape")
+        await settle(pilot)
+        assert seen(app) == before, "esc gives the room back, and goes nowhere"
+        await pilot.press("e", "alt+z")
+        await settle(pilot)
+        editor = app.screen.query_one(ConfigEditor)
+        text = editor.text
+        assert seen(app) == {"config-pane": 140}
+        await pilot.press("z")
+        assert editor.text != text, "where one types, z is a letter"
+        await pilot.press("f6", "alt+z")
+        await settle(pilot)
+        assert seen(app) == before
+
+
+async def test_the_editor_zooms_one_of_four_panes(ran: tuple[Path, Path, str]) -> None:
+    suites, db, _run = ran
+    app = app_on(suites, db)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen))
+        await settle(pilot)
+        before = seen(app)
+        assert len(before) == 4
+        await pilot.press("z")
+        await settle(pilot)
+        assert seen(app) == {"tests-pane": 200}
+        await pilot.press("z")
+        await settle(pilot)
+        assert seen(app) == before
+
+
+async def test_titles_are_tinted_in_every_theme(ran: tuple[Path, Path, str]) -> None:
+    suites, db, _run = ran
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        for name, theme in app.available_themes.items():
+            app.theme = name
+            style = palette_of(app).style("bold on-focus")
+            if theme.ansi:
+                assert style.reverse, name
+            else:
+                assert style.bgcolor is not None, name
+                tint = Color.from_rich_color(style.bgcolor)
+                text = Color.parse(app.theme_variables["foreground"])
+                if not text.ansi:
+                    assert tint.get_contrast_text(1.0).brightness == pytest.approx(
+                        app.screen.styles.background.get_contrast_text(1.0).brightness
+                    ), f"{name}: text that is read on the background is read on the tint"
+
+
+def test_a_title_is_as_wide_as_its_pane_and_keeps_how_much() -> None:
+    for active in (False, True):
+        for width in (8, 20, 40, 41):
+            (line,) = pane_title("transcript", "4 messages", width, active)
+            assert width_of(line) <= width
+        assert (
+            plain(pane_title("transcript", "4 messages", 40, active)[0]).rstrip()
+            == f" transcript {'─' * 16} 4 messages"
+        )
+        assert plain(pane_title("証拠", "2 of 2", 30, active)[0]).rstrip() == f" 証拠 {'─' * 16} 2 of 2"
+        assert (
+            plain(pane_title("evidence", (("● ", "accent"), ("edited", "")), 30, active)[0])
+            .rstrip()
+            .endswith("● edited")
+        )
