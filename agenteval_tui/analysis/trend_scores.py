@@ -79,6 +79,11 @@ class Scores(NamedTuple):
         """How many scores round down to 0.0, 0.1 and so on to 0.9, where 1.0 stands, too."""
         return tuple(self.counts[4:14])
 
+    @property
+    def failed_tenths(self) -> tuple[int, ...]:
+        """How many of each tenth failed."""
+        return tuple(self.counts[15:25])
+
 
 class Failing(Struct, frozen=True):
     """A cause of failures: its short name ("": an agent's error, or not known), what it is, and how often."""

@@ -74,9 +74,9 @@ _SKIPPED = "90"
 _PLACES: dict[str, tuple[int, ...]] = {
     _SKIPPED: (),
     **{
-        str(10 + end + 4 * score): (end, *places)
+        str(10 + end + 4 * score): (end, *places, *(failed if end == _ENDS["failed"] else ()))
         for end in _ENDS.values()
-        for score, places in enumerate(((13, 14), (4,), ()))
+        for score, (places, failed) in enumerate((((13, 14), (24,)), ((4,), (15,)), ((), ())))
     },
 }
 """By the two digits: where it is counted in a list of `ScoreCounts`."""
@@ -169,10 +169,10 @@ ScoreCounts = dict[tuple[int, str], list[Any]]
 """The results of criteria. A criterion is its test (a row number, as in `TestName`) and its name.
 
 Of each: how many passed, failed, ended in an error and wait for a person; how many have a score that rounds down to
-0.0, 0.1 and so on to 0.9 (1.0 stands there, too); and the sum of the scores. That is one list, taken apart only where
-it is shown: there are thousands of criteria.
+0.0, 0.1 and so on to 0.9 (1.0 stands there, too); the sum of the scores; and how many of each tenth failed. That is one
+list, taken apart only where it is shown: there are thousands of criteria.
 """
-_NO_SCORES: list[Any] = [0] * 14 + [0.0]
+_NO_SCORES: list[Any] = [0] * 14 + [0.0] + [0] * 10
 
 
 class VersionUse(NamedTuple):
@@ -536,6 +536,8 @@ def count_score(
     if tenth >= 0:
         counts[4 + tenth] += n
         counts[14] += scored
+        if outcome == "failed":
+            counts[15 + tenth] += n
 
 
 def versions_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[VersionUse]:

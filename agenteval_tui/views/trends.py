@@ -39,6 +39,7 @@ SAID: dict[Shown, Callable[[float], str]] = {
 }
 """A value of each measure in a few characters."""
 
+_BARS = LEVELS[:6]
 _MOST = 8
 _MOST_BREAKS = 3  # that are named before a piece of time
 _STATES: dict[State, Span] = {
@@ -202,25 +203,38 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     shown = scores[:most]
     figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
     errors = Column("errors" if any(one.errors for one in shown) else "", "right")
-    columns = (Column("test / criterion"), *figures, Column("scores 0 to 1"), errors)
+    columns = (Column("test / criterion"), *figures, Column("0 scores 1"), errors)
     rows = tuple(_score(one, name) for one, name in zip(shown, criterion_labels(scores), strict=False))
     left = len(scores) - len(shown)
     return Table(columns, rows, f"and {numbers.count(left, 'more criterion')}" if left else "")
 
 
 def _score(one: Scores, name: str) -> Row:
-    top = max(one.tenths) or 1
-    bars = "".join(LEVELS[-(-count * (len(LEVELS) - 1) // top)] if count else " " for count in one.tenths)
     return Row(
         (
             text(name),
             text((f"{one.passed:,} of {one.n:,}", "dim")),
             text((percent(one.passed / one.n if one.n else None), "bold")),
             text("" if one.mean is None else f"{one.mean:.2f}"),
-            text(("|", "dim"), (bars, "accent"), ("|", "dim")),
+            _histogram(one),
             text((str(one.errors or ""), "broken")),
         ),
         row_key("test", one.suite_key, one.test_id, one.criterion),
+    )
+
+
+def _histogram(one: Scores) -> Text:
+    """A bar for each tenth of the scores, in the colour of how these results ended. It leaves the top of its row free,
+    so that the row above stays apart."""
+    top, highest = max(one.tenths) or 1, len(_BARS) - 1
+    return text(
+        *(
+            (
+                _BARS[-(-number * highest // top)] if number else " ",
+                "good" if not failed else "bad" if failed >= number else "warn",
+            )
+            for number, failed in zip(one.tenths, one.failed_tenths, strict=True)
+        )
     )
 
 

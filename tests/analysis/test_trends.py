@@ -201,6 +201,7 @@ def test_scores_and_causes(store: Store) -> None:
     assert (right.n, right.passed, right.failed, right.errors) == (90, 60, 30, 0)
     assert right.tenths[2] == right.failed
     assert right.tenths[9] == right.passed
+    assert right.failed_tenths[2] == right.failed == sum(right.failed_tenths)
     assert "refunds / right" in criterion_labels(found.scores)
     assert right.mean == pytest.approx((right.passed + 0.25 * right.failed) / 90)
     runs = {one.title: (one.runs, one.tests) for one in found.causes}

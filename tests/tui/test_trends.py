@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from trend_made import NOON, SHOP, filled
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.backup import move_suites
 from agenteval_tui.tui.presenters import plot as plots
-from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting
+from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting, height_within
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.trends import TrendsScreen
@@ -34,10 +35,10 @@ def rates(*values: float | None, mark: str = "o") -> Curve:
 
 
 def drawing(*curves: Curve, width: int = 40, height: int = 12, cursor: int = -1, **more: Any) -> list[str]:
-    labels = tuple(f"d{number}" for number in range(len(curves[0].values)))
+    labels = tuple((f"d{number}",) for number in range(len(curves[0].values)))
     made = draw(Plot(curves, labels, 0.0, 1.0, lambda v: f"{v * 100:.0f} %", cursor, **more), width, height)
     assert all(width_of(line) <= width for line in made)
-    assert len(made) == height
+    assert len(made) == height_within(height)
     return [plain(line) for line in made]
 
 
@@ -45,8 +46,8 @@ def test_a_mark_stands_at_its_value_and_a_gap_is_a_gap() -> None:
     lines = drawing(rates(0.0, None, 1.0, 0.5))
     assert "o" in lines[0], "1 stands in the top row"
     assert lines[0].startswith("  100 %")
-    assert lines[9].lstrip().startswith("0 %")
-    assert lines[9].count("o") == 1
+    assert lines[8].lstrip().startswith("0 %")
+    assert lines[8].count("o") == 1
     assert sum(line.count("o") for line in lines) == 3
     assert lines[-1].split() == ["d0", "d1", "d2", "d3"]
 
@@ -85,9 +86,49 @@ def test_any_number_of_bins_fits_and_clicks_find_theirs(bins: int) -> None:
 @pytest.mark.parametrize("bins", [1, 3, 200])
 def test_what_is_not_read_yet_is_left_empty(values: tuple[float | None, ...], bins: int) -> None:
     """Another measure is drawn before its values have come: nothing is known of them."""
-    labels = tuple(str(number) for number in range(bins))
+    labels = tuple((str(number),) for number in range(bins))
     plot = plots.Plot((Curve("o", "", values, ((0.1, 0.2),)),), labels, 0.0, 1.0, str, cursor=0)
-    assert len(plots.draw(plot, 80, 10)) == 10
+    assert len(plots.draw(plot, 80, 10)) == height_within(10) == 7
+
+
+@pytest.mark.parametrize("room", [0, 7, 11, 22, 24, 60])
+def test_the_grid_is_even_and_marks_of_its_values_lie_on_it(room: int) -> None:
+    height = height_within(room)
+    assert height <= max(room, 7)
+    lines = drawing(rates(0.0, 0.25, 0.5, 0.75, 1.0), height=height)[:-2]
+    grid = [number for number, line in enumerate(lines) if plots.AXIS in line]
+    assert len({other - one for one, other in itertools.pairwise(grid)}) == 1
+    marked = [number for number, line in enumerate(lines) if "o" in line]
+    assert set(marked) == set(range(0, len(lines), (len(lines) - 1) // 4))
+
+
+@pytest.mark.parametrize(("bins", "width"), [(2, 80), (3, 140), (7, 200), (60, 80)])
+def test_all_of_the_width_is_used_and_a_line_leads_from_mark_to_mark(bins: int, width: int) -> None:
+    lines = drawing(rates(*[0.6] * bins), width=width)
+    (row,) = [line for line in lines if "o" in line]
+    marks = [column for column, char in enumerate(row) if char == "o"]
+    gap = (width - 8) / bins
+    assert marks[0] - 8 <= gap
+    assert width - marks[-1] <= gap + 1
+    assert not row[marks[0] : marks[-1]].replace("o", "").strip("\u2812"), "it lies in the row of its marks"
+
+
+def test_a_range_is_a_band_from_mark_to_mark() -> None:
+    curve = Curve("o", "", (0.5, 0.5, None, 0.5), ((0.25, 0.75), (0.25, 0.75), None, (0.25, 0.75)))
+    lines = drawing(curve, height=11, width=68)
+    tops = [line for line in lines if plots.RANGE in line]
+    assert len(tops) == 5, "from 25 % to 75 %"
+    first, second, last = (column for column, char in enumerate(lines[4]) if char == "o")
+    assert set(tops[0][first : second + 1]) == {plots.RANGE}
+    assert plots.RANGE not in tops[0][second + 3 : last - 2], "nothing leads over what was not measured"
+
+
+def test_labels_tell_neighbours_apart_where_there_is_room() -> None:
+    labels = tuple(("21 Nov", f"21 Nov 14:0{number}") for number in range(3))
+    plot = Plot((rates(0.1, 0.2, 0.3),), labels, 0.0, 1.0, str)
+    assert plain(draw(plot, 80, 12)[-1]).split("  ")[-1].strip() == "21 Nov 14:02"
+    assert plain(draw(plot, 40, 12)[-1]).split() == ["21", "Nov"] * 3
+    assert plain(draw(plot, 20, 12)[-1]).split() == ["21", "Nov"], "once, where not each mark has its own"
 
 
 def test_without_utf8_it_is_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +274,7 @@ async def test_picture(pictures: Pictures, made: Path) -> None:
         for key in ("shift+tab", "s", "h", "h"):
             await pilot.press(key)
             await settle(pilot)
-        await pictures.take("test_picture[{size}]", LARGE)
+        await pictures.take("test_picture[{size}]", LARGE, (200, 60))
 
 
 def test_a_line_is_broken_where_a_criterion_changed() -> None:
@@ -241,7 +282,7 @@ def test_a_line_is_broken_where_a_criterion_changed() -> None:
     broken = replace(whole, breaks=frozenset({2}))
     drawn = [
         "\n".join(
-            "".join(text for text, _ in line) for line in draw(Plot((one,), tuple("abcd"), 0.0, 1.0, str), 60, 12)
+            "".join(text for text, _ in line) for line in draw(Plot((one,), tuple(zip("abcd")), 0.0, 1.0, str), 60, 12)
         )
         for one in (whole, broken)
     ]

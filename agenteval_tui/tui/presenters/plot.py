@@ -5,7 +5,9 @@ Series differ by the glyph of their marks, not by colour alone. Without UTF-8 ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import ceil
 
 from msgspec import Struct
 
@@ -15,10 +17,11 @@ from agenteval_tui.tui.styled_text import Cell, Line, left, right
 MARKS = "●◆■▲○◇□△" if UNICODE else "*ox+#%@&"
 STYLES = ("bold accent", "role-tool", "json-number", "json-key", "review", "json-string", "", "dim")
 AXIS, GRID, RANGE, CURSOR, LIMIT, POINTER, BREAK = (
-    ("┤", "·", "│", "┊", "╌", "▲", "╎") if UNICODE else ("|", ".", ":", "!", "=", "^", "/")
+    ("┤", "·", "░", "┊", "╌", "▲", "╎") if UNICODE else ("|", ".", ":", "!", "=", "^", "/")
 )
 _CORNER, _FLOOR = ("└", "─") if UNICODE else ("+", "-")
 _LABEL = 8  # cells of the numbers at the left
+_BELOW = 2  # lines below the drawing: the axis of time and its labels
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille cell, by row and column
 
 # What may stand on what: a higher one stays.
@@ -40,13 +43,14 @@ class Curve(Struct, frozen=True):
 
 
 class Plot(Struct, frozen=True):
-    """What is drawn. `labels` of the bins are short; `say` writes a value at the axis. `cursor` is a bin, or -1.
+    """What is drawn. `labels`: what a bin is called, the shortest way first; a longer one is drawn where neighbours
+    would be called the same, and there is room. `say` writes a value at the axis. `cursor` is a bin, or -1.
 
     `limit`: a value at which a line is drawn, with its words.
     """
 
     curves: tuple[Curve, ...]
-    labels: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
     low: float
     high: float
     say: Callable[[float], str]
@@ -55,10 +59,16 @@ class Plot(Struct, frozen=True):
     limit_words: str = ""
 
 
+def height_within(room: int) -> int:
+    """The lines that a drawing takes of `room`: a multiple of four rows and one, so that its grid is even, the axis
+    and the labels."""
+    return max((room - _BELOW - 1) // 4, 1) * 4 + 1 + _BELOW
+
+
 def fitting(bins: int, width: int, cursor: int) -> tuple[int, int]:
     """The first bin that is drawn, and how many are: where there is no room for all, those around the cursor, and
     else the newest."""
-    room = max(width - _LABEL - 1, 4)
+    room = max(width - _LABEL, 4)
     if bins <= room:
         return 0, bins
     first = bins - room
@@ -70,13 +80,30 @@ def fitting(bins: int, width: int, cursor: int) -> tuple[int, int]:
 def bin_at(x: int, bins: int, width: int, cursor: int) -> int | None:
     """The bin at a column of the drawing; None: there is none."""
     first, shown = fitting(bins, width, cursor)
-    step = _step(shown, width)
-    place = (x - _LABEL - 1) // step if step else 0
-    return first + place if x > _LABEL and 0 <= place < shown else None
+    if not _LABEL <= x < width or not shown:
+        return None
+    return first + min((x - _LABEL) * shown // max(width - _LABEL, 4), shown - 1)
 
 
-def _step(shown: int, width: int) -> int:
-    return max(min((width - _LABEL - 1) // max(shown, 1), 8), 1)
+class _Axis(Struct, frozen=True):
+    """The axis of time: which bins are drawn, and where. All of its `room` is used."""
+
+    first: int
+    shown: int
+    room: int
+
+    def column(self, place: int) -> int:
+        """The column of a bin's mark; `place` counts from the first bin that is drawn."""
+        return int((place + 0.5) * self.room / max(self.shown, 1))
+
+    @property
+    def step(self) -> float:
+        """Columns between two marks."""
+        return self.room / max(self.shown, 1)
+
+    def has(self, at: int) -> bool:
+        """Is this bin drawn?"""
+        return 0 <= at - self.first < self.shown
 
 
 class _Canvas:
@@ -119,11 +146,12 @@ class _Canvas:
 
 
 def draw(plot: Plot, width: int, height: int) -> list[Line]:
-    """The plot in `width` cells and `height` lines: the drawing, the axis of time, and its labels."""
-    rows = max(height - 2, 2)
+    """The plot in `width` cells: the drawing, the axis of time, and its labels, in as many of `height` lines as make an
+    even grid (`height_within`)."""
+    rows = height_within(height) - _BELOW
     first, shown = fitting(len(plot.labels), width, plot.cursor)
-    step = _step(shown, width)
-    room = width - _LABEL - 1
+    room = max(width - _LABEL, 4)
+    axis = _Axis(first, shown, room)
     canvas = _Canvas(room, rows)
     span = plot.high - plot.low or 1.0
 
@@ -131,78 +159,91 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
         share = min(max((value - plot.low) / span, 0.0), 1.0)
         return round((1 - share) * (rows - 1))
 
-    def fine_of(value: float) -> int:
-        # In quarters of a row, so that a line meets the middle of the mark's cell.
-        share = min(max((value - plot.low) / span, 0.0), 1.0)
-        return round((1 - share) * (rows - 1) * 4) + 1
-
     ticks = _ticks(plot, rows)
     for row in ticks:
         for column in range(0, room, 2):
             canvas.put(row, column, _GRID, GRID, "rule")
-    if 0 <= plot.cursor - first < shown:
-        column = (plot.cursor - first) * step + (step - 1) // 2
+    if axis.has(plot.cursor):
         for row in range(rows):
-            canvas.put(row, column, _CURSOR, CURSOR, "dim")
+            canvas.put(row, axis.column(plot.cursor - first), _CURSOR, CURSOR, "dim")
     if plot.limit is not None:
         row = row_of(plot.limit)
         for column in range(room):
             canvas.put(row, column, _LIMIT, LIMIT, "failed")
         # Behind the newest mark where there is room: no mark is to lie on the words.
         words = plot.limit_words[:room]
-        start = room - len(words) if shown * step + len(words) <= room else 0
+        start = room - len(words) if axis.column(shown - 1) + len(words) < room else 0
         for column, char in enumerate(words, start):
             canvas.put(row, column, _LINE, char, "failed")
     for place in sorted({one for curve in plot.curves for one in curve.breaks}):
-        if 0 <= place - first < shown:
+        if axis.has(place):
             for row in range(rows):
-                canvas.put(row, (place - first) * step, _LIMIT, BREAK, "review")
+                column = round((axis.column(place - first) + axis.column(place - first - 1)) / 2)
+                canvas.put(row, max(column, 0), _LIMIT, BREAK, "review")
     for curve in reversed(plot.curves):
-        _draw_curve(canvas, curve, first, shown, step, row_of, fine_of)
+        _draw_range(canvas, curve, axis, row_of)
+        _draw_curve(canvas, curve, axis, row_of)
     lines: list[Line] = []
     for row in range(rows):
         label = ticks.get(row, "")
         lines.append(((right(label, _LABEL - 1), "dim"), (AXIS if label else " ", "rule"), *canvas.line(row)))
-    lines.append(_axis(plot, first, shown, step, room))
-    lines.append(_labels(plot, first, shown, step, room))
+    lines.append(_floor(plot, axis))
+    lines.append(_labels(plot, axis))
     return lines
 
 
-def _draw_curve(
-    canvas: _Canvas,
-    curve: Curve,
-    first: int,
-    shown: int,
-    step: int,
-    row_of: Callable[[float], int],
-    fine_of: Callable[[float], int],
-) -> None:
-    middle = (step - 1) // 2
-    before: tuple[int, int] | None = None
-    for place in range(shown):
-        at_bin = first + place
-        value = curve.values[at_bin] if at_bin < len(curve.values) else None
-        column = place * step + middle
+def _draw_range(canvas: _Canvas, curve: Curve, axis: _Axis, row_of: Callable[[float], int]) -> None:
+    """The ranges as a band that leads from mark to mark; alone where there is no neighbour."""
+    before: tuple[int, float, float] | None = None
+    for place in range(axis.shown):
+        at_bin = axis.first + place
         between = curve.ranges[at_bin] if at_bin < len(curve.ranges) else None
-        if between is not None:
-            for row in range(row_of(between[1]), row_of(between[0]) + 1):
-                canvas.put(row, column, _RANGE, RANGE, "rule")
-        if first + place in curve.breaks:
+        if between is None or at_bin in curve.breaks:
+            before = None
+        if between is None:
+            continue
+        low, high = between
+        column = axis.column(place)
+        around = 0 if axis.step < 4 else 1
+        spans = [(at, low, high) for at in range(column - around, column + around + 1)]
+        if before is not None:
+            start, low_was, high_was = before
+            for at in range(start + 1, column):
+                part = (at - start) / (column - start)
+                spans.append((at, low_was + (low - low_was) * part, high_was + (high - high_was) * part))
+        for at, least, most in spans:
+            for row in range(row_of(most), row_of(least) + 1):
+                canvas.put(row, at, _RANGE, RANGE, "rule")
+        before = (column, low, high)
+
+
+def _draw_curve(canvas: _Canvas, curve: Curve, axis: _Axis, row_of: Callable[[float], int]) -> None:
+    before: tuple[int, int] | None = None
+    for place in range(axis.shown):
+        at_bin = axis.first + place
+        value = curve.values[at_bin] if at_bin < len(curve.values) else None
+        if at_bin in curve.breaks:
             before = None
         if value is None:
             continue
-        at = (column * 2, fine_of(value))
-        if before is not None and step > 1:
+        row, column = row_of(value), axis.column(place)
+        # A line leads from the middle of a mark's cell to the middle of the next: in quarters of a row.
+        at = (column * 2, row * 4 + 1)
+        if before is not None:
             _line_between(canvas, before, at, curve.style)
         before = at
-        canvas.put(row_of(value), column, _MARK, curve.mark, curve.style)
+        canvas.put(row, column, _MARK, curve.mark, curve.style)
 
 
 def _line_between(canvas: _Canvas, start: tuple[int, int], end: tuple[int, int], style: str) -> None:
     across = end[0] - start[0]
+    before = start[1]
     for x in range(2, across):
         y = round(start[1] + (end[1] - start[1]) * x / across)
-        canvas.dot(start[0] + x, max(y, 0), style.replace("bold ", ""))
+        # A steep line has several dots in a column: it has no holes.
+        for each in range(min(before + 1, y), max(before - 1, y) + 1):
+            canvas.dot(start[0] + x, max(each, 0), style.replace("bold ", ""))
+        before = y
 
 
 def _ticks(plot: Plot, rows: int) -> dict[int, str]:
@@ -210,39 +251,53 @@ def _ticks(plot: Plot, rows: int) -> dict[int, str]:
     parts = 4 if rows >= 9 else 2
     ticks: dict[int, str] = {}
     for part in range(parts + 1):
-        row = round((1 - part / parts) * (rows - 1))
         label = plot.say(plot.low + (plot.high - plot.low) * part / parts)
         if label not in ticks.values():
-            ticks[row] = label
+            ticks[(parts - part) * (rows - 1) // parts] = label
     return ticks
 
 
-def _axis(plot: Plot, first: int, shown: int, step: int, room: int) -> Line:
-    middle = (step - 1) // 2
-    if not 0 <= plot.cursor - first < shown:
-        return ((" " * (_LABEL - 1) + _CORNER + _FLOOR * room, "rule"),)
-    column = (plot.cursor - first) * step + middle
+def _floor(plot: Plot, axis: _Axis) -> Line:
+    if not axis.has(plot.cursor):
+        return ((" " * (_LABEL - 1) + _CORNER + _FLOOR * axis.room, "rule"),)
+    column = axis.column(plot.cursor - axis.first)
     return (
         (" " * (_LABEL - 1) + _CORNER + _FLOOR * column, "rule"),
         (POINTER, "bold accent"),
-        (_FLOOR * (room - column - 1), "rule"),
+        (_FLOOR * (axis.room - column - 1), "rule"),
     )
 
 
-def _labels(plot: Plot, first: int, shown: int, step: int, room: int) -> Line:
-    """As many labels as there is room for, each below its bin, the same distance apart."""
-    longest = max((len(one) for one in plot.labels), default=0)
-    every = max(-(-(longest + 2) // step), 1)
-    text, before = "", ""
-    middle = (step - 1) // 2
-    for place in range(0, shown, every):
-        column = place * step + middle
-        label = plot.labels[first + place]
-        if label == before:
-            continue  # executions of the same minute: said once
+def _labels(plot: Plot, axis: _Axis) -> Line:
+    """A label below each mark; where there is no room for all, every second, third and so on."""
+    drawn = plot.labels[axis.first : axis.first + axis.shown]
+    texts = _of_length(drawn, axis.step)
+    longest = max(map(len, texts), default=0)
+    every = max(ceil((longest + 2) / axis.step), 1)
+    words, before = "", ""
+    start_at = 0
+    while every > 1 and axis.column(start_at) < longest // 2:
+        start_at += 1
+    for place in range(start_at, axis.shown, every):
+        label = texts[place]
+        if label == before and every > 1:
+            continue  # pieces of the same day: said once
         before = label
-        if column + len(label) > room:
+        start = min(max(axis.column(place) - len(label) // 2, 0), axis.room - len(label))
+        if start < len(words) + (1 if words else 0):
+            continue
+        words = left(words, start) + label
+    more = f"‹{axis.first}" if axis.first and UNICODE else f"<{axis.first}" if axis.first else ""
+    return ((right(f"{more} " if more else "", _LABEL), "dim"), (words, "dim"))
+
+
+def _of_length(labels: Sequence[tuple[str, ...]], step: float) -> list[str]:
+    """The labels at the shortest length at which neighbours differ, if there is room for it; else the shortest."""
+    lengths = min(map(len, labels), default=0)
+    for length in range(lengths):
+        texts = [one[length] for one in labels]
+        if max(map(len, texts)) + 2 > step:
             break
-        text = left(text, column) + label
-    more = f"‹{first}" if first and UNICODE else f"<{first}" if first else ""
-    return ((right(f"{more} " if more else "", _LABEL), "dim"), (text, "dim"))
+        if all(one != other for one, other in pairwise(texts)):
+            return texts
+    return [one[0] for one in labels]

@@ -110,23 +110,26 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value * (1 - 1e-12))
 
 
-def _labels(found: Trend) -> tuple[str, ...]:
-    """What stands below each bin. Executions of one day differ by the time of day."""
-    by: str = found.by
+def _labels(found: Trend) -> tuple[tuple[str, ...], ...]:
+    """What stands below each bin, the shortest way first. Executions of one day differ by the time of day."""
     days = {datetime.fromtimestamp(one.since_ms / 1000).date() for one in found.bins}
-    if by == "execution" and len(days) == 1:
-        by = "minute"
-    return tuple(short_label(one.since_ms, by) for one in found.bins)
+    if found.by != "execution":
+        return tuple((short_label(one.since_ms, found.by),) for one in found.bins)
+    ways = ("minute", "second") if len(days) == 1 else ("day", "day and minute", "second")
+    return tuple(tuple(short_label(one.since_ms, way) for way in ways) for one in found.bins)
 
 
 def short_label(at_ms: int, by: str) -> str:
-    """A bin below the axis: `14:00`, `21 Nov`."""
+    """A bin below the axis: `14:00`, `21 Nov`, `21 Nov 14:00`."""
     moment = datetime.fromtimestamp(at_ms / 1000)
     if by == "minute":
         return f"{moment:%H:%M}"
+    if by == "second":
+        return f"{moment:%H:%M:%S}"
     if by == "hour":
         return f"{moment:%d %b}" if moment.hour == 0 else f"{moment:%H:%M}"
-    return f"{moment.day} {moment:%b}"
+    day = f"{moment.day} {moment:%b}"
+    return f"{day} {moment:%H:%M}" if by == "day and minute" else day
 
 
 def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:

@@ -27,7 +27,7 @@ from agenteval_tui.history import quarantines
 from agenteval_tui.history.trends import ExecutionTime, Group
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.number_format import date_time
-from agenteval_tui.tui.presenters.plot import bin_at
+from agenteval_tui.tui.presenters.plot import bin_at, height_within
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, rows_of, view_bar
@@ -48,6 +48,8 @@ FEW = 3
 """Days (or hours, or weeks) with runs, below which executions say more, where nobody chose."""
 _ROOM_FOR_SAID = 120
 """Cells of a title in which all of what a regrading came to can be read."""
+_DRAWN = 0.64  # of the height: the drawing, what it is and what stands under its cursor; the rest is the list's
+_AROUND = 3  # of these the lines over and below the drawing
 _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 
 
@@ -223,7 +225,9 @@ class TrendsScreen(FrameScreen):
         if found is None or not found.series:
             return
         block = self.query_one("#plot", LineBlock)
-        height, shown, cursor, below = max(block.size.height, 5), self._shown, self._cursor, self._below
+        body, box = self.query_one("#body").size.height, self.query_one("#search", Input)
+        room = round((body - box.outer_size.height * box.display) * _DRAWN) - _AROUND
+        height, shown, cursor, below = height_within(room), self._shown, self._cursor, self._below
         chosen, breaks = self._chosen, self._breaks
         block.show(lambda width: plot_lines(found, shown, width, height, cursor, below, chosen, breaks))
         self.query_one("#readout", LineBlock).show(lambda width: self._readout(width))
