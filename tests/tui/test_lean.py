@@ -21,8 +21,10 @@ HEAVY = {
 
 
 def test_the_first_screen_imports_nothing_heavy() -> None:
+    """Neither the app does, nor the verb that opens it on the samples."""
     code = (
         "import json, sys\n"
+        "import agenteval_tui.cli.main, agenteval_tui.cli.commands.demo\n"
         "from agenteval_tui.tui import app\n"
         "app.FACTORIES['suites']()\n"
         "print(json.dumps(sorted(sys.modules)))"

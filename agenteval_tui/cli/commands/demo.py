@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from pathlib import Path
 
 import click
 
 from agenteval_tui import __version__
-from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
-from agenteval_tui.cli.run_inline import execute
-from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
-from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
+from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.private_files import make_private
-from agenteval_tui.runs.plan.model import PlanOptions
 
 
 @click.command("demo")
@@ -40,22 +35,10 @@ def command(invocation: Invocation, headless: bool) -> int:
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
 
-    with invocation.store() as store:
-        done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
-    if done.interrupted:
-        return INTERRUPTED
-    if done.execution.status != "finished":
-        raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
-    if done.counts["error"]:
-        raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
-    invocation.out.line(
-        (
-            "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"
-            f" `agenteval why --db {shlex.quote(str(invocation.db))}`.",
-            "dim",
-        )
-    )
-    return 0 if done.counts["passed"] else INFRASTRUCTURE
+    # The app needs nothing of what runs suites: its first frame came 150 ms later with it.
+    from agenteval_tui.cli.demo_run import run_samples
+
+    return run_samples(invocation, samples)
 
 
 def _samples() -> Path:

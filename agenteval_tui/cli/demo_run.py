@@ -1,0 +1,33 @@
+"""The demo without a terminal: the sample suites are run here, and the results printed."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from agenteval_tui.cli.exit_codes import INTERRUPTED
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.run_inline import execute
+from agenteval_tui.cli.run_suites import load_for_run
+from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
+from agenteval_tui.runs.plan.model import PlanOptions
+
+
+def run_samples(invocation: Invocation, samples: Path) -> int:
+    """Run the suites in `samples` and say how to look into their failures. Gives the exit code: samples may fail."""
+    with invocation.store() as store:
+        done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
+    if done.interrupted:
+        return INTERRUPTED
+    if done.execution.status != "finished":
+        raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
+    if done.counts["error"]:
+        raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
+    invocation.out.line(
+        (
+            "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"
+            f" `agenteval why --db {shlex.quote(str(invocation.db))}`.",
+            "dim",
+        )
+    )
+    return 0 if done.counts["passed"] else INFRASTRUCTURE
