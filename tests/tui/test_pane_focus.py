@@ -10,7 +10,7 @@ from textual.color import Color
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
-from agenteval_tui.tui.presenters.run_header import pane_title
+from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.style_tokens import palette_of

@@ -11,9 +11,9 @@ from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.tui.presenters.number_format import duration, tokens
-from agenteval_tui.tui.presenters.status_style import UNICODE, mark, word, word_of_run
+from agenteval_tui.tui.presenters.status_style import mark, word, word_of_run
 from agenteval_tui.tui.presenters.view_lines import cell
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, pad, plain, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.views.label import WARNING, labelled_text
 
 
@@ -71,18 +71,3 @@ def agreement(stored: str, results: Sequence[CriterionResult], pass_threshold: f
         return ""
     now = verdict_of(own, pass_threshold).outcome
     return "" if now == stored else f"the criteria as shown say {word(now)}"
-
-
-def pane_title(name: str, much: str | Line, width: int, active: bool) -> list[Line]:
-    """The first line of a pane: what it shows, a rule, how much of it; tinted where it is `active`: has the focus."""
-    rule = "─" if UNICODE else "-"
-    end = fit(((one_line(much), "dim"),) if isinstance(much, str) else much, max(width - cell_len(name) - 6, 8))
-    used = cell_len(name) + (width_of(end) + 2 if plain(end) else 1) + 2
-    cells: list[Cell] = [(" ", ""), (name, "bold"), (" ", ""), (rule * max(width - used, 0), "rule")]
-    if plain(end):
-        cells += [(" ", ""), *end, (" ", "")]
-    if not active:
-        return [fit(cells, width)]
-    # Muted words and lines are too faint on the tint.
-    clear = {"dim": "", "rule": "accent"}
-    return [pad([(text, f"{clear.get(style, style)} on-focus") for text, style in cells], width, "on-focus")]
