@@ -18,6 +18,7 @@ from textual.events import DescendantFocus, Event
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
@@ -44,7 +45,7 @@ from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.theme_controller import ThemeController
-from agenteval_tui.tui.themes import variable_defaults
+from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import start_worker
 
 SERVER_SECONDS = 5.0
@@ -137,6 +138,10 @@ class AgentevalApp(TerminalApp):
         if self.theme_controller.colourless:
             filters.append(Colourless())
         return filters
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        theme = super().get_theme(theme_name)
+        return with_tokens(theme) if theme is not None else None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()

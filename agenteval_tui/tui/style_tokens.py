@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agenteval_tui.tui.styled_text import Cell, Line, pad
+from agenteval_tui.tui.theme_tokens import legible_on
 
 # Words that set an attribute; every other word of a token is a colour of the theme.
 _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
@@ -34,7 +35,7 @@ class Palette:
         self._background = background
         self._ansi = ansi
         self._cache: dict[str, Style] = {}
-        self._laid: dict[tuple[Style, str], Style] = {}
+        self._laid: dict[tuple[Style, str, Style | None], Style] = {}
 
     def style(self, token: str) -> Style:
         """The style of a token, cached."""
@@ -43,21 +44,24 @@ class Palette:
             found = self._cache[token] = self._make(token)
         return found
 
-    def on(self, base: Style, token: str) -> Style:
-        """The style of a token laid on `base`, cached."""
-        found = self._laid.get((base, token))
-        if found is None:
+    def on(self, base: Style, token: str, over: Style | None = None) -> Style:
+        """The style of a token laid on `base`, and `over` laid on that, cached. Text can be read on what `over` puts
+        behind it."""
+        laid = self._laid.get((base, token, over))
+        if laid is None:
             if len(self._laid) > MOST_LAID:
                 self._laid.clear()
-            found = self._laid[base, token] = base + self.style(token)
-        return found
+            laid = base + self.style(token)
+            laid = readable(laid if over is None else laid + over)
+            self._laid[base, token, over] = laid
+        return laid
 
     def strip(self, line: Iterable[Cell], width: int, base: str = "") -> Strip:
         """The line as a strip of exactly `width` cells; `base` is a token laid under all of it."""
         cells: Line = pad(line, width)
         under = self.style(base) if base else None
         segments = [
-            Segment(text, self.style(token) if under is None else under + self.style(token)) for text, token in cells
+            Segment(text, self.style(token) if under is None else self.on(under, token)) for text, token in cells
         ]
         return Strip(segments, width).simplify()
 
@@ -67,7 +71,7 @@ class Palette:
         background: str | None = None
         for word in token.split():
             if word == "dim":
-                colour = colour or self._colour("text-muted")
+                colour = colour or self._colour("muted")
                 if self._ansi:
                     attributes["dim"] = True
             elif word in _ATTRIBUTES:
@@ -81,7 +85,7 @@ class Palette:
                     background = self._colour(word[3:]) or background
             elif word not in _NO_COLOURS:
                 colour = self._colour(word) or colour
-        return Style(color=colour, bgcolor=background, **attributes)  # type: ignore[arg-type]
+        return readable(Style(color=colour, bgcolor=background, **attributes))  # type: ignore[arg-type]
 
     def _colour(self, name: str) -> str | None:
         raw = self._colours.get(name)
@@ -101,6 +105,16 @@ class Palette:
         except ColorParseError:
             return None
         return (self._background + parsed).hex6 if parsed.a < 1 else parsed.hex6
+
+
+def readable(style: Style) -> Style:
+    """The style with a text colour that can be read on the style's own background; unchanged where it has none, or
+    where the terminal chooses the colours."""
+    colour, ground = style.color, style.bgcolor
+    if colour is None or ground is None or colour.triplet is None or ground.triplet is None or style.reverse:
+        return style
+    fitted = legible_on(colour.triplet.hex, ground.triplet.hex)
+    return style if fitted.lower() == colour.triplet.hex else style + Style(color=fitted)
 
 
 def palette_of(node: Widget | App[Any]) -> Palette:

@@ -12,7 +12,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.state import State
-from agenteval_tui.tui.themes import DEFAULT_THEME, default_theme, load_themes
+from agenteval_tui.tui.themes import DEFAULT_THEME, SIXTEEN, default_theme, load_themes
 
 
 class ThemeController:
@@ -34,8 +34,8 @@ class ThemeController:
     def begin(self) -> None:
         """Show the theme that was chosen last."""
         # What was chosen where there are millions of colours can't be read where there are sixteen.
-        wanted = "sixteen" if self.colourless else self._state.theme(has_limited_colours())
-        wanted = wanted or ("sixteen" if has_limited_colours() else DEFAULT_THEME)
+        wanted = SIXTEEN if self.colourless else self._state.theme(has_limited_colours())
+        wanted = wanted or (SIXTEEN if has_limited_colours() else DEFAULT_THEME)
         if wanted == DEFAULT_THEME and not self._own_themes().is_dir():
             # Known without a file: the others are read when the first frame is there (`read`).
             self._app.register_theme(default_theme())

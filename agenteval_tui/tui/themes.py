@@ -5,49 +5,21 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import read_small
-
-# Every token that the screens use, with the colour it falls back to when a theme leaves it out.
-TOKENS: dict[str, str] = {
-    "background": "#14161b",
-    "surface": "#14161b",
-    "panel": "#1d2129",
-    "foreground": "#d6d9e0",
-    "muted": "#8b91a0",
-    "rule": "#2e3440",
-    "accent": "#b9a5f0",
-    "cursor": "#2a3040",
-    "passed": "#7fcf8b",
-    "failed": "#f27a83",
-    "error": "#e8ab5f",
-    "flaky": "#e0c872",
-    "running": "#74b4f2",
-    "review": "#74b4f2",
-    "evidence-hit": "#234a2f",
-    "evidence-miss": "#5a2530",
-    "near-miss": "#5a4520",
-    "added": "#7fcf8b",
-    "removed": "#f27a83",
-    "role-user": "#b9a5f0",
-    "role-assistant": "#d6d9e0",
-    "role-tool": "#8fb8b0",
-    "reasoning": "#8b91a0",
-    "json-key": "#a9c1e8",
-    "json-string": "#b5cf9a",
-    "json-number": "#dcb789",
-    "json-literal": "#dcb789",
-    "comment": "#7d8494",
-}
+from agenteval_tui.tui.theme_tokens import DARK, complete
 
 DEFAULT_THEME = "dusk"
+SIXTEEN = "sixteen"
+"""The theme of the terminal's own colours."""
 LONGEST_ABOUT = 200  # characters of a description
 _FILE_KEYS = {"name", "description", "dark", "ansi", "colours"}
 
@@ -66,7 +38,7 @@ def kind_of(theme: Theme) -> str:
 
 def default_theme() -> Theme:
     """The theme that is shown when nobody chose one, without its file: what a file leaves out is as here."""
-    return _theme(DEFAULT_THEME, TOKENS, dark=True, ansi=False, about="Calm and dark.")
+    return _theme(DEFAULT_THEME, DARK, dark=True, ansi=False, about="Calm and dark.")
 
 
 def load_theme(path: Path) -> Theme:
@@ -88,10 +60,10 @@ def load_theme(path: Path) -> Theme:
     colours = data.get("colours") or {}
     if not isinstance(colours, Mapping):
         raise AgentevalError("`colours` is a mapping from token to colour", where=str(path))
-    _only_known(colours, TOKENS, path)
-    ansi = bool(data.get("ansi", False))
-    resolved = {**TOKENS, **{str(key): str(value) for key, value in colours.items()}}
-    for token, colour in resolved.items():
+    _only_known(colours, DARK, path)
+    ansi, dark = bool(data.get("ansi", False)), bool(data.get("dark", True))
+    given = {str(key): str(value) for key, value in colours.items()}
+    for token, colour in given.items():
         try:
             Color.parse(colour)
         except ColorParseError as error:
@@ -105,7 +77,7 @@ def load_theme(path: Path) -> Theme:
             "a theme's name is made of letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
         )
     about = str(data.get("description") or "")[:LONGEST_ABOUT]
-    return _theme(name, resolved, dark=bool(data.get("dark", True)), ansi=ansi, about=about)
+    return _theme(name, complete(given, dark=dark), dark=dark, ansi=ansi, about=about)
 
 
 def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[AgentevalError]]:
@@ -126,35 +98,55 @@ def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[Agentev
 
 
 def variable_defaults() -> dict[str, str]:
-    """The tokens for Textual's own themes, which do not know them."""
-    return {token: colour for token, colour in TOKENS.items() if token not in _TEXTUAL_NAMES}
+    """The tokens while a theme is shown that does not know them."""
+    return {token: colour for token, colour in DARK.items() if token not in _TEXTUAL_NAMES}
 
 
+def with_tokens(theme: Theme) -> Theme:
+    """The theme with all of our tokens. Textual's own know none of them: they are made from its colours when it is
+    first asked for, as that takes a hundredth of a second."""
+    if isinstance(theme, FileTheme):
+        return theme
+    if theme.name not in _COMPLETED:
+        _COMPLETED[theme.name] = _from_terminal(theme) if theme.ansi else _from_colours(theme)
+    return _COMPLETED[theme.name]
+
+
+_COMPLETED: dict[str, Theme] = {}
+
+
+def _from_terminal(theme: Theme) -> Theme:
+    own = load_theme(directories.bundled("themes") / f"{SIXTEEN}.yaml")
+    return replace(theme, error=own.error, accent=own.accent, variables={**own.variables, **theme.variables})
+
+
+def _from_colours(theme: Theme) -> Theme:
+    generated = theme.to_color_system().generate()
+    background = Color.parse(generated["background"])
+    given = {token: (background + Color.parse(generated[name])).hex6 for token, name in _FROM_TEXTUAL.items()}
+    colours = complete(given, dark=theme.dark, fitted=True)
+    return replace(
+        theme,
+        foreground=colours["foreground"],
+        accent=colours["accent"],
+        error=colours["error"],
+        variables={**theme.variables, **_variables(colours)},
+    )
+
+
+_FROM_TEXTUAL = {
+    "background": "background", "surface": "surface", "panel": "panel", "foreground": "foreground",
+    "accent": "primary", "passed": "success", "failed": "error", "error": "warning",
+}  # fmt: skip
 _TEXTUAL_NAMES = {"background", "surface", "panel", "foreground", "accent", "error"}
 
 
 def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool, about: str) -> Theme:
-    variables = {token: colour for token, colour in colours.items() if token not in _TEXTUAL_NAMES}
-    variables |= {
-        "block-cursor-background": colours["cursor"],
-        "block-cursor-foreground": colours["foreground"],
-        "block-cursor-text-style": "bold" if not ansi else "reverse",
-        "block-cursor-blurred-background": colours["cursor"],
-        "block-cursor-blurred-foreground": colours["foreground"],
-        "input-selection-background": colours["cursor"],
-        "border": colours["accent"],
-        "border-blurred": colours["rule"],
-        "scrollbar": colours["rule"],
-        "scrollbar-hover": colours["muted"],
-        "scrollbar-active": colours["accent"],
-        "scrollbar-background": colours["background"],
-        "scrollbar-background-hover": colours["background"],
-        "scrollbar-background-active": colours["background"],
-        "scrollbar-corner-color": colours["background"],
-    }
+    variables = _variables(colours)
     if ansi:
         # Textual makes these for every theme but an ANSI one, and its own styles name them.
         variables |= {
+            "block-cursor-text-style": "reverse",
             "ansi-background": "ansi_black",
             "ansi-foreground": "ansi_white",
             "input-cursor-background": "ansi_white",
@@ -182,6 +174,28 @@ def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool, about:
         ansi=ansi,
         variables=variables,
     )
+
+
+def _variables(colours: Mapping[str, str]) -> dict[str, str]:
+    """What our styles and Textual's name, beside the colours that every theme of Textual's has."""
+    return {
+        **{token: colour for token, colour in colours.items() if token not in _TEXTUAL_NAMES},
+        "block-cursor-background": colours["cursor"],
+        "block-cursor-foreground": colours["foreground"],
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": colours["cursor"],
+        "block-cursor-blurred-foreground": colours["foreground"],
+        "input-selection-background": colours["cursor"],
+        "border": colours["accent"],
+        "border-blurred": colours["rule"],
+        "scrollbar": colours["rule"],
+        "scrollbar-hover": colours["muted"],
+        "scrollbar-active": colours["accent"],
+        "scrollbar-background": colours["background"],
+        "scrollbar-background-hover": colours["background"],
+        "scrollbar-background-active": colours["background"],
+        "scrollbar-corner-color": colours["background"],
+    }
 
 
 def _only_known(data: Mapping[Any, Any], known: Iterable[str], path: Path) -> None:

@@ -27,7 +27,7 @@ from agenteval_tui.views.model import (
 )
 
 _STYLES = {
-    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "near": "near-miss",
+    "good": "passed", "bad": "failed", "broken": "error", "warn": "review", "near": "near-miss-text",
     "added": "added", "removed": "removed",
     "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip

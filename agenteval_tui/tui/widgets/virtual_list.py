@@ -336,7 +336,7 @@ class VirtualList(ScrollView, can_focus=True):
             name = "virtual-list--cursor" if self.has_focus else "virtual-list--cursor-blurred"
             cursor = self.get_component_rich_style(name)
             over = Style(bgcolor=cursor.bgcolor, reverse=cursor.reverse, underline=cursor.underline)
-            shown = joined((text, on(base, token) + over) for text, token in head)
+            shown = joined((text, on(base, token, over)) for text, token in head)
         else:
             shown = joined((text, on(base, token)) for text, token in head)
         return Strip([*shown, *joined((text, on(base, token)) for text, token in tail)], width)
