@@ -39,7 +39,7 @@ def known(session: Session) -> list[Found]:
     """Every suite and test, and the newest executions. Reads files and the history: call it in a thread."""
     at = now_ms()
     found: list[Found] = []
-    for loaded in session.suites():
+    for loaded in session.workspace.suites():
         suite = loaded.suite
         if suite is None:
             continue

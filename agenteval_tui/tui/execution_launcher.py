@@ -38,7 +38,7 @@ class ExecutionLauncher:
 
         self._launch(
             "Running this",
-            lambda trust: self._session.start(paths, replace(options, trust=options.trust or trust)),
+            lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
             lambda started: self._navigation.watch_live(started[0], Expected.of(started[1])),
         )
 
@@ -61,11 +61,11 @@ class ExecutionLauncher:
                 else:
                     self._app.push_screen(ResumeScreen(options), resume)
 
-            screen.ask(lambda: self._session.limits_of(execution), then, group="limits")
+            screen.ask(lambda: self._session.workspace.limits_of(execution), then, group="limits")
             return
         self._launch(
             "Resuming this",
-            lambda trust: self._session.resume(execution, replace(limits, trust=trust)),
+            lambda trust: self._session.workspace.resume(execution, replace(limits, trust=trust)),
             self._navigation.watch_live,
         )
 
@@ -86,7 +86,8 @@ class ExecutionLauncher:
                 self._notifier.say_error(error)
                 return
             asked = [
-                TrustQuestion(need.folder, self._session.why_not(need), need.what, need.files) for need in error.needs
+                TrustQuestion(need.folder, self._session.workspace.why_not(need), need.what, need.files)
+                for need in error.needs
             ]
             self.ask_trust(asked, doing, lambda once: screen.ask(lambda: start(once), then, group="start"))
 
@@ -103,7 +104,7 @@ class ExecutionLauncher:
                 then(True)
             elif answer == "trust" and screen is not None:
                 needs = [one.need for one in asked]
-                screen.ask(lambda: self._session.trust(needs), lambda _: then(False), group="trust")
+                screen.ask(lambda: self._session.workspace.trust(needs), lambda _: then(False), group="trust")
             elif not answer:
                 self._notifier.say("Nothing was run.")
 

@@ -51,7 +51,7 @@ WAYS_IN = {
     "Permission": {"agents/permission.py"},
     "permission_for": {"runs/trust_check.py"},
     "permission_from_json": {"runs/executors/task_codec.py"},
-    "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/analysis_context.py"},
+    "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/workspace.py"},
     "check_asking": {"cli/commands/grade.py", "cli/commands/judge_report.py"},
     "check_agents": {"cli/commands/agents.py", "tui/screens/agents.py"},
     # What speaks with servers.

@@ -131,9 +131,9 @@ def test_agents_of_one_name_say_which_suite_is_theirs(tmp_path: Path) -> None:
     path = suite_at(tmp_path / "suites")
     other = path.read_text().replace("Own", "Other")
     session = Session((path.parent,), tmp_path / "history.db")
-    assert "Own" not in plain(AgentRows(session.agents()[0], {}).line(0, 100, focused=False))
+    assert "Own" not in plain(AgentRows(session.workspace.agents()[0], {}).line(0, 100, focused=False))
     path.with_name("other.suite.yaml").write_text(other)
-    rows = AgentRows(session.agents()[0], {})
+    rows = AgentRows(session.workspace.agents()[0], {})
     shown = [plain(rows.line(index, 100, focused=False)) for index in range(rows.count())]
     assert {line.split()[1] for line in shown if "Other" in line} == {
         line.split()[1] for line in shown if "Own" in line
@@ -153,7 +153,7 @@ async def test_what_can_not_be_read_hides_no_other_suite_and_is_said(
     keyed.joinpath(".env").write_bytes(b"OTHER=\xff\n")
     path.with_name("a.suite.yaml").write_bytes(b"name: \xff\n")
     session = Session((tmp_path / "suites",), tmp_path / "history.db")
-    assert {one.name for one in session.agents()[0]} == {"shop", "program", "model"}
+    assert {one.name for one in session.workspace.agents()[0]} == {"shop", "program", "model"}
     assert {one.name for one in known(session)} >= {"Own", "order order"}
     app = app_on(tmp_path / "suites", tmp_path / "history.db")
     async with app.run_test(size=(140, 45)) as pilot:

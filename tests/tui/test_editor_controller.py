@@ -279,7 +279,7 @@ async def test_a_text_that_a_hash_cuts_is_found_in_the_file(session: Session, fi
     assert not editor.is_cut((None, "name"))
     start = editor.cut_start((None, "prompt"))
     assert start is not None
-    session.quote_cut_text(doc.loaded, start)
+    session.workspace.quote_cut_text(doc.loaded, start)
     assert file.read_text() == SUITE.replace("Where is order W1001 #now?", '"Where is order W1001 #now?"')
 
 
@@ -299,7 +299,7 @@ def save(editor: EditorController, session: Session) -> SuiteDocument:
     assert doc is not None
     assert edit is not None
     form = doc.form.copy()
-    return editor.saved(doc, form, "", session.save_test(doc.loaded, doc.test_id, edit))
+    return editor.saved(doc, form, "", session.workspace.save_test(doc.loaded, doc.test_id, edit))
 
 
 def test_only_what_was_edited_changes_in_the_file(session: Session, file: Path) -> None:
@@ -316,7 +316,7 @@ def test_only_what_was_edited_changes_in_the_file(session: Session, file: Path) 
     editor.edit("id", "uno", of_criterion=False)
     edit, form = editor.edit_to_save(), again.form.copy()
     assert edit is not None
-    saved = session.save_test(again.loaded, again.test_id, edit)
+    saved = session.workspace.save_test(again.loaded, again.test_id, edit)
     editor.edit("name", "Mine too", of_criterion=False)
     last = editor.saved(again, form, "", saved)
     assert last.test_id == "uno"
@@ -335,7 +335,7 @@ def test_an_edit_goes_into_a_file_that_somebody_else_changed(session: Session, f
     fresh, edit, renamed = editor.rebased(doc)
     assert renamed == "uno"
     form = doc.form.copy()
-    again = editor.saved(doc, form, renamed, session.save_test(fresh, renamed, edit))
+    again = editor.saved(doc, form, renamed, session.workspace.save_test(fresh, renamed, edit))
     assert file.read_text() == theirs.replace("name: First", "name: Mine")
     assert (again.test_id, again.edited, again.form.values["id"]) == ("uno", False, "uno")
     # What is saved elsewhere with the same words is no edit here any more.
@@ -351,7 +351,7 @@ def test_changes_of_the_file_are_undone_one_after_the_other(session: Session, fi
     for what in ("copied", "deleted"):
         loaded, taken = load_suite(file), list[Written]()
         before = bytes_of(loaded)
-        change = session.duplicate_tests if what == "copied" else session.delete_tests
+        change = session.workspace.duplicate_tests if what == "copied" else session.workspace.delete_tests
         now: LoadedSuite = change(loaded, [doc.test_id])
         remembered = change_record(loaded, now, before)
         assert remembered is not None
@@ -369,7 +369,7 @@ def test_changes_of_the_file_are_undone_one_after_the_other(session: Session, fi
     while editor.undoes_file(in_tests=False):
         assert file.read_bytes() == states.pop()
         change_back = editor.take_file_change()
-        session.undo(change_back.written)
+        session.workspace.undo(change_back.written)
         editor.request(change_back.test)
         assert reread(editor, session).test_id == "one"
     assert [file.read_bytes()] == states == [SUITE.encode()]

@@ -17,6 +17,7 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workspace import Workspace
 
 pytestmark = pytest.mark.xdist_group("screens")
 
@@ -45,15 +46,15 @@ class Gate:
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    made, real = Gate(), Session.problems
+    made, real = Gate(), Workspace.problems
 
-    def later(session: Session, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
+    def later(workspace: Workspace, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
         made.open.wait(60)
-        found = real(session, overview)
+        found = real(workspace, overview)
         made.ended += 1
         return found
 
-    monkeypatch.setattr(Session, "problems", later)
+    monkeypatch.setattr(Workspace, "problems", later)
     yield made
     made.open.set()
 
@@ -190,7 +191,7 @@ async def test_leaving_does_not_wait_for_the_check(tmp_path: Path) -> None:
     session = Session([tmp_path], tmp_path / "history.db")
     seen = session.overview()
     assert not seen.checked
-    (key,) = session.problems(seen)
+    (key,) = session.workspace.problems(seen)
     from agenteval_tui.analysis.lint import check_loaded
 
     loaded = [one.loaded for one in seen.suites]

@@ -70,8 +70,8 @@ async def again(pilot: Pilot[int], held: Held, do: Callable[[], object]) -> None
 async def test_enter_twice_writes_one_test(mine: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     suites, db = mine
     app = app_on(suites, db)
-    held = Held(app.session.new_test)
-    monkeypatch.setattr(app.session, "new_test", held)
+    held = Held(app.session.workspace.new_test)
+    monkeypatch.setattr(app.session.workspace, "new_test", held)
     path = sorted(suites.glob("*.suite.yaml"))[0]
     before = load_suite(path)
     assert before.suite is not None
@@ -94,8 +94,8 @@ async def test_enter_twice_writes_one_test(mine: tuple[Path, Path], monkeypatch:
 async def test_enter_twice_writes_one_suite(mine: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     suites, db = mine
     app = app_on(suites, db)
-    held = Held(app.session.new_suite)
-    monkeypatch.setattr(app.session, "new_suite", held)
+    held = Held(app.session.workspace.new_suite)
+    monkeypatch.setattr(app.session.workspace, "new_suite", held)
     before = names(suites)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
@@ -116,8 +116,8 @@ async def test_a_run_that_is_being_started_is_not_started_again(
 ) -> None:
     suites, db = mine
     app = app_on(suites, db)
-    held = Held(app.session.start)
-    monkeypatch.setattr(app.session, "start", held)
+    held = Held(app.session.workspace.start)
+    monkeypatch.setattr(app.session.workspace, "start", held)
     shown: list[object] = []
     monkeypatch.setattr(app.navigation, "watch_live", lambda live, expected=None: shown.append(live))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -135,8 +135,8 @@ async def test_a_test_that_is_copied_twice_in_a_moment_is_copied_once_and_that_c
     app = app_on(suites, db)
     held = Held(editing.bytes_of)
     monkeypatch.setattr(editing, "bytes_of", held)
-    taking_back = Held(app.session.undo)
-    monkeypatch.setattr(app.session, "undo", taking_back)
+    taking_back = Held(app.session.workspace.undo)
+    monkeypatch.setattr(app.session.workspace, "undo", taking_back)
     before = {path: path.read_bytes() for path in suites.glob("*.suite.yaml")}
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)

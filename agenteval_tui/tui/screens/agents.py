@@ -118,7 +118,7 @@ class AgentsScreen(FrameScreen):
 
     def _read_agents(self) -> Found:
         """In a thread: the agents, and by key what needs to be trusted and which keys are there."""
-        agents, problems = self.agenteval.session.agents()
+        agents, problems = self.agenteval.session.workspace.agents()
         environments: dict[Path, Mapping[str, str]] = {}
         for folder in dict.fromkeys(agent.base_dir for agent in agents):
             try:
@@ -309,7 +309,8 @@ class AgentsScreen(FrameScreen):
             except NotTrustedError as error:
                 session = self.agenteval.session
                 return [
-                    TrustQuestion(need.folder, session.why_not(need), need.what, need.files) for need in error.needs
+                    TrustQuestion(need.folder, session.workspace.why_not(need), need.what, need.files)
+                    for need in error.needs
                 ]
 
         def allowed(once: bool) -> None:

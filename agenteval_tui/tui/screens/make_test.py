@@ -57,7 +57,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     async def _read(self) -> None:
         try:
-            found = await asyncio.to_thread(self._app.session.suites)
+            found = await asyncio.to_thread(self._app.session.workspace.suites)
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
@@ -90,7 +90,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     async def _write(self, values: dict[str, str]) -> None:
         suite = next(one for one in self._suites if one.key == values["suite"])
-        write = self._app.session.add_test
+        write = self._app.session.workspace.add_test
         try:
             saved, test = await asyncio.to_thread(write, suite.path, values["id"], values["name"], self._chat)
         except AgentevalError as error:

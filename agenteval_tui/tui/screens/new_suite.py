@@ -34,7 +34,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
         super().__init__()
 
     def compose(self) -> ComposeResult:
-        folder = one_line(str(self._app.session.folder_for_new()), 60)
+        folder = one_line(str(self._app.session.workspace.folder_for_new()), 60)
         fields = [
             Field("name", "suite", placeholder="its name"),
             Field("file", "file", placeholder="made from the name"),
@@ -56,7 +56,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
 
     async def _offer_agents(self) -> None:
         try:
-            offered = await asyncio.to_thread(self._app.session.agents_for_new)
+            offered = await asyncio.to_thread(self._app.session.workspace.agents_for_new)
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return
@@ -81,7 +81,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:
-        new_suite = self._app.session.new_suite
+        new_suite = self._app.session.workspace.new_suite
         try:
             made = await asyncio.to_thread(
                 new_suite, values["name"], values["file"], values["agent"], values["test"], values["prompt"]

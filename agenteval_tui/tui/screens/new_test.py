@@ -70,7 +70,9 @@ class NewTestScreen(Sheet["str | None"]):
         session = services(self).session
         path = self._loaded.path
         try:
-            test = await asyncio.to_thread(session.new_test, path, values["name"], values["prompt"], values["id"])
+            test = await asyncio.to_thread(
+                session.workspace.new_test, path, values["name"], values["prompt"], values["id"]
+            )
         except AgentevalError as error:
             self.query_one(Note).complain(error)
             return

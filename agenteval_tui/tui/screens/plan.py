@@ -96,7 +96,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
     async def _offer_agents(self) -> None:
         """The user's own agents too; reading them takes a moment."""
         try:
-            found, _problems = await asyncio.to_thread(self._app.session.agents)
+            found, _problems = await asyncio.to_thread(self._app.session.workspace.agents)
         except AgentevalError:
             return  # planning says what is wrong
         names = self._agent_names(found)
@@ -128,7 +128,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         error: AgentevalError | None = None
         found = None
         try:
-            found = await asyncio.to_thread(self._app.session.preview, self._paths, options)
+            found = await asyncio.to_thread(self._app.session.workspace.preview, self._paths, options)
         except AgentevalError as wrong:
             error = wrong
         self._estimating = False

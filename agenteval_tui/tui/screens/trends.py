@@ -144,7 +144,7 @@ class TrendsScreen(FrameScreen):
                 # A new history: as days it would be one dot on an empty plain.
                 wanted = replace(wanted, by="execution")
                 found = trend(store, wanted, measures)
-            self._elsewhere = 0 if found.series else session.elsewhere()
+            self._elsewhere = 0 if found.series else session.workspace.elsewhere()
             return wanted, found
 
         def then(found: tuple[TrendQuery, Trend]) -> None:

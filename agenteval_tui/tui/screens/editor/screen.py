@@ -431,7 +431,7 @@ class EditorScreen(FrameScreen):
             self.agenteval.say_error(error)
             self.reload()
 
-        self.ask(lambda: session.undo(change.written), done, group="change", failed=failed)
+        self.ask(lambda: session.workspace.undo(change.written), done, group="change", failed=failed)
 
     def action_revert(self) -> None:
         if self.controller.revert():
@@ -470,7 +470,7 @@ class EditorScreen(FrameScreen):
     def action_duplicate(self) -> None:
         session = self.agenteval.session
         if self._pane == "tests":
-            self._change_test("copy", "copied", session.duplicate_tests)
+            self._change_test("copy", "copied", session.workspace.duplicate_tests)
         elif self._has_criterion("copy"):
             self.controller.copy_criterion()
             self._refill()
@@ -481,7 +481,7 @@ class EditorScreen(FrameScreen):
 
             def answered(answer: str | None) -> None:
                 if answer:
-                    self._change_test("delete", "deleted", session.delete_tests)
+                    self._change_test("delete", "deleted", session.workspace.delete_tests)
 
             self.app.push_screen(delete_question([doc.test_id], doc.loaded.path.name), answered)
         elif self._pane != "tests" and self._has_criterion("delete"):
@@ -492,7 +492,7 @@ class EditorScreen(FrameScreen):
     def action_move(self, by: int) -> None:
         session = self.agenteval.session
         if self._pane == "tests":
-            self._change_test("move", "moved", lambda loaded, tests: session.move_test(loaded, tests[0], by))
+            self._change_test("move", "moved", lambda loaded, tests: session.workspace.move_test(loaded, tests[0], by))
         elif self._has_criterion("move") and self.controller.move_criterion(by):
             self._refill()
 
@@ -552,7 +552,7 @@ class EditorScreen(FrameScreen):
                 self.agenteval.say_error(error)
 
         self.ask(
-            lambda: session.save_test(loaded, renamed or doc.test_id, edit),
+            lambda: session.workspace.save_test(loaded, renamed or doc.test_id, edit),
             partial(self._saved, doc, doc.form.copy(), renamed),
             group="save",
             failed=failed,
@@ -662,7 +662,7 @@ class EditorScreen(FrameScreen):
             return
         loaded, start = doc.loaded, self.controller.cut_start(place)
         if start is not None:
-            self.ask(lambda: session.quote_cut_text(loaded, start), lambda _: self.reload(), group="save")
+            self.ask(lambda: session.workspace.quote_cut_text(loaded, start), lambda _: self.reload(), group="save")
 
     # On a run
 

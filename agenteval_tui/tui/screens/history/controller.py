@@ -65,7 +65,7 @@ def read_list(session: Session, request: ListRequest, near: int, want: Callable[
     else:
         rows = ExecutionRows(store.execution_ids(wanted), want)
         rows.places = not wanted.projects and store.read(several_projects)
-    elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.elsewhere()
+    elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.workspace.elsewhere()
     for page in {0, near}:
         read_page(session, rows, page)()
     return Listed(rows, elsewhere)

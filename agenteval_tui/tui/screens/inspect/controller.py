@@ -168,7 +168,7 @@ class InspectController:
         of_test = self._draft_key()[:2] if self.bench is not None and how.get("new") is None else None
 
         def read() -> LoadedRun:
-            bench = session.workbench(run_id)
+            bench = session.workspace.workbench(run_id)
             if new is not None and of_test in (None, (bench.run.suite_key, bench.run.test_id)):
                 bench = with_new(bench, new)
             around = known or runs_around(bench, runs)
@@ -385,7 +385,7 @@ class InspectController:
 
 def write(session: Session, saving: Saving) -> LoadedSuite:
     """Write the config into the suite's file; in a thread. Raises FileChanged when the file is another one now."""
-    return session.save_config(saving.loaded, saving.bench.run.test_id, saving.index, saving.text)
+    return session.workspace.save_config(saving.loaded, saving.bench.run.test_id, saving.index, saving.text)
 
 
 def on_fresh_file(saving: Saving) -> Saving:

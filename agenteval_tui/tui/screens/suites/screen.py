@@ -126,7 +126,7 @@ class SuitesScreen(FrameScreen):
         """Find out what is wrong with the suites that are shown: the tree does not wait for it."""
         session = self.agenteval.session
         self.ask(
-            lambda: session.problems(seen),
+            lambda: session.workspace.problems(seen),
             lambda found: self._show_problems(seen, found),
             group="problems",
             painted=True,
@@ -548,7 +548,7 @@ class SuitesScreen(FrameScreen):
         session = self.agenteval.session
         nodes = self.controller.selected_tests(self._node)
         if nodes:
-            self._change("copied", nodes, lambda loaded, tests: session.duplicate_tests(loaded, tests))
+            self._change("copied", nodes, lambda loaded, tests: session.workspace.duplicate_tests(loaded, tests))
         else:
             self.agenteval.say(CHOOSE)
 
@@ -562,7 +562,7 @@ class SuitesScreen(FrameScreen):
 
         def answered(answer: str | None) -> None:
             if answer:
-                self._change("deleted", nodes, lambda loaded, tests: session.delete_tests(loaded, tests))
+                self._change("deleted", nodes, lambda loaded, tests: session.workspace.delete_tests(loaded, tests))
 
         files = list(dict.fromkeys(node.suite.loaded.path.name for node in nodes))
         ids = [node.test.id for node in nodes if node.test is not None]
@@ -579,7 +579,9 @@ class SuitesScreen(FrameScreen):
         def answered(answer: tuple[list[str], list[str]] | None) -> None:
             if answer is not None:
                 add, remove = answer
-                self._change("tagged", nodes, lambda loaded, tests: session.tag_tests(loaded, tests, add, remove))
+                self._change(
+                    "tagged", nodes, lambda loaded, tests: session.workspace.tag_tests(loaded, tests, add, remove)
+                )
 
         tags = sorted({tag for node in nodes if node.test is not None for tag in node.test.tags})
         self.app.push_screen(TagsScreen(len(nodes), tags), answered)
@@ -589,7 +591,7 @@ class SuitesScreen(FrameScreen):
         if isinstance(node, str):
             self.agenteval.say(node)
         else:
-            self._change("moved", [node], lambda loaded, tests: session.move_test(loaded, tests[0], by))
+            self._change("moved", [node], lambda loaded, tests: session.workspace.move_test(loaded, tests[0], by))
 
     def _change(self, what: str, nodes: Sequence[Node], change: Change) -> None:
         """Change the files of these tests (each file once), and read the suites again."""
@@ -619,7 +621,7 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say_error(error)
             self.reload()
 
-        self.ask(lambda: session.undo(files), done, group="change", failed=failed)
+        self.ask(lambda: session.workspace.undo(files), done, group="change", failed=failed)
 
     def action_quarantine(self) -> None:
         from agenteval_tui.tui.screens.quarantine import quarantine_of

@@ -1,0 +1,281 @@
+"""What screens do with suites and stored runs beyond the first list: check, judge, run and write them.
+
+No widget, no Textual; safe to call in threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from agenteval_tui.agents.permission import Need
+from agenteval_tui.analysis.lint import check_loaded
+from agenteval_tui.analysis.overview import Overview
+from agenteval_tui.analysis.workbench import Workbench
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import Problem
+from agenteval_tui.grading.criterion_templates import starters
+from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.scope import count_elsewhere
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_factory import Configured, configured_agents
+from agenteval_tui.runs.chat_session import Conversation, drafted_test
+from agenteval_tui.runs.client import start
+from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.live_registry import ExecutionRequest, Live
+from agenteval_tui.runs.plan.model import Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.plan.preview import Preview, preview_plan
+from agenteval_tui.runs.resume import resume_plan
+from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.agents_file import load_agents
+from agenteval_tui.suites.editing import (
+    TestEdit,
+    Written,
+    add_test,
+    append_test,
+    delete_tests,
+    duplicate_tests,
+    free_id,
+    move_test,
+    save_test,
+    tag_tests,
+    undo_change,
+)
+from agenteval_tui.suites.load import LoadedSuite, load_suite, load_suites
+from agenteval_tui.suites.new_suite import file_for, write_suite
+from agenteval_tui.suites.slugs import slug
+from agenteval_tui.suites.trust import Trust
+from agenteval_tui.suites.unquoted_hash import quote_cut_text
+from agenteval_tui.suites.yaml.save import save_config
+
+BUNDLED = "shop"
+"""What the bundled agent is called in a new suite."""
+
+
+class Opened(Protocol):
+    """What the app was started with: `Session` has it."""
+
+    paths: tuple[Path, ...]
+    db: Path
+
+    @property
+    def store(self) -> Store:
+        """The history."""
+        ...
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects whose runs are listed; () for all."""
+        ...
+
+    @property
+    def paths_looked_in(self) -> tuple[Path, ...]:
+        """Where suites were looked for last."""
+        ...
+
+    def suite_paths(self) -> tuple[Path, ...]:
+        """Where suites are looked for."""
+        ...
+
+    def on_samples(self) -> bool:
+        """Are the suites those that ship with the program?"""
+        ...
+
+    def note_own_write(self, path: Path) -> None:
+        """This app wrote that file."""
+
+
+class Workspace:
+    """The suites and the history of a session, to work with.
+
+    Every method may take long: screens call them in a worker. Errors are `AgentevalError`s.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._checking: object | None = None  # the question after problems that was asked last
+
+    def elsewhere(self) -> int:
+        """How many executions other projects have, where the open one has none."""
+        projects = self._opened.projects
+        if not projects or self._opened.store.execution_ids(RunFilter(projects=projects)):
+            return 0
+        return self._opened.store.read(lambda c: count_elsewhere(c, projects))
+
+    def problems(self, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
+        """What is wrong with these suites, by their keys. Takes several times as long as reading them.
+
+        When it is asked anew, or the session is closed, the one before ends without its result.
+        """
+        mine = self._checking = object()
+        return check_loaded([one.loaded for one in overview.suites], lambda: self._checking is mine)
+
+    def workbench(self, run_id: str) -> Workbench:
+        """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
+        return Workbench.open(self._opened.store, run_id)
+
+    def start(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Live, Estimate]:
+        """Start an execution in a process of its own; returns when it runs, with what its plan says that it takes, or
+        raises what kept it from running.
+
+        Raises `NotTrustedError` before anything is started where it would run programs of a folder not trusted.
+        """
+        plan = self._plan(paths, options)
+        # The process would refuse as well; here it can be asked about.
+        check_trust(plan)
+        takes = estimate(plan, self._opened.store)
+        request = ExecutionRequest(
+            paths=tuple(str(path) for path in paths),
+            options=options,
+            db=str(self._opened.db),
+            config_dir=str(directories.config_dir()),
+        )
+        return start(request), takes
+
+    def preview(self, paths: Sequence[Path], options: PlanOptions) -> Preview:
+        """What a run would start and take. Nothing is run. Raises `AgentevalError` as planning does."""
+        return preview_plan(self._plan(paths, options), self._opened.store)
+
+    def resume(self, execution: str, options: PlanOptions) -> Live:
+        """Run what is left of an execution, in a process of its own. Raises as `start` does."""
+        # The process asks again; here it can be asked about.
+        resumed = resume_plan(self._opened.store, execution, options)
+        return start(
+            ExecutionRequest(
+                paths=(),
+                options=options,
+                db=str(self._opened.db),
+                config_dir=str(directories.config_dir()),
+                resume=resumed.plan.execution_id,
+            )
+        )
+
+    def limits_of(self, execution: str) -> PlanOptions:
+        """What an execution may use, as it was started; nothing else of its options."""
+        given = self._opened.store.execution(execution).options
+        names = ("max_cost", "max_tokens", "max_seconds")
+        return PlanOptions(**{name: given[name] for name in names if given.get(name) is not None})
+
+    def why_not(self, need: Need) -> str:
+        """Why programs of this folder may not run, in a sentence; "" when they may."""
+        return Trust.load().why_not(need.folder, need.files)
+
+    def trust(self, needs: Sequence[Need]) -> None:
+        """Remember that programs of these folders may run, as they are now, with the files that they name elsewhere."""
+        known = Trust.load()
+        for need in needs:
+            known.trust(need.folder, need.files)
+
+    def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
+        mine = load_agents(directories.config_dir())
+        return make_untrusted_plan(load_suites(paths), options, user_agents=mine, store=self._opened.store)
+
+    def agents(self) -> tuple[list[Configured], list[Problem]]:
+        """All agents that are configured, with their places; what is wrong in agents.yaml, and which suites can't be
+        read."""
+        suites = self.suites()
+        found, problems = configured_agents(suites, directories.config_dir())
+        return found, [*problems, *(problem for one in suites if one.unreadable for problem in one.problems)]
+
+    def suites(self) -> list[LoadedSuite]:
+        """The suites, read anew; a file that can't be read is one without tests, and its problem says why."""
+        return load_suites(self._opened.suite_paths(), keep_unreadable=True)
+
+    def add_test(self, path: Path, test_id: str, name: str, chat: Conversation) -> tuple[LoadedSuite, str]:
+        """Write a test made of a conversation into a suite's file: (the suite as it then is, the test's id).
+
+        `test_id` "": one made from the name.
+        """
+        loaded = load_suite(path)
+        wanted = test_id or free_id(loaded, name)
+        return self._written(append_test(loaded, drafted_test(wanted, name, chat))), wanted
+
+    def _written(self, loaded: LoadedSuite) -> LoadedSuite:
+        self._opened.note_own_write(loaded.path)
+        return loaded
+
+    def save_config(self, loaded: LoadedSuite, test_id: str, criterion: int, text: str) -> LoadedSuite:
+        """Write the edited config into the suite's file, that place only."""
+        return self._written(save_config(loaded, test_id, criterion, text))
+
+    def save_test(self, loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
+        """Write the edit of a test into the suite's file, those places only."""
+        return self._written(save_test(loaded, test_id, edit))
+
+    def quote_cut_text(self, loaded: LoadedSuite, start: int) -> LoadedSuite:
+        """Put a text that a `#` cuts short into quotes, in the suite's file."""
+        return self._written(quote_cut_text(loaded, start))
+
+    def new_test(self, path: Path, name: str, prompt: str, test_id: str = "") -> str:
+        """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
+        loaded = load_suite(path)
+        wanted = test_id or free_id(loaded, name)
+        first = next(one for one in starters() if one.metric == "TextMatch")
+        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
+        add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
+        self._opened.note_own_write(path)
+        return wanted
+
+    def folder_for_new(self) -> Path:
+        """Where a new suite is written: the first folder that was opened; the current one instead of the samples'."""
+        first = next(iter(self._opened.paths_looked_in), None)
+        if first is None or self._opened.on_samples():
+            return Path.cwd()
+        return first if first.is_dir() else first.parent
+
+    def agents_for_new(self) -> list[tuple[str, str]]:
+        """Agents that a new suite may have, as (key, words): the user's, those of suites beside it, the bundled one."""
+        found, _ = self.agents()
+        folder = self.folder_for_new().resolve()
+        own = [(one.key, f"{one.name}   agents.yaml") for one in found if not one.suite]
+        beside = [(one.key, f"{one.name}   as in {one.suite}") for one in found if one.suite and one.base_dir == folder]
+        return [*own, *beside, (BUNDLED, "shop   bundled: rules, no key, no network")]
+
+    def new_suite(self, name: str, file: str, agent: str, test_name: str, prompt: str) -> tuple[str, str]:
+        """Write a new suite with a first test. `agent` is a key of `agents_for_new`. Gives the suite's key and the
+        test's id."""
+        chosen = next((one for one in self.agents()[0] if one.key == agent), None)
+        called = chosen.name if chosen is not None else BUNDLED
+        agents: dict[str, Mapping[str, Any]] = {}
+        if chosen is None:
+            agents = {BUNDLED: {"kind": "demo", "version": "v2"}}
+        elif chosen.suite:
+            agents = {chosen.name: chosen.config}
+        first = next(one for one in starters() if one.metric == "TextMatch")
+        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
+        test_id = slug(test_name)[:60].strip("-._") or "test"
+        test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
+        path = self.folder_for_new() / (file or file_for(name))
+        made = write_suite(path, name, called, agents, test)
+        self._opened.note_own_write(path)
+        if self._opened.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self._opened.paths):
+            self._opened.paths = (*self._opened.paths, path)  # files were opened, not their folder
+        return made.key, test_id
+
+    def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
+        """Copies of tests, each behind its own."""
+        return self._written(duplicate_tests(loaded, tests)[0])
+
+    def delete_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
+        """Take tests out of the suite's file."""
+        return self._written(delete_tests(loaded, tests))
+
+    def move_test(self, loaded: LoadedSuite, test: str, by: int) -> LoadedSuite:
+        """Move a test within its file."""
+        return self._written(move_test(loaded, test, by))
+
+    def tag_tests(
+        self, loaded: LoadedSuite, tests: Sequence[str], add: Sequence[str], remove: Sequence[str]
+    ) -> LoadedSuite:
+        """Give tests tags, and take some away."""
+        return self._written(tag_tests(loaded, tests, add, remove))
+
+    def undo(self, changed: Sequence[Written]) -> list[LoadedSuite]:
+        """Write each file as it was before a change. Raises `SaveFailed` at the first that was changed since."""
+        return [self._written(undo_change(one)) for one in changed]
+
+    def close(self) -> None:
+        """Nobody wants to know any more what is wrong with the suites."""
+        self._checking = None
