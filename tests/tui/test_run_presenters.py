@@ -18,7 +18,15 @@ from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
-from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, waiting_counts
+from agenteval_tui.tui.presenters.run_rows import (
+    Expected,
+    agents_of,
+    facts,
+    run_heading,
+    spent_text,
+    status_cells,
+    waiting_counts,
+)
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.styled_text import plain, width_of
@@ -52,6 +60,14 @@ def test_narrow_names_keep_what_tells_rows_apart() -> None:
     assert [("#1" in line, "#2" in line) for line in lines] == [(True, False), (False, True)]
 
 
+def test_names_have_the_room_that_cells_leave() -> None:
+    long = "a-test-whose-name-says-all-that-is-to-be-known"
+    grid = RunGrid(a_view(*(RunRef(str(n), long, "T", "", 0, n, "a") for n in range(1, 4))))
+    assert plain(grid.line(0, 66, focused=False)).strip() == f"{long}  ○ ○ ○"
+    grid.column = 1
+    assert plain(grid.line(0, 66, focused=True)).strip() == f"{long}  ○ ○ ○"
+
+
 @given(status=st.lists(st.sampled_from(["passed", "failed", "error", "skipped", "cancelled"]), max_size=200))
 def test_a_long_row_says_the_sums_and_fits(status: list[str]) -> None:
     view = a_view(*(RunRef(str(n), "t", "T", "", 0, n, "a") for n in range(1, 300)))
@@ -64,7 +80,8 @@ def test_a_long_row_says_the_sums_and_fits(status: list[str]) -> None:
         for width in (30, 57, 118):
             line = grid.line(0, width, focused=True)
             assert width_of(line) <= width
-            assert "[" in plain(line)
+            assert [style for _, style in line if "reverse" in style], "the chosen cell is in sight"
+            assert plain(line) == plain(grid.line(0, width, focused=False)) or column, "it pushes nothing"
     if status.count("failed"):
         assert f"✗{status.count('failed')}" in plain(grid.line(0, 100, focused=False))
     again = RunGrid(view)
@@ -91,12 +108,29 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     assert "judges 3200 tokens $0.0061" in text
     assert "shop/support 8 → 4 at once: its server asks for less, again in 12 s" in text
     assert "4 skipped" in plain(status_cells(view, 140))
+    assert "about 3:00" not in text, "the title says how long it still takes"
+    view.progress = replace(view.progress, eta_s=None)
+    assert "about 3:00" in "\n".join(map(plain, facts(view, ["a"], Expected(180.0), (), 140)))
     view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
     text = "\n".join(map(plain, facts(view, agents_of(view), Expected(), (), 80)))
     assert "stopped: the limit of $1.00 was reached" in text
     assert f"{waiting_counts(view)} runs are left:  R resumes it" in text
     for width in (20, 40, 80, 140):
         assert all(width_of(line) <= width for line in facts(view, ["a"] * 9, Expected(), slow, width, lost=True))
+
+
+@pytest.mark.parametrize(
+    ("spent", "judged", "said"),
+    [(0.0, None, "cost nothing"), (None, None, "cost not known"), (0.02, 0.01, "cost $0.03"), (None, 0.01, "$0.01")],
+)
+def test_what_ended_says_what_it_cost(spent: float | None, judged: float | None, said: str) -> None:
+    view = a_view(RunRef("1", "t", "T", "", 0, 1, "a"))
+    progress = events.Progress(1, 1, 0, 0, 1, 0, 0, 0, 0, 1.0, None, 10, 2, spent, 1, False, judged_cost=judged)
+    view.apply(progress)
+    view.apply(events.Graded(0, "1", "passed", 1.0, (), 5.0))
+    view.apply(events.Ended(0, "finished", "", at_ms=5_000))
+    assert said in plain(facts(view, ["a"], Expected(), (), 140)[0])
+    assert spent_text(view).endswith(said)
 
 
 def test_errors_are_grouped_with_remedy_and_runs() -> None:

@@ -254,7 +254,7 @@ async def test_where_nothing_ran_it_says_what_to_do(tmp_path: Path) -> None:
         await settle(pilot)
         screen = app.screen
         assert isinstance(screen, TrendsScreen)
-        assert "w changes the window" in text_of(screen, "plot")
+        assert "w  shows a longer window" in text_of(screen, "plot")
         await pilot.press("left", "enter", "m", "s", "tab", "Q", "w", "w", "w")
         await settle(pilot)
         assert "agenteval import" in text_of(screen, "plot")

@@ -52,21 +52,29 @@ class AgentRows:
         start: list[Cell] = [(" ", ""), state_mark(one.key, self._reports), (" ", "")]
         start += [(left(one_line(one.name, 60), self._names), ""), (f"  {left(one.kind, 9)}", "dim")]
         start.append((one_line(one.address, 200), "dim"))
-        report = self._reports.get(one.key)
         end: list[Cell] = []
         if one.key in self._of_suites:
             end.append((one_line(one.suite or "your own", 30), "dim"))
-        if report is not None and report.latency_ms is not None:
-            end.append((right(duration(report.latency_ms), 8), "dim"))
+        end.append((right(state_text(one.key, self._reports), 13), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
 
 def state_mark(key: str, reports: Mapping[str, CheckReport | None]) -> Cell:
-    """Checked and well, checked and not, being checked, not checked."""
+    """Checked and healthy, checked and not, being checked, not checked."""
     if key not in reports:
-        return mark("queued")
+        return glyph("cancelled"), "dim"
     report = reports[key]
     return mark("running") if report is None else mark("passed" if report.ok else "error")
+
+
+def state_text(key: str, reports: Mapping[str, CheckReport | None]) -> str:
+    """The same in words; of a healthy one how long its answer took."""
+    if key not in reports:
+        return "not checked"
+    report = reports[key]
+    if report is None:
+        return "checking …"
+    return (duration(report.latency_ms) or "healthy") if report.ok else "not healthy"
 
 
 def agent_lines(

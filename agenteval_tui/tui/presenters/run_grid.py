@@ -123,12 +123,13 @@ class RunGrid:
         return self.row_of.get(key)
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """The test's name and a sign a run; the chosen one in brackets where the cursor is.
+        """The test's name and a sign a run; where the cursor is, the chosen one is turned around: it takes no more
+        room than the others.
 
         Where not all runs have room, what became of all of them stands at the end.
         """
-        # Where there are more runs than cells, the sums need room as well.
-        names = min(self.name_width, max(width * 2 // 5 if self._longest * 2 > width // 2 else width // 2, 12))
+        # Names have what the cells of the longest row leave; of many runs two fifths, for the sums need room as well.
+        names = min(self.name_width, max(width - 3 - 2 * self._longest, width * 2 // 5, 12))
         cells: list[Cell] = [(" ", ""), (_fit_name(*self._names[index], names), ""), (" ", "")]
         runs = self.groups[index]
         room = max((width - names - 3) // 2, LEAST_CELLS)
@@ -143,13 +144,9 @@ class RunGrid:
         for number in range(first, min(first + room, len(runs))):
             run = self.view.runs[runs[number]]
             sign, style = _sign(run)
-            if number == chosen:
-                cells += [("[", "bold accent"), (sign, style), ("]", "bold accent")]
-            else:
-                after_chosen = chosen >= 0 and number == chosen + 1
-                before = ("", "") if after_chosen else self._before(runs, number, first)
-                cells += [before, (sign, style)]
-        if runs and chosen != min(first + room, len(runs)) - 1:
+            look = f"{style} bold reverse" if number == chosen else style
+            cells += [self._before(runs, number, first), (sign, look)]
+        if runs:
             cells.append(_extra(self.view.runs[runs[min(first + room, len(runs)) - 1]]))
         return fit((*cells, *end), width)
 

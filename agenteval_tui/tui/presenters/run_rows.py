@@ -143,7 +143,10 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
     used_cost = None if progress is None else progress.cost
     judged_tokens = 0 if progress is None else progress.judged_tokens
     judged_cost = None if progress is None else progress.judged_cost
-    parts.append(_money(used_cost, judged_cost, planned.max_cost, expected.cost))
+    if view.ended is None or planned.max_cost is not None:
+        parts.append(_money(used_cost, judged_cost, planned.max_cost, expected.cost))
+    else:
+        parts.append([(spent_text(view), "")])
     if used_tokens or planned.max_tokens or expected.tokens:
         parts.append(_counted(used_tokens, judged_tokens, planned.max_tokens, expected.tokens))
     if judged_tokens or judged_cost:
@@ -153,14 +156,23 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
         parts.append([("took ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
     elif planned.max_seconds:
         parts.append([(f"at most {clock(planned.max_seconds)}", "dim")])
-    elif expected.seconds is not None:
-        about = duration(expected.seconds * 1000) if expected.seconds >= 1 else "a second"
-        parts.append([(f"about {about}", "dim")])
+    elif expected.seconds is not None and (progress is None or progress.eta_s is None):
+        # From the first estimate of what runs on, the title says how long it still takes.
+        parts.append([(f"about {clock(max(expected.seconds, 1))}", "dim")])
     line: list[Cell] = []
     for part in parts:
         if part and width_of((*line, *part)) + 3 <= width:
             line += [("   ", ""), *part] if line else part
     return fit(line, width)
+
+
+def spent_text(view: ExecutionView) -> str:
+    """What an execution cost, agents and judges together: `cost $0.08`, `cost nothing`, `cost not known`."""
+    progress = view.progress
+    known = [] if progress is None else [one for one in (progress.cost, progress.judged_cost) if one is not None]
+    if not known:
+        return "cost not known"
+    return f"cost {cost(sum(known))}" if sum(known) else "cost nothing"
 
 
 def _names(agents: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.styled_text import Line, fit, left, wrap
+from agenteval_tui.tui.styled_text import Line, cell_len, fit, left, wrap
 
 LABEL = 11
 LONGEST = 8_000
@@ -45,30 +45,54 @@ def labelled(label: str, text: str, width: int, *, label_style: str = "dim", sty
     return lines
 
 
+def hanging(line: Line, width: int) -> list[Line]:
+    """A line broken at its words into lines of at most `width` cells, each as far from the edge as the first."""
+    whole = "".join(text for text, _ in line)
+    indent = len(whole) - len(whole.lstrip(" "))
+    if cell_len(whole) <= width or width <= indent + 8:
+        return [line]
+    lines: list[Line] = []
+    for start, end in wrap(whole[indent:], width - indent):
+        cells, at = [(" " * indent, "")] if indent else [], -indent
+        for text, style in line:
+            piece = text[max(start - at, 0) : max(end - at, 0)]
+            cells += [(piece, style)] if piece else []
+            at += len(text)
+        lines.append(tuple(cells))
+    return lines
+
+
 def indented(lines: Iterable[Line], by: int = 1) -> list[Line]:
     """The lines with a margin at their left."""
     return [((" " * by, ""), *line) for line in lines]
 
 
-def nothing_ran() -> list[Line]:
+def empty_state(purpose: str, why: str, key: str = "", what: str = "", *more: str, style: str = "") -> list[Line]:
+    """What a screen shows that has nothing yet: what it is for, why it is empty, the one key to press; then what else
+    helps."""
+    lines: list[Line] = [()]
+    if purpose:
+        lines += [(("  ", ""), (purpose, "bold")), ()]
+    lines.append((("  ", ""), (why, style)))
+    if key:
+        lines += [(), (("  ", ""), (key, "bold accent"), (f"  {what}", ""))]
+    return [*lines, *((("  ", ""), (one, "dim")) for one in more)]
+
+
+SUITES_KEY = ("1", "goes to the suites: run tests there")
+IMPORT = "agenteval import FILE brings in recordings of other tools."
+
+
+def nothing_ran(purpose: str = "") -> list[Line]:
     """What a screen about runs shows where there are none: no error, but where to begin."""
-    return [
-        (),
-        (("  Nothing was run yet.", ""),),
-        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-        (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
-    ]
+    return empty_state(purpose, "Nothing was run yet.", *SUITES_KEY, IMPORT)
 
 
-def nothing_here(elsewhere: int, key: str) -> list[Line]:
+def nothing_here(elsewhere: int, key: str, purpose: str = "") -> list[Line]:
     """What a screen about runs shows where this project has none, and others have so many executions."""
     there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
-    return [
-        (),
-        (("  Nothing of this project was run yet.", ""),),
-        ((f"  {there} in the history: {key} shows all projects.", "dim"),),
-        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-    ]
+    shown = f"{there} in the history: {key} shows all projects."
+    return empty_state(purpose, "Nothing of this project was run yet.", *SUITES_KEY, shown)
 
 
 def error_lines(error: AgentevalError, width: int) -> list[Line]:

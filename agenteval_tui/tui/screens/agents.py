@@ -29,7 +29,7 @@ from agenteval_tui.suites.load import unreadable
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
-from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
@@ -168,21 +168,24 @@ class AgentsScreen(FrameScreen):
 
     def _empty(self) -> list[Line]:
         if self._query:
-            return [(), (("  No agent matches the filter.", ""),), (("  esc clears it.", "dim"),)]
-        return [
-            (),
-            (("  No agents are configured.", ""),),
-            (("  Write `agents:` into a suite, or into agents.yaml in the configuration folder", "dim"),),
-            (("  (`agenteval doctor` says where that is).", "dim"),),
-        ]
+            return empty_state("", "No agent matches the filter.", "esc", "clears it")
+        return empty_state(
+            "Agents are what suites test: a model, a program, an address. Check them here, and try a prompt.",
+            "No agents are configured.",
+            "1",
+            "goes to the suites: o opens a suite, in which `agents:` names them",
+            "Or write agents.yaml in the configuration folder; `agenteval doctor` says where that is.",
+        )
 
     @staticmethod
     def _no_chat() -> list[Line]:
-        return [
-            (),
-            (("  A place to try a prompt.", ""),),
-            (("  Nothing is stored; t makes a test of the conversation.", "dim"),),
-        ]
+        return empty_state(
+            "A place to try a prompt.",
+            "Nothing is stored; t makes a test of the conversation.",
+            "enter",
+            "begins one with the chosen agent",
+            style="dim",
+        )
 
     @property
     def _one(self) -> Configured | None:
@@ -225,9 +228,9 @@ class AgentsScreen(FrameScreen):
         if self._rows is None:
             return (), ()
         shown = f"{self._rows.count()} of " if self._query else ""
-        well = sum(report is not None and report.ok for report in self._reports.values())
+        healthy = sum(report is not None and report.ok for report in self._reports.values())
         checked = sum(report is not None for report in self._reports.values())
-        left: Line = ((f"checked {checked}, well {well}", "dim"),) if checked else ()
+        left: Line = ((f"{checked} checked, {healthy} healthy", "dim"),) if checked else ()
         return left, ((f"{shown}{count(len(self._all), 'agent')}", "dim"),)
 
     def _problem_lines(self, width: int) -> list[Line]:

@@ -28,7 +28,7 @@ from agenteval_tui.history.trends import ExecutionTime, Group
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.plot import bin_at, height_within
-from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here
+from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines, hanging, nothing_here, nothing_ran
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, rows_of, view_bar
 from agenteval_tui.tui.presenters.view_lines import TableRows
@@ -114,6 +114,7 @@ class TrendsScreen(FrameScreen):
         with box.prevent(Input.Changed):
             box.value = self._filter
         self.query_one("#list", VirtualList).focus()
+        self.query_one("#beside").display = False  # until there is something to list
         self.reload()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -200,7 +201,9 @@ class TrendsScreen(FrameScreen):
     def _say(self, lines: list[Line]) -> None:
         """These lines in place of the drawing."""
         self.query_one("#legend", LineBlock).show(lambda width: [])
-        self.query_one("#plot", LineBlock).show(lambda width: [fit(line, width) for line in lines])
+        self.query_one("#plot", LineBlock).show(
+            lambda width: [fit(each, width) for line in lines for each in hanging(line, width)]
+        )
         self.query_one("#readout", LineBlock).show(lambda width: [])
         self.query_one("#beside").display = False
         self.retitle()
@@ -267,26 +270,16 @@ class TrendsScreen(FrameScreen):
         return [view_bar(self._view, self._beside, self._trend, width), head]
 
     def _empty(self) -> list[Line]:
+        purpose = "How tests do over time: pass rates, flaky tests, causes, scores, alerts."
         if self._elsewhere:
-            return nothing_here(self._elsewhere, "H")
+            return nothing_here(self._elsewhere, "H", purpose)
         if self._filter:
-            return [
-                (),
-                (("  No run fits this filter in this window.", ""),),
-                (("  esc clears the filter, w changes the window.", "dim"),),
-            ]
+            why = "No run fits this filter in this window."
+            return empty_state("", why, "esc", "clears the filter", "w changes the window.")
         if self._window != "all":
-            return [
-                (),
-                ((f"  Nothing ran in {window_label(window_ms(self._window))}.", ""),),
-                (("  w changes the window; 1 goes to the suites, r runs what is selected there.", "dim"),),
-            ]
-        return [
-            (),
-            (("  Nothing was run yet.", ""),),
-            (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-            (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
-        ]
+            why = f"Nothing ran in {window_label(window_ms(self._window))}."
+            return empty_state(purpose, why, "w", "shows a longer window", "1 goes to the suites: run tests there.")
+        return nothing_ran(purpose)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         found = self._trend

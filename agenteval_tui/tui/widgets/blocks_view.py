@@ -20,6 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from agenteval_tui.tui.presenters.block_document import BlockPosition
+from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Line
@@ -342,7 +343,8 @@ class BlocksView(ScrollView, can_focus=True):
         document = self.document
         row = y + self.scroll_offset.y
         if not document.blocks:
-            line = self._empty[row] if row < len(self._empty) else ()
+            lines = self._empty_lines(width)
+            line = lines[row] if row < len(lines) else ()
             return self._palette.strip(line, width + 1).apply_style(base)
         if row >= document.height:
             return Strip.blank(width + 1, base)
@@ -374,6 +376,10 @@ class BlocksView(ScrollView, can_focus=True):
         """Cells for the document: all but the bar's."""
         return max(self.scrollable_content_region.width - 1, 0)
 
+    def _empty_lines(self, width: int) -> list[Line]:
+        """What is shown while there are no blocks: no line of it is cut."""
+        return [each for line in self._empty for each in hanging(line, width)]
+
     def _view_height(self) -> int:
         return self.scrollable_content_region.height
 
@@ -381,7 +387,7 @@ class BlocksView(ScrollView, can_focus=True):
         if self._width():
             document = self.document
             document.settle(self.scroll_offset.y, self._view_height())
-            height = document.height if document.blocks else len(self._empty)
+            height = document.height if document.blocks else len(self._empty_lines(self._width()))
             self._tell_height(height)
 
     def _tell_height(self, height: int) -> None:

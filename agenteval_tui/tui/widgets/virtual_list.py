@@ -21,6 +21,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Line, split_lines
 from agenteval_tui.tui.terminal.strips import joined
@@ -296,6 +297,8 @@ class VirtualList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the cursor in sight."""
+        if not self._count:
+            self.virtual_size = Size(0, self._height())
         self._reveal()
 
     def on_focus(self) -> None:
@@ -322,7 +325,8 @@ class VirtualList(ScrollView, can_focus=True):
             self._palette = palette_of(self)
         index = y + self.scroll_offset.y
         if not self._count:
-            line = self._empty[index] if index < len(self._empty) else ()
+            lines = self._empty_lines(width)
+            line = lines[index] if index < len(lines) else ()
             return self._palette.strip(line, width).apply_style(base)
         if index >= self._count:
             return Strip.blank(width, base)
@@ -381,7 +385,11 @@ class VirtualList(ScrollView, can_focus=True):
         self.cursor = target
 
     def _height(self) -> int:
-        return self._count or len(self._empty)
+        return self._count or len(self._empty_lines(self.scrollable_content_region.width))
+
+    def _empty_lines(self, width: int) -> list[Line]:
+        """What is shown while there are no rows: no line of it is cut."""
+        return [each for line in self._empty for each in hanging(line, width)] if width else list(self._empty)
 
     def _tell(self) -> None:
         key = self.cursor_key

@@ -13,8 +13,17 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
-from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, status_cells, waiting_counts
+from agenteval_tui.tui.presenters.run_rows import (
+    Expected,
+    agents_of,
+    bar,
+    facts,
+    spent_text,
+    status_cells,
+    waiting_counts,
+)
 from agenteval_tui.tui.presenters.run_stream import RunStream
+from agenteval_tui.tui.presenters.text_layout import SUITES_KEY, empty_state
 from agenteval_tui.tui.styled_text import Cell, Line
 
 ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
@@ -104,6 +113,7 @@ class RunController:
             return EndNotice(said, "warning", False)
         status, message = view.ended.status, view.ended.message
         said = f"{view.title or 'The execution'}: {status}, {view.count('passed')} of {view.total} passed"
+        said += f", {spent_text(view)}" if view.progress is not None else ""
         if status == "failed":
             return EndNotice(f"{said}. {message}", "error", False)
         if status == "stopped":
@@ -254,6 +264,16 @@ class RunController:
         return self.lost or (view.ended is not None and view.ended.status in RESUMABLE and waiting_counts(view) > 0)
 
     # Lines
+
+    @staticmethod
+    def empty() -> list[Line]:
+        """What stands where the cells would be, while no execution is shown."""
+        return empty_state(
+            "Watch tests run: a cell a run, and what the chosen one says as it says it.",
+            "Nothing is being watched.",
+            *SUITES_KEY,
+            "w watches an execution that runs, 5 lists those that have ended.",
+        )
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """What stands left and right in the title; below `narrow` cells it says less."""

@@ -68,14 +68,8 @@ class RunScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
-        self._cells.set_empty(
-            [
-                (),
-                (("  Nothing is being watched.", ""),),
-                (("  1 goes to the suites; r runs what is selected there, P plans a run.", "dim"),),
-                (("  5 goes to the history; w watches an execution that runs, R resumes one.", "dim"),),
-            ]
-        )
+        self._cells.set_empty(self.controller.empty())
+        self.add_class("empty")  # there is no run beside which its transcript could stand
         self._cells.focus()
         # It runs only while something may change: who waits for nothing wakes nobody.
         self._timer = self.set_interval(REPAINT_SECONDS, self._repaint, pause=True)
@@ -176,6 +170,7 @@ class RunScreen(FrameScreen):
         """Another execution is shown."""
         grid, cells = self.controller.grid, self._cells
         assert grid is not None
+        self.remove_class("empty")
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
         self._rekey()
