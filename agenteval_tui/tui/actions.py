@@ -32,7 +32,7 @@ class Action(Struct, frozen=True):
 
 ACTIONS: tuple[Action, ...] = (
     Action("go.suites", "app.go('suites')", "1", "suites", "Go to the suites"),
-    Action("go.editor", "app.go('editor')", "2", "editor", "Go to the editor: a test as a form"),
+    Action("go.editor", "app.go('editor')", "2", "edit", "Go to the editor: a test as a form"),
     Action("go.run", "app.go('run')", "3", "run", "Go to the execution that is watched"),
     Action("go.inspect", "app.go('inspect')", "4", "inspect", "Go to the run that was opened last"),
     Action("go.history", "app.go('history')", "5", "history", "Go to the run history"),
@@ -41,6 +41,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("go.agents", "app.go('agents')", "8", "agents", "Go to the agents: check them, try a prompt"),
     Action("go.causes", "app.go('causes')", "9", "causes", "Go to the causes of failures: decide about each once"),
     Action("go.review", "app.go('review')", "0", "review", "Review the runs that need a person, one by one"),
+    Action("projects", "app.projects", "H", "here/all", "Show the runs of this project, or of all"),
     Action("back", "app.back", "escape", "back", "Go back to where you came from"),
     Action("zoom", "app.zoom", "z,alt+z", "zoom", "Give the focused pane the whole screen, or take it back"),
     Action("help", "app.help", "question_mark,f1", "help", "Show the keys of where you are", footer=90),
@@ -191,7 +192,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.filter", "filter", "slash", "filter", "Filter by words in tests and criteria", "compare"),
     Action("compare.pane", "next_pane", "tab", "details", "Switch between the list and the details", "compare"),
     Action("compare.copy", "copy", "y", "copy", "Copy the command that prints this comparison", "compare"),
-    Action("compare.projects", "projects", "H", "here/all", "Show the runs of this project, or of all", "compare"),
     Action("compare.refresh", "reload", "ctrl+r", "reload", "Compare again", "compare"),
     # Causes
     Action("causes.open", "open", "enter", "inspect", "Inspect it; n and p there go through the cause", "causes", 1),
@@ -212,7 +212,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("causes.filter", "filter", "slash", "filter", "Filter by words in causes, tests and notes", "causes"),
     Action("causes.pane", "next_pane", "tab", "details", "Switch between the list and the details", "causes"),
     Action("causes.copy", "copy", "y", "copy", "Copy the command that decides about it", "causes"),
-    Action("causes.projects", "projects", "H", "here/all", "Show the runs of this project, or of all", "causes"),
     Action("causes.refresh", "reload", "ctrl+r", "reload", "Read the causes again", "causes"),
     # Review
     Action("review.passed", "verdict(True)", "y", "passed", "Label it passed and go to the next", "review", 1),
@@ -227,7 +226,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("review.label", "label", "L", "label", "Give a rating and a verdict, and say who gives them", "review"),
     Action("review.agreement", "agreement", "A", "agreement", "Show how far criteria agree with people", "review", 7),
     Action("review.pane", "next_pane", "tab", "pane", "Switch between rating, transcript and evidence", "review"),
-    Action("review.projects", "projects", "H", "here/all", "Show the runs of this project, or of all", "review"),
     Action("review.refresh", "reload", "ctrl+r", "reload", "Read the queue again", "review"),
     # Branches of a test's repetitions
     Action("branches.fork", "fork", "n", "divergence", "Go to where passing and failing runs diverge", "branches", 1),
@@ -259,7 +257,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.causes", "causes", "C", "causes", "Why its runs failed, grouped by cause", "history"),
     Action("history.watch", "watch", "w", "watch", "Watch an execution that is running", "history"),
     Action("history.resume", "resume", "R", "resume", "Run the rest of an execution and watch it", "history"),
-    Action("history.projects", "projects", "H", "here/all", "Show the runs of this project, or of all", "history"),
     Action("history.refresh", "reload", "ctrl+r", "reload", "Read the list again", "history"),
     # Trends
     Action("trends.open", "open", "enter", "open", "Open the executions under the cursor, or the run", "trends", 1),
@@ -278,7 +275,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x", "trends"),
     Action("trends.executions", "executions", "e", "executions", "Go to the executions under the cursor", "trends"),
     Action("trends.regrade", "regrade", "T", "today's criteria", "Grade all runs with today's criteria", "trends"),
-    Action("trends.projects", "projects", "H", "here/all", "Show the runs of this project, or of all", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Read everything again", "trends"),
     # Agents
     Action("agents.chat", "chat", "enter", "try a prompt", "Send a prompt to the chosen agent", "agents", 1),
@@ -361,7 +357,7 @@ def key_word(keys: str) -> str:
     return _KEY_WORDS.get(first, first)
 
 
-def key_of(action: str, keymap: dict[str, str]) -> str:
+def key_of(action: str, keymap: Mapping[str, str]) -> str:
     """The key of an action as a person reads it, with the person's own keys."""
     return key_word(keymap.get(action, BY_ID[action].keys))
 

@@ -28,6 +28,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.badges import Badges
 from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
@@ -37,6 +38,7 @@ from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import Navigation, first_screen
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -46,7 +48,7 @@ from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, Dis
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults, with_tokens
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 
 SERVER_SECONDS = 5.0
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
@@ -90,6 +92,7 @@ class AgentevalApp(TerminalApp):
         self.notifier = Notifier(self._show_note, self.keymap)
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
+        self.badges = Badges(self.session)
         self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation)
         self.launcher = ExecutionLauncher(self, self.session, self.notifier, self.navigation)
         self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
@@ -125,7 +128,6 @@ class AgentevalApp(TerminalApp):
         self.resume_execution = launcher.resume_execution
         self.choose_live = launcher.choose_live
         self.ask_trust = launcher.ask_trust
-        self.live_note = self.live_executions.live_note
         self.open_editor = self.programs.open_editor
 
     # What Textual asks and tells
@@ -199,6 +201,7 @@ class AgentevalApp(TerminalApp):
             if moved:
                 self.say(moved, severity="warning")
                 self.navigation.tell_new_runs()
+            self.count_badges()
 
         start_worker(self, look, group="history")
 
@@ -241,8 +244,28 @@ class AgentevalApp(TerminalApp):
         self.notifier.forget_standing()
         super().clear_notifications()
 
+    def strip_tabs(self) -> Sequence[Tab]:
+        """The screens as the strip names them, with what waits on them."""
+        return self.navigation.tabs(self.live_executions.running, self.badges.counts)
+
+    def count_badges(self) -> None:
+        """Count what waits, for the strip, where the history has changed since the last count."""
+        if not is_busy(self, "badges") and self.badges.are_stale():
+            start_worker(self, self._count_badges, group="badges")
+
+    async def _count_badges(self) -> None:
+        while self.badges.are_stale():
+            # A thread takes half of the processor from painting: what was asked for is painted first.
+            painted = asyncio.Event()
+            self.call_after_refresh(painted.set)
+            await painted.wait()
+            before = self.badges.counts
+            await asyncio.to_thread(self.badges.count)
+            if self.badges.counts != before:
+                self.navigation.retitle()
+
     def count_running(self) -> None:
-        """Look how many executions run now, for the title; while there are some, look again."""
+        """Look how many executions run now, for the strip; while there are some, look again."""
         start_worker(self, self.live_executions.watch, group="running")
 
     # Actions, each with its key in the table of actions
@@ -261,6 +284,11 @@ class AgentevalApp(TerminalApp):
     def action_go(self, name: str) -> None:
         """The key of a screen."""
         self.go(name)
+
+    def action_projects(self) -> None:
+        """List the runs of this project, or of all of them."""
+        if self.navigation.top is not None:
+            self.navigation.top.action_projects()
 
     async def action_back(self) -> None:
         """Leave what is open inside the screen, else go to the screen before."""

@@ -12,6 +12,9 @@ from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
+
+# Actions that had another name once: a file that names the old one still counts.
+RENAMED = {f"{scope}.projects": "projects" for scope in ("compare", "causes", "review", "history", "trends")}
 MOST_KEYS = 8  # for one action
 
 # What a person writes for a key that Textual has another name for.
@@ -60,6 +63,7 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     problems: list[str] = []
     known = [*BY_ID, *_of_widgets()]
     for action, given in data.items():
+        action = RENAMED.get(str(action), action)
         if action not in known:
             close = difflib.get_close_matches(str(action), known, 1)
             hint = f"did you mean `{close[0]}`?" if close else "the help (?) lists the actions"

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import NAME, Notifier
-from agenteval_tui.tui.presenters.status_style import glyph
-from agenteval_tui.tui.styled_text import Cell
 
 if TYPE_CHECKING:
     from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -53,7 +50,7 @@ class LiveExecutions:
         self._failing: set[str] = set()  # executions whose first failure was said
 
     async def watch(self) -> None:
-        """Look how many executions run now, for the title; while there are some, look again."""
+        """Look how many executions run now, for the strip; while there are some, look again."""
         from agenteval_tui.runs.client import live_executions
 
         while True:
@@ -102,13 +99,10 @@ class LiveExecutions:
         except AgentevalError:
             return None
 
-    def live_note(self, shown: int = 0) -> tuple[Cell, ...]:
-        """What the title says of running executions; `shown`: so many of them the screen itself speaks of."""
-        number = self._running - shown
-        if number <= 0:
-            return ()
-        what = count(number, "other" if shown else "execution")
-        return (("   ", ""), (f"{glyph('running')} {what} running", "running"))
+    @property
+    def running(self) -> int:
+        """How many executions run now."""
+        return self._running
 
 
 def _end_text(row: ExecutionRow) -> str:

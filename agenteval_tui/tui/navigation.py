@@ -10,9 +10,11 @@ from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 
-from agenteval_tui.tui.actions import ACTIONS, keys_of
+from agenteval_tui.tui.actions import ACTIONS, key_of, keys_of
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
 from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
@@ -90,6 +92,8 @@ class Navigation:
         self._keymap = keymap
         self._open_editor = open_editor
         self._trail = Trail()
+        there = {f"go.{name}": name for name in FACTORIES}
+        self._names = [(there[one.id], key_of(one.id, keymap), one.label) for one in ACTIONS if one.id in there]
 
     @property
     def top(self) -> FrameScreen | None:
@@ -110,6 +114,15 @@ class Navigation:
         # One that is still to be mounted reads the history anyway.
         if screen is not None and is_there(screen):
             screen.new_runs()
+
+    def tabs(self, running: int, counts: Counts) -> tuple[Tab, ...]:
+        """The screens as the strip names them; `running`: so many executions."""
+        badges = {"run": running_badge(running)}
+        if counts.causes:
+            badges["causes"] = (str(counts.causes), "failed")
+        if counts.reviews:
+            badges["review"] = (str(counts.reviews), "review")
+        return tuple(Tab(name, key, label, badges.get(name, ("", ""))) for name, key, label in self._names)
 
     def retitle(self) -> None:
         """What the title says has changed."""

@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.tui.presenters.navigation_strip import Tab
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.criterion_templates import Starter
@@ -130,10 +130,13 @@ class Services(Protocol):
         """Choose which of the running executions to watch; the only one at once."""
 
     def count_running(self) -> None:
-        """Look how many executions run now, for the title; while there are some, look again."""
+        """Look how many executions run now, for the strip; while there are some, look again."""
 
-    def live_note(self, shown: int = 0) -> tuple[Cell, ...]:
-        """What the title says of running executions; `shown`: so many of them the screen itself speaks of."""
+    def count_badges(self) -> None:
+        """Count what waits (open causes, runs to review) for the strip, where the history has changed."""
+
+    def strip_tabs(self) -> Sequence[Tab]:
+        """The screens as the strip names them, with what waits on them; reads nothing."""
         ...
 
     def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:

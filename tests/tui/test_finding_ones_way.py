@@ -97,8 +97,8 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         await pilot.press(first.upper())
         await settle(pilot)
         assert isinstance(app.screen, InspectScreen)
-        # The screen's name lists the screens, for the mouse.
-        await pilot.click("#title", offset=(14, 0))
+        # The program's name lists the screens, for the mouse.
+        await pilot.click("#title", offset=(4, 0))
         assert isinstance(app.screen, ChooseScreen)
         assert "Go to the run history" in text_of(app)
         await pilot.press("escape")

@@ -59,16 +59,16 @@ async def test_a_key_shows_all_projects_on_every_screen_that_lists_runs(db: Path
         first = await _shown(pilot, here)
         assert isinstance(app.screen, FrameScreen)
         assert name == app.screen.SCOPE
-        assert "[here]" in first
+        assert " here ▾" in first
         assert here in first, first
         assert everywhere not in first
         await pilot.press("H")
         second = await _shown(pilot, everywhere)
-        assert "[all projects]" in second
+        assert "all projects" in second
         assert everywhere in second, second
         await pilot.press("H")
         third = await _shown(pilot, here)
-        assert "[here]" in third
+        assert " here ▾" in third
         assert here in third, third
 
 
@@ -79,13 +79,13 @@ async def test_what_was_chosen_is_kept_for_the_next_start_and_holds_on_every_scr
         await settle(pilot)
         await pilot.press("H")
         await pilot.press("9")
-        assert "[all projects]" in await _shown(pilot, "execution TWO3")
+        assert "all projects" in await _shown(pilot, "execution TWO3")
         await pilot.press("q")
     again = AgentevalApp(AppStart(db=db))
     async with again.run_test(size=(80, 24)) as pilot:
         await pilot.press("5")
         shown = await _shown(pilot, "5 executions")
-        assert "[all projects]" in shown
+        assert "all projects" in shown
         assert [line.split("TWO")[1].split()[1] for line in shown.splitlines() if " TWO" in line] == ["two"] * 3
         await pilot.press("H")
         assert "  one" not in await _shown(pilot, "2 executions"), "of one project the place is not said"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
+from textual.events import Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
@@ -16,13 +17,17 @@ from textual.worker import Worker, WorkerState
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.pane_focus import PaneFocus
+from agenteval_tui.tui.presenters.navigation_strip import StripState, strip_line, strip_zones
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.terminal.mounting import drop_messages, is_there, is_too_late, mounted
-from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.line_block import LineBlock, TitleBar
 from agenteval_tui.tui.workers import is_busy, start_worker
 
 T = TypeVar("T")
+
+# Screens that are no tab of the strip by themselves, or go by another name there.
+_TAB_OF = {"edit": "editor", "difference": "inspect", "branches": "inspect"}
 
 RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
 
@@ -36,8 +41,8 @@ class FrameScreen(Screen[None]):
     # Each screen says itself what has the focus; Textual's own choice would come after it and win.
     AUTO_FOCUS = ""
     NARROW = 120
-    BY_PROJECT = False  # whether it lists runs, of the open project or of all
     SMALLEST = 30  # columns, below which a screen shows little
+    LOWEST = 10  # rows, below which it has no title line of its own
     _followed = 0.0
     _following: Callable[[], None] | None = None
 
@@ -59,16 +64,22 @@ class FrameScreen(Screen[None]):
         overrides it."""
 
     def title_bar(self) -> LineBlock:
-        """The first line: program, screen, what it shows and how much of it."""
-        return LineBlock(self._title_lines, id="title")
+        """The strip with all screens, and below it the screen's own title line where it has one (`heading`)."""
+        return TitleBar(self._title_lines, id="title")
 
     def key_bar(self) -> LineBlock:
         """The last line: at most eight keys, those that matter now."""
         return LineBlock(self._key_lines, id="keys")
 
-    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left (after the names) and right in the title. Screens override it."""
-        return (), ()
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]] | None:
+        """What stands left and right in the screen's own title line; None: its panes' titles say it all, and there is
+        no such line. Screens override it. Whether there is a line may not change while the screen fills: all that is
+        below would move."""
+        return None
+
+    def tab(self) -> str:
+        """Which screen of the strip is marked while this one is shown. Screens that show several override it."""
+        return _TAB_OF.get(self.SCOPE, self.SCOPE)
 
     def retitle(self) -> None:
         """Show the title anew, if it changed."""
@@ -81,10 +92,6 @@ class FrameScreen(Screen[None]):
         An action with `focused.` before it is the focused widget's. Two keys (`J K`) have two actions (`this|that`).
         """
         return footer(self.SCOPE, self.agenteval.keymap)
-
-    def shown_executions(self) -> int:
-        """How many of the executions that run now are to be seen on this screen: the title counts the others."""
-        return 0
 
     def new_runs(self) -> None:
         """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""
@@ -162,6 +169,7 @@ class FrameScreen(Screen[None]):
                 return
             if await mounted(self):
                 then(result)
+                self.agenteval.count_badges()
 
         start_worker(self, answer, group=group)
 
@@ -182,19 +190,26 @@ class FrameScreen(Screen[None]):
             self.agenteval.say_bug(event.worker.error, event.worker.name)
 
     def _title_lines(self, width: int) -> list[Line]:
+        strip = strip_line(self._strip_state(), width)
+        heading = self.heading(width) if self.size.height >= self.LOWEST else None
+        if heading is None:
+            return [strip]
         if width < self.SMALLEST:
-            return [fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
-        start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), *self._chip())
-        left, right = self.heading(width)
-        live = self.agenteval.live_note(self.shown_executions())
-        return [spread((*start, *left), (*right, *live, (" ", "")), width)]
+            return [strip, fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
+        left, right = heading
+        return [strip, spread(((" ", ""), *left), (*right, (" ", "")), width)]
 
-    def _chip(self) -> tuple[Cell, ...]:
-        """Whose runs are listed, on screens that list runs."""
-        if not self.BY_PROJECT:
-            return (("   ", ""),)
-        everything = self.agenteval.session.shows_all
-        return (("  ", ""), ("[all projects]", "accent") if everything else ("[here]", "accent"), ("  ", ""))
+    def _strip_state(self) -> StripState:
+        app = self.agenteval
+        return StripState(app.strip_tabs(), self.tab(), app.session.shows_all)
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Counts may have changed while another screen was shown."""
+        self.retitle()
+
+    def on_resize(self, event: Resize) -> None:
+        """With few rows there is no title line."""
+        self.retitle()
 
     def action_projects(self) -> None:
         """List the runs of this project, or of all of them; so on every screen, and at the next start."""
@@ -223,9 +238,10 @@ class FrameScreen(Screen[None]):
         return [fit(cells, width)]
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
-        """A click on a key in the last line does what the key does; on the screen's name, it lists the screens."""
-        if event.block.id == "title" and event.x < len(" agenteval  ") + len(self.SCOPE):
-            self.agenteval.choose_screen()
+        """A click in the strip goes to a screen, lists them, or changes the scope; one on a key in the last line does
+        what the key does."""
+        if event.block.id == "title" and event.y == 0:
+            self._click_strip(event)
         if event.block.id != "keys":
             return
         column = 0
@@ -243,6 +259,16 @@ class FrameScreen(Screen[None]):
                         return
                 return
             column += len(text)
+
+    def _click_strip(self, event: LineBlock.Clicked) -> None:
+        for zone in strip_zones(self._strip_state(), event.block.size.width):
+            if zone.start <= event.x < zone.end:
+                if zone.target == "program":
+                    self.agenteval.choose_screen()
+                elif zone.target == "scope":
+                    self.action_projects()
+                else:
+                    self.agenteval.go(zone.target)
 
     async def _do(self, method: str) -> Any:
         await self.run_action(method)

@@ -47,7 +47,6 @@ class CausesScreen(FilteredScreen):
     """The list of causes; beside it the chosen one, with the explanation of one of its runs."""
 
     SCOPE = "causes"
-    BY_PROJECT = True
     LIST = "#causes"
     CSS_PATH = "causes.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))

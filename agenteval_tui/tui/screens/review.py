@@ -62,7 +62,6 @@ class ReviewScreen(FrameScreen):
     """The transcript beside what the criterion looked at. A verdict is written at once, then the next one comes."""
 
     SCOPE = "review"
-    BY_PROJECT = True
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
 

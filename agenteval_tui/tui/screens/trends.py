@@ -57,7 +57,6 @@ class TrendsScreen(FrameScreen):
     """The drawing has a cursor on its axis of time, the list below another one."""
 
     SCOPE = "trends"
-    BY_PROJECT = True
     CSS_PATH = "trends.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("trends"))
 

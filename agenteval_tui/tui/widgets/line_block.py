@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from textual.events import Click
 from textual.geometry import Size
@@ -78,6 +79,19 @@ class LineBlock(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self.refresh()
+
+
+class TitleBar(LineBlock):
+    """The first lines of a screen: the strip with the screens on a panel, and what the screen says below it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"title-bar--strip"}
+
+    def render_line(self, y: int) -> Strip:
+        if y:
+            return super().render_line(y)
+        width = self.size.width
+        on_panel = self.get_component_rich_style("title-bar--strip")
+        return palette_of(self).strip(self.lines(width)[0], width).apply_style(on_panel)
 
 
 class Note(LineBlock):

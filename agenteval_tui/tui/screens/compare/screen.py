@@ -60,7 +60,6 @@ class CompareScreen(FilteredScreen):
     """
 
     SCOPE = "compare"
-    BY_PROJECT = True
     LIST = "#changes"
     CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))

@@ -51,7 +51,6 @@ class HistoryScreen(FrameScreen):
     """Two lists in one place: executions, or runs. What is listed and chosen is the controller's."""
 
     SCOPE = "history"
-    BY_PROJECT = True
     CSS_PATH = "screen.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
 

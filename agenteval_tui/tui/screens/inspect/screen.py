@@ -260,7 +260,7 @@ class InspectScreen(FrameScreen):
         elif failures:
             right = ((count(len(failures), "failure"), "dim"),)
         if width < self.NARROW:
-            room = width - len(" agenteval  inspect   ") - width_of((*right, *self.agenteval.live_note())) - 2
+            room = width - width_of(right) - 3
             return run_cells(bench, width=room), right
         return ((one_line(bench.run.suite_name, 50), "dim"),), right
 

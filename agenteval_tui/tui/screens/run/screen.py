@@ -176,9 +176,6 @@ class RunScreen(FrameScreen):
         self._rekey()
         self.agenteval.count_running()
 
-    def shown_executions(self) -> int:
-        return int(self.controller.running and self.controller.shows_watched)
-
     # Painting: at most ten times a second, and only what changed
 
     def _repaint(self) -> None:

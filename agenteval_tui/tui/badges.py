@@ -1,0 +1,77 @@
+"""What waits for somebody: open causes and runs to review, counted anew when the history has changed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.tui.analysis_context import Session
+
+CHEAP_S = 0.05  # a count that takes longer is made less often
+PATIENCE = 20  # so many times as long as it took is waited until the next one
+
+
+class Counts(Struct, frozen=True):
+    """Open causes of the last execution, and runs that need a review: of the open project, or of all."""
+
+    causes: int = 0
+    reviews: int = 0
+
+
+class Badges:
+    """The counts as they were taken last."""
+
+    def __init__(self, session: Session) -> None:
+        self.counts = Counts()
+        self._session = session
+        self._seen: object = None
+        self._not_before = 0.0
+
+    def are_stale(self) -> bool:
+        """May the counts be other ones now? Looks at two files and reads none."""
+        return self._stamp() != self._seen and time.monotonic() >= self._not_before
+
+    def count(self) -> None:
+        """Count anew; reads the history, so call it in a thread. What can't be read counts nothing."""
+        # What is written from here on makes the counts stale again.
+        self._seen = self._stamp()
+        began = time.monotonic()
+        try:
+            self.counts = count_waiting(self._session)
+        except AgentevalError:
+            self.counts = Counts()  # the screens say what is wrong with the history
+        took = time.monotonic() - began
+        self._not_before = time.monotonic() + took * PATIENCE if took > CHEAP_S else 0.0
+
+    def _stamp(self) -> object:
+        db = self._session.db
+        return (self._session.shows_all, _changed(db), _changed(db.with_name(db.name + "-wal")))
+
+
+def _changed(path: Path) -> tuple[int, int]:
+    """What differs when a file is another one than before; (0, 0) for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def count_waiting(session: Session) -> Counts:
+    """The counts now. Raises `AgentevalError` where the history can't be read."""
+    # The first frame needs none of these.
+    from agenteval_tui.analysis.causes import group_failures
+    from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+    from agenteval_tui.analysis.triage import statuses
+    from agenteval_tui.tui.presenters.cause_rows import rows_of
+    from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
+
+    store, projects = session.store, session.projects
+    causes = group_failures(store, CauseScope().scope(store, projects))
+    decided = statuses(store, causes)
+    return Counts(
+        sum(row.is_open for row in rows_of(causes, decided)), len(queue(store, ReviewFilter(projects=projects)))
+    )
