@@ -12,7 +12,9 @@ from agenteval_tui.grading.sentences import evidence_sentence, own_criterion_sen
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.evidence_pane import looked_at
+from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.views.evidence_comparison import comparisons
 from agenteval_tui.views.terminal import plain_text
 
 TEXT = "Revenue: 5.000 EUR"
@@ -48,4 +50,24 @@ def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], op
     said = plain_text((fact_tree(explain([result])),))
     for reason in reasons:
         assert reason in said
+    compared = [(one, comparisons(one)) for metric in result.metrics for one in metric.evidence if one.passed is False]
+    on_screen = [own_criterion_sentence(result), *(evidence_sentence(one) for one, made in compared if not made)]
+    on_screen += [text or "" for _, made in compared for one in made for text in (one.expected, one.got, one.note)]
+    for reason in on_screen:
         assert "".join(reason.split()) in screen
+
+
+def test_a_criterion_that_checks_nothing_has_no_green_sign() -> None:
+    """One that was just made, as on an imported run: nothing was looked at, so nothing passed."""
+    result = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
+    assert result.outcome == "passed"
+    lines = looked_at(cast("Any", None), 0, result, [result], 60)
+    assert "checks nothing" in plain(lines[0])
+    assert not any("✓" in text or style == "passed" for line in lines for text, style in line)
+
+
+def test_a_score_is_named_and_stands_alone() -> None:
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [MISS]})).check(TRANSCRIPT)
+    lines = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60)]
+    assert lines[0].endswith("failed  score 0.00")
+    assert not any("rating" in line for line in lines)

@@ -483,7 +483,8 @@ def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:
 class ArgumentDifference(Struct, frozen=True):
     """One argument that is not as expected. `path` leads to it ("filter.country", "" for the arguments as a whole).
 
-    `expected` is in words. `hint` says what little would make it match (`steps`, `type`), or where two texts part
+    `expected` is in words; `wanted` is the value itself, where one plain JSON value is expected (else None, and
+    `is_plain` False). `hint` says what little would make it match (`steps`, `type`), or where two texts part
     (`ends_before`, `goes_on`, `at`); {} when nothing little does. `cost` is 0..1: how far it is off. `elsewhere` is
     the argument that has the value of a missing one. `malformed`: it is no JSON at all. `at` is the first character
     that differs, where a text is compared with a text.
@@ -499,6 +500,8 @@ class ArgumentDifference(Struct, frozen=True):
     elsewhere: str = ""
     malformed: bool = False
     at: int | None = None
+    wanted: Any = None
+    is_plain: bool = False
 
     def fields(self) -> dict[str, Any]:
         """As fields of evidence have it (`sentences.of_argument`)."""
@@ -507,6 +510,8 @@ class ArgumentDifference(Struct, frozen=True):
         made: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}
         if self.kind != "extra":
             made["expected"] = self.expected
+        if self.is_plain:
+            made["wanted"] = kept_value(self.wanted)
         if self.kind != "missing" or self.elsewhere:
             made["found"] = kept_value(self.got)
         if self.hint:
@@ -566,7 +571,24 @@ def _differs(one: Expected, got: Any) -> ArgumentDifference:
             path, expected, inner = leaf
             return _leaf(one.name, ".".join((one.name, *map(str, path))), expected, inner)
     hint = _other_form(one.holds, got)
-    return ArgumentDifference("differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9)
+    wanted, plain = _plain_value(one)
+    return ArgumentDifference(
+        "differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9, wanted=wanted, is_plain=plain
+    )
+
+
+def _plain_value(one: Expected) -> tuple[Any, bool]:
+    """The value that is expected, and True, where that is one JSON value without matchers in it."""
+    if len(one.values) == 1 and not _has_matcher(one.values[0]):
+        return one.values[0], True
+    return None, False
+
+
+def _has_matcher(value: Any) -> bool:
+    if is_matcher(value):
+        return True
+    below = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(map(_has_matcher, below))
 
 
 def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
@@ -574,15 +596,18 @@ def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
     said = shown(expected)
     if not (isinstance(expected, str) and isinstance(got, str)):
         hint = _other_form(lambda value: same_json(expected, value), got)
-        return ArgumentDifference("differs", name, path, said, got, hint, 0.3 if hint else 0.9)
+        cost = 0.3 if hint else 0.9
+        return ArgumentDifference("differs", name, path, said, got, hint, cost, wanted=expected, is_plain=True)
     at = text_difference(expected, got)
     steps = would_match(expected, got)
     if steps:
-        return ArgumentDifference("differs", name, path, said, got, {"steps": steps}, 0.1, at=at)
+        hint = {"steps": steps}
+        return ArgumentDifference("differs", name, path, said, got, hint, 0.1, at=at, wanted=expected, is_plain=True)
     likeness = _likeness(expected, got)
     alike = max(len(expected), len(got)) > _SHORT and likeness > 0.5
     hint = _parting(expected, got, at) if alike else {}
-    return ArgumentDifference("differs", name, path, said, got, hint, 0.2 + 0.8 * (1 - likeness), at=at)
+    cost = 0.2 + 0.8 * (1 - likeness)
+    return ArgumentDifference("differs", name, path, said, got, hint, cost, at=at, wanted=expected, is_plain=True)
 
 
 def _parting(expected: str, got: str, at: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -10,10 +10,12 @@ from agenteval_tui.analysis.run_facts import RunFacts, disagrees
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed, shown
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
+from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
 from agenteval_tui.tui.presenters.highlighted_text import VALUE_LINES, Piece, marked_text
 from agenteval_tui.tui.presenters.highlights import MarkKind
 from agenteval_tui.tui.presenters.judge_log import asked_summary
@@ -21,6 +23,7 @@ from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread, width_of
+from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
 from agenteval_tui.views.label import labels_view
 
 TOOL_LINES = 400
@@ -127,27 +130,31 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
 
 
 def _verdict(result: CriterionResult, width: int) -> list[Line]:
-    head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
+    head: tuple[Cell, ...] = (mark(status_of(result)), (" ", ""), (one_line(result.criterion), "bold"))
     if result.negate:
         head = (*head, ("  negated", "dim"))
     if result.derived:
         head = (*head, ("  derived", "dim"))
+    if result.neutral:
+        return [spread(head, ((" checks nothing", "dim"),), width)]
     tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
     if result.score is not None:
-        tail.append((f" {result.score:.2f}", "bold"))
-        rating: Cell = (f"  rating {result.rating}", "dim")
-        # The name says which criterion this is; each metric says its rating below.
-        if width_of((*head, *tail, rating)) < width:
-            tail.append(rating)
+        tail.append((f"  score {result.score:.2f}", ""))
+        # The name says which criterion this is, its sign how it ended.
+        if width_of((*head, *tail)) >= width:
+            del tail[0]
     return [spread(head, tail, width)]
 
 
+def status_of(result: CriterionResult) -> str:
+    """The outcome of a criterion; of one that checks nothing "none", which is no pass."""
+    return "none" if result.neutral else result.outcome
+
+
 def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
-    tail: list[Cell] = [mark(metric.outcome)]
+    tail: list[Cell] = [mark("none" if metric.neutral else metric.outcome)]
     if metric.score is not None:
-        tail.append((f" {metric.score:.2f}", ""))
-    if metric.rating is not None and width >= 36:
-        tail.append((f"  rating {metric.rating}", "dim"))
+        tail.append((f" score {metric.score:.2f}", "dim"))
     made.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
     for one in metric.evidence:
@@ -160,10 +167,23 @@ def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
 
 
 def _condition(one: Evidence, width: int) -> list[Line]:
+    """A line of evidence: what was expected above what was found; where nothing can be compared, a sentence."""
     outcome = "skipped" if one.passed is None else "passed" if one.passed else "failed"
-    lines: list[Line] = [
-        (("  ", ""), mark(outcome), (" ", ""), (one_line(one.condition, 80), "dim"), (_expected(one), "")),
-    ]
+    compared = comparisons(one)
+    start: Line = (("  ", ""), mark(outcome), (" ", ""))
+    if compared:
+        tool, how = comparison_title(one)
+        head: Line = (*start, (one_line(one.condition, 80), "dim"))
+        condition: Line = ()
+        if tool:
+            head = (*start, (one_line(tool, 60), "bold"), (f"   {one_line(how)}", ""))
+            condition = ((f"  {one_line(one.condition, 40)}", "dim"),)
+        lines = [spread(head, condition, width) if width_of((*head, *condition)) < width else head]
+        lines += comparison_lines(compared, width, 6 if width >= 46 else 4)
+        if hidden := hidden_differences(one):
+            lines.append(((f"      … {count(hidden, 'more difference')}", "dim"),))
+        return lines
+    lines = [(*start, (one_line(one.condition, 80), "dim"), (_expected(one), ""))]
     # A passed condition needs no story; a failed one is why the person is here.
     if sentences.evidence_sentence(one) and (not one.passed or width >= 60):
         lines += paragraph(sentences.evidence_sentence(one), width, "dim" if one.passed else "", 6)
@@ -171,12 +191,18 @@ def _condition(one: Evidence, width: int) -> list[Line]:
 
 
 def _expected(one: Evidence) -> str:
-    if one.expected is None:
+    """What was expected, as text: arguments as they are written in a call, several texts in quotation marks."""
+    expected = one.expected
+    if expected is None:
         return ""
-    import json
-
-    text = json.dumps(one.expected, ensure_ascii=False, default=str)
-    return " " + one_line(text, 60)
+    if isinstance(expected, Mapping):
+        # The values of arguments are in words already.
+        said = ", ".join(f"{name} = {value}" for name, value in expected.items())
+    elif isinstance(expected, list):
+        said = listed([f'"{each}"' if isinstance(each, str) else shown(each) for each in expected], word="or")
+    else:
+        said = expected if isinstance(expected, str) else shown(expected)
+    return "  " + one_line(said, 60)
 
 
 def _value(bench: Workbench, result: CriterionResult, width: int) -> list[Line]:
@@ -225,7 +251,7 @@ def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], w
     made.add([((f"criteria of this test {len(others)}", "bold"),)])
     for number, one in enumerate(others):
         sign = ("▸" if UNICODE else ">") if number == criterion else " "
-        start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
+        start: list[Cell] = [(f"{sign} ", "accent"), mark(status_of(one)), (" ", ""), (one_line(one.criterion), "")]
         if one.source:
             start.append((f"  {one_line(one.source)}", "dim"))
         severity = "derived" if one.derived else one_line(one.severity, 12)

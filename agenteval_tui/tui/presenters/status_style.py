@@ -18,6 +18,7 @@ _GLYPHS = {
     "grading": ("◐", "*", "running"),
     "cancelled": ("–", "-", "dim"),
     "interrupted": ("–", "-", "error"),
+    "none": ("–", "-", "dim"),
     "skipped": ("·", ".", "dim"),
     "needs_review": ("?", "?", "review"),
     "flaky": ("~", "~", "flaky"),

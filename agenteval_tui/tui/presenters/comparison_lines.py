@@ -1,0 +1,104 @@
+"""Evidence as a comparison on the screen: expected above got, a caret under the first character that differs."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from agenteval_tui.core.display import displayable_map, one_line
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, wrap
+from agenteval_tui.views.evidence_comparison import Comparison
+
+EXPECTED, GOT, NEAREST, NOTHING = "expected", "got", "nearest", "nothing"
+ROWS = 6
+"""Rows of a text that are shown: those around the place that differs."""
+_LABEL = 10
+_GAP = 3
+_LEAST = 16  # cells of text beside the names; where there are fewer, names and labels stand above it
+
+
+def comparison_lines(made: Iterable[Comparison], width: int, indent: int = 0) -> list[Line]:
+    """The comparisons, one below the other, in `width` cells, behind `indent` empty ones."""
+    comparisons = list(made)
+    indent = min(indent, max(width - _LEAST, 0))
+    room = width - indent
+    widest = max((cell_len(one.name) for one in comparisons if not one.parts), default=0)
+    names = min(widest + _GAP if widest else 0, room // 3)
+    lines: list[Line] = []
+    for one in comparisons:
+        if one.parts:
+            lines += _tree(one, room)
+        elif names and (cell_len(one.name) > names - 1 or room - names - _LABEL < _LEAST):
+            lines.append(fit(((one_line(one.name), "json-key"),), room))
+            lines += [((" " * min(2, room), ""), *line) for line in _pair(one, max(room - 2, 1))]
+        else:
+            pair = _pair(one, room - names)
+            heads = [left(one_line(one.name) if not number else "", names) for number in range(len(pair))]
+            lines += [((head, "json-key"), *line) if names else line for head, line in zip(heads, pair, strict=True)]
+    return [fit(((" " * indent, ""), *line), width) for line in lines]
+
+
+def _tree(one: Comparison, width: int) -> list[Line]:
+    lines = [fit(((one_line(one.name), "json-key"),), width)] if one.name else []
+    below = 2 if one.name else 0
+    lines += comparison_lines(one.parts, width, below)
+    said = [one.note] if one.note else []
+    said += [f"{one.alike:,} alike"] if one.alike else []
+    return [*lines, fit(((" " * below + "… " + ", ".join(said), "dim"),), width)] if said else lines
+
+
+def _pair(one: Comparison, width: int) -> list[Line]:
+    beside = width - _LABEL >= _LEAST
+    room = width - _LABEL if beside else width
+    at, note = one.at, one.note
+    parts: list[tuple[str, list[Line]]] = []
+    if one.expected is not None:
+        parts.append((EXPECTED, _rows(one.expected, at, room)))
+    if one.got is None:
+        parts.append((GOT, [((NOTHING, "dim"),)]))
+    else:
+        rows = _rows(one.got, at, room, note if at is not None else "")
+        where: Cell = (f"   {one.where}", "dim")
+        if one.where and rows and sum(cell_len(text) for text, _ in rows[0]) + cell_len(where[0]) <= room:
+            rows[0] = (*rows[0], where)
+        parts.append((NEAREST if one.where else GOT, rows))
+    if note and (at is None or one.got is None):
+        parts.append(("", paragraph(note, room, "failed")))
+    lines: list[Line] = []
+    for label, rows in parts:
+        if not beside and label:
+            lines.append(fit(((label, "dim"),), width))
+        for number, row in enumerate(rows):
+            lines.append(((left(label if not number else "", _LABEL), "dim"), *row) if beside else row)
+    return lines
+
+
+def _rows(text: str, at: int | None, width: int, note: str | None = None) -> list[Line]:
+    """The text, wrapped, at most `ROWS` rows of it: those around character `at`. `note` is put below that character,
+    behind a caret; None: no caret."""
+    shown, places = displayable_map(text)
+    shown = shown.replace("\t", " ")
+    spans = wrap(shown, max(width, 2))
+    place = 0 if at is None else places[min(at, len(places) - 1)] if places is not None else min(at, len(shown))
+    row = max(bisect_right(spans, (place, len(shown) + 1)) - 1, 0)
+    first = 0 if len(spans) <= ROWS else min(max(row - ROWS // 2, 0), len(spans) - ROWS)
+    lines: list[Line] = [((f"… {count(first, 'line')} above", "dim"),)] if first else []
+    for number, (start, end) in enumerate(spans[first : first + ROWS], first):
+        lines.append(((shown[start:end], ""),))
+        if note is not None and at is not None and number == row:
+            lines += _caret(cell_len(shown[start : min(place, end)]), note, width)
+    below = len(spans) - first - ROWS
+    return [*lines, ((f"… {count(below, 'more line')}", "dim"),)] if below > 0 else lines
+
+
+def _caret(column: int, note: str, width: int) -> Sequence[Line]:
+    """`^ note` with the caret in `column`; the note stands left of it or below where there is no room at its right."""
+    column = min(column, max(width - 1, 0))
+    size = cell_len(note)
+    if column + 2 + size <= width:
+        return [((" " * column + "^" + (f" {note}" if note else ""), "failed"),)]
+    if size + 1 <= column:
+        return [((" " * (column - size - 1) + f"{note} ^", "failed"),)]
+    return [((" " * column + "^", "failed"),), *paragraph(note, width, "failed")]

@@ -1,0 +1,261 @@
+"""Evidence as a comparison: what was expected above what was found, with the place where they part.
+
+Made of the codes and fields of the evidence alone. Screens and `agenteval why` lay it out; where nothing can be
+compared there is no comparison, and a sentence says what there is to say.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import cut, nth
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.metrics.matchers import same_json
+from agenteval_tui.grading.near_miss import text_difference
+from agenteval_tui.grading.results import Evidence
+from agenteval_tui.grading.sentences import dotted_path, would_match
+
+MOST = 12
+"""Differences of one line of evidence that are shown; the others are counted."""
+_SHORT = 24
+_BEFORE = 15  # characters before the difference in the part of a long text that a near miss keeps
+
+
+class Comparison(Struct, frozen=True):
+    """What was expected of `name` (the path of an argument; "" for a text), and what was found.
+
+    Texts stand in quotation marks with their own line breaks, other values as JSON; None: there is no such thing to
+    show. `at` is the first character of `got` that differs (its length: something is missing at its end; None: no
+    place), `note` says in a few words what differs there. `where`: the place of what was found ("line 4"). A list or
+    an object has its differing entries in `parts`, and `alike` counts those that are equal.
+    """
+
+    name: str = ""
+    expected: str | None = None
+    got: str | None = None
+    at: int | None = None
+    note: str = ""
+    where: str = ""
+    parts: tuple[Comparison, ...] = ()
+    alike: int = 0
+
+
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
+"""What fields that are not ours (a file, a newer history) may make of a comparison."""
+
+
+def comparisons(one: Evidence) -> tuple[Comparison, ...]:
+    """What a line of evidence compares; () where a sentence must say it."""
+    if one.passed is True or one.message:
+        return ()
+    fields = one.fields
+    try:
+        if "arguments" in fields and one.code == Code.DIFFERS:
+            return tuple(map(_argument, fields["arguments"][:MOST]))
+        near = fields.get("near") or fields.get("nearest") or fields.get("near_call") or {}
+        if isinstance(near.get("arguments"), list):
+            return tuple(map(_argument, near["arguments"][:MOST]))
+        if "near" in fields and isinstance(one.expected, str):
+            compared = _text(one.expected, near, one.found)
+            # The whole text is what there is: no other place in it is meant.
+            return (replace(compared, where="") if fields.get("side") == "equals" else compared,)
+        if one.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
+            return (_value(dotted_path(fields["path"]), fields["wanted"], fields["value"]),)
+        if one.code == Code.DIFFERS and "label" in fields and isinstance(one.found, str):
+            return (_value("label", fields["label"], one.found),)
+        if one.code == Code.DIFFERS and fields.get("side") == "equals" and isinstance(one.expected, str):
+            return (_value("", one.expected, one.found),)
+    except _MALFORMED:
+        pass
+    return ()
+
+
+def comparison_title(one: Evidence) -> tuple[str, str]:
+    """The tool that is compared, and how it differs: ("get_order", "1 of 2 arguments differs"); ("", "") where the
+    name of the condition is all there is to say."""
+    fields = one.fields
+    try:
+        if one.code == Code.NEVER_CALLED and "nearest" in fields:
+            return str(fields["tool"]), f"was never called; nearest {fields['nearest']['tool']}"
+        if "near_call" in fields:
+            return str(fields["wanted"]), f"was not called; nearest the {nth(fields['near_call']['call'] + 1)} call"
+        if one.code != Code.DIFFERS or "arguments" not in fields or "tool" not in fields:
+            return "", ""
+        which = f" ({nth(fields['position'])} call)" if fields.get("position") else ""
+        wrong, whole = len(fields["arguments"]), len(one.expected) if isinstance(one.expected, Mapping) else 0
+        many = f"{wrong} of {count(whole, 'argument')}" if whole >= wrong else count(wrong, "argument")
+        return f"{fields['tool']}{which}", f"{many} {'differs' if wrong == 1 else 'differ'}"
+    except _MALFORMED:
+        return "", ""
+
+
+def hidden_differences(one: Evidence) -> int:
+    """How many differences `comparisons` leaves out."""
+    found = one.fields.get("arguments")
+    return max(len(found) - MOST, 0) if isinstance(found, list) else 0
+
+
+# An argument of a call
+
+
+def _argument(one: Mapping[str, Any]) -> Comparison:
+    if one["is"] == "unreadable":
+        return Comparison("", None, _written(one["found"]), note="no JSON" if one.get("malformed") else "no object")
+    name = str(one["path"])
+    if one["is"] == "extra":
+        return Comparison(name, None, _written(one["found"]), note="is not expected")
+    if one["is"] == "missing":
+        there = one.get("elsewhere")
+        note = f"perhaps it is {there} = {cut(_written(one['found']), _SHORT)}" if there else ""
+        expected = _written(one["wanted"]) if "wanted" in one else str(one["expected"])
+        return Comparison(name, expected, None, note=note)
+    if "absent" in one:
+        return Comparison(name, str(one["expected"]), None)
+    if "wanted" in one:
+        hint = one.get("hint") or {}
+        return _value(name, one["wanted"], one["found"], steps=hint.get("steps", ()))
+    return Comparison(name, str(one["expected"]), _written(one["found"]))
+
+
+# Values
+
+
+def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
+    """Two JSON values that are not equal."""
+    if isinstance(expected, str) and isinstance(got, str):
+        at = text_difference(expected, got)
+        note = would_match_note(steps) if steps else parting_note(expected, got)
+        return Comparison(name, _written(expected), _written(got), at + 1, note)
+    if depth < MOST and isinstance(expected, Mapping) and isinstance(got, Mapping):
+        names = [*expected, *(key for key in got if key not in expected)]
+        return _tree(name, [(str(key), expected.get(key, _NONE), got.get(key, _NONE)) for key in names], depth)
+    if depth < MOST and isinstance(expected, list) and isinstance(got, list):
+        longer = max(len(expected), len(got))
+        pairs = [(f"[{n}]", *(one[n] if n < len(one) else _NONE for one in (expected, got))) for n in range(longer)]
+        return _tree(name, pairs, depth)  # type: ignore[arg-type]
+    note = _type_note(expected, got)
+    return Comparison(name, _written(expected), _written(got), 0 if note else None, note)
+
+
+_NONE = object()
+
+
+def _tree(name: str, entries: Sequence[tuple[str, Any, Any]], depth: int) -> Comparison:
+    parts = list(_differing(entries, depth))
+    alike = len(entries) - len(parts)
+    if len(parts) == 1 and not alike:
+        only = parts[0]
+        return replace(only, name=name + only.name if only.name.startswith("[") or not name else f"{name}.{only.name}")
+    note = f"{count(len(parts) - MOST, 'more difference')}" if len(parts) > MOST else ""
+    return Comparison(name, parts=tuple(parts[:MOST]), alike=alike, note=note)
+
+
+def _differing(entries: Sequence[tuple[str, Any, Any]], depth: int) -> Iterator[Comparison]:
+    for name, expected, got in entries:
+        if expected is _NONE:
+            yield Comparison(name, None, _written(got), note="is not expected")
+        elif got is _NONE:
+            yield Comparison(name, _written(expected), None)
+        elif not same_json(expected, got):
+            yield _value(name, expected, got, depth=depth + 1)
+
+
+def _type_note(expected: Any, got: Any) -> str:
+    ours, theirs = _kind(expected), _kind(got)
+    return f"{theirs} instead of {ours}" if ours != theirs else ""
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = ((bool, "true or false"), (int | float, "a number"), (str, "a text"), (list | tuple, "a list"))
+    return next((words for kind, words in kinds if isinstance(value, kind)), "an object")
+
+
+def _written(value: Any) -> str:
+    """A value as it is read: a text as text in quotation marks, other values as JSON."""
+    return f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# Texts
+
+
+def _text(expected: str, near: Mapping[str, Any], found: Any) -> Comparison:
+    """A text that was looked for, and the nearest one that there is."""
+    where = f"line {near['line']}" if near.get("line") else ""
+    if near["is"] == "elsewhere":
+        before, after = near.get("before") or "", near.get("after") or ""
+        parts = [_beside(text, side) for text, side in ((before, "before"), (after, "after")) if text]
+        at, got = 0 if before else len(expected), before + expected + after
+        return Comparison("", _written(expected), _written(got), at + 1, " and ".join(parts), where)
+    # The nearest text as a whole, where it was kept; the fields have the part that a sentence can quote.
+    got = found if isinstance(found, str) and _holds(found, near["text"]) else str(near["text"])
+    if near["is"] == "form":
+        note = would_match_note(near["steps"])
+        return Comparison("", _written(expected), _written(got), text_difference(expected, got) + 1, note, where)
+    if got is not found and "column" in near:
+        # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
+        at = _BEFORE + 1 if got.startswith("…") else text_difference(expected, got)
+        return Comparison("", _written(expected), _written(got), at + 1, _near_note(near), where)
+    at = text_difference(expected, got)
+    return Comparison("", _written(expected), _written(got), at + 1, parting_note(expected, got), where)
+
+
+def _holds(found: str, quoted: str) -> bool:
+    return bool(found) and not found.endswith("…") and quoted.strip("…") in found
+
+
+def _near_note(near: Mapping[str, Any]) -> str:
+    if "ends_before" in near:
+        return f"{_said(near['ends_before'])} is missing at the end"
+    if "goes_on" in near:
+        return f"goes on with {_said(near['goes_on'])}"
+    return f"{_said(near['found'])} instead of {_said(near['expected'])}"
+
+
+def _beside(text: str, side: str) -> str:
+    """What stands `before` or `after` a text that should begin or end there."""
+    tag = text.strip()
+    if side == "before" and tag.isidentifier() and text.endswith("\n"):
+        return f"the language tag '{tag}' is before it (`code_language` leaves it out)"
+    return f"{_said(text)} is {side} it"
+
+
+def would_match_note(steps: Sequence[str]) -> str:
+    """What would make them equal: "would match ignoring case"."""
+    return f"would match {would_match(steps)}"
+
+
+def parting_note(expected: str, got: str) -> str:
+    """What differs between two texts, in a few words: "'#' is missing", "'5.' instead of '5'"."""
+    start = text_difference(expected, got)
+    end = text_difference(expected[start:][::-1], got[start:][::-1])
+    lost, extra = expected[start : len(expected) - end], got[start : len(got) - end]
+    if not extra:
+        return f"{_said(lost)} is missing"
+    if not lost:
+        return f"{_said(extra)} is too much"
+    if lost.casefold() == extra.casefold():
+        return "only the case differs"
+    return f"{_said(extra)} instead of {_said(lost)}"
+
+
+_BLANKS = {" ": "a space", "\n": "a line break", "\t": "a tab", "\u00a0": "a no-break space", "\r\n": "a line break"}
+
+
+def _said(text: str) -> str:
+    """A piece of text in a sentence; of what can't be seen the name."""
+    if text in _BLANKS:
+        return _BLANKS[text]
+    if text.isspace():
+        return f"white space ({count(len(text), 'character')})"
+    if len(text) == 1 and not text.isprintable():
+        return unicodedata.name(text, f"U+{ord(text):04X}").lower()
+    return f"'{cut(text.replace(chr(10), '⏎'), _SHORT)}'"

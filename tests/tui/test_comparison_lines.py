@@ -1,0 +1,71 @@
+"""A comparison on the screen: the caret stands under the character that differs, in any width."""
+
+from __future__ import annotations
+
+import pytest
+
+from agenteval_tui.tui.presenters.comparison_lines import ROWS, comparison_lines
+from agenteval_tui.tui.styled_text import cell_len, plain, width_of
+from agenteval_tui.views.evidence_comparison import Comparison
+
+LONG = "\"SELECT name, city FROM customers WHERE country = 'DE' AND revenue > 5.000 ORDER BY revenue DESC\""
+
+
+def shown(made: Comparison, width: int, indent: int = 0) -> list[str]:
+    lines = comparison_lines([made], width, indent)
+    assert all(width_of(line) <= width for line in lines), [plain(line) for line in lines]
+    return [plain(line).rstrip() for line in lines]
+
+
+def pointed(lines: list[str]) -> str:
+    """The character above the caret."""
+    at = next(number for number, line in enumerate(lines) if "^" in line)
+    column, used = cell_len(lines[at][: lines[at].index("^")]), 0
+    for char in lines[at - 1]:
+        if used <= column < used + cell_len(char):
+            return char
+        used += cell_len(char)
+    return ""
+
+
+def test_expected_stands_above_got() -> None:
+    made = Comparison("order_id", '"#W1042"', '"W1042"', 1, "'#' is missing")
+    assert shown(made, 60, 4) == [
+        '    order_id   expected  "#W1042"',
+        '               got       "W1042"',
+        "                          ^ '#' is missing",
+    ]
+
+
+@pytest.mark.parametrize("width", [10, 20, 26, 31, 38, 60, 100])
+@pytest.mark.parametrize(
+    ("text", "char"), [(LONG, "5"), ('"Preis: 東京タウー ist nah bei 5.000 Leuten"', "ウ"), ('"a\tb\u202e\x1bcX"', "X")]
+)
+def test_the_caret_is_under_the_character_at_every_width(width: int, text: str, char: str) -> None:
+    lines = shown(Comparison("", text, text, text.index(char), "it differs"), width)
+    assert pointed(lines) == char
+    assert "it differs" in " ".join(" ".join(lines).split())
+
+
+def test_what_is_missing_at_the_end_is_pointed_at_behind_the_text() -> None:
+    lines = shown(Comparison("", '"abc"', '"ab', 3, "'c' is missing"), 40)
+    assert lines[1:] == ['got       "ab', "             ^ 'c' is missing"]
+
+
+def test_a_long_text_shows_the_rows_around_the_difference() -> None:
+    text = "\n".join(f"line {number}" for number in range(100))
+    lines = shown(Comparison("", text, text, text.index("50"), "here"), 60)
+    assert len(lines) <= 2 * (ROWS + 2) + 1
+    assert pointed(lines) == "5"
+    assert any("47 lines above" in line for line in lines)
+
+
+def test_a_tree_opens_only_what_differs() -> None:
+    made = Comparison("filter", parts=(Comparison("country", '"DE"', '"AT"', 1, "'A' instead of 'D'"),), alike=3)
+    assert shown(made, 60) == [
+        "filter",
+        '  country   expected  "DE"',
+        '            got       "AT"',
+        "                       ^ 'A' instead of 'D'",
+        "  … 3 alike",
+    ]

@@ -1,0 +1,129 @@
+"""Evidence as a comparison: by argument, by piece of text, and with the place where they part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import Evidence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.views.evidence_comparison import Comparison, comparison_title, comparisons, parting_note
+
+
+def missed(metric: dict[str, Any], text: str = "", *calls: ToolCall) -> list[Evidence]:
+    transcript = Transcript((Message("user", "?"), Message("assistant", text)), calls, final_output=text)
+    kind = "ToolResponse" if calls else "TextResponse"
+    result = compile_criterion(CriterionSpec("it", kind, {"metrics": [metric]})).check(transcript)
+    return [one for made in result.metrics for one in made.evidence if one.passed is False]
+
+
+def of_call(expected: dict[str, Any], given: dict[str, Any]) -> tuple[Evidence, tuple[Comparison, ...]]:
+    metric = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": expected}]}
+    (one,) = missed(metric, "", ToolCall("a", "get_order", given))
+    return one, comparisons(one)
+
+
+def test_an_argument_stands_below_what_was_expected_with_the_place_that_differs() -> None:
+    one, (made,) = of_call({"order_id": "#W1042"}, {"order_id": "W1042"})
+    assert comparison_title(one) == ("get_order", "1 of 1 argument differs")
+    assert made == Comparison("order_id", '"#W1042"', '"W1042"', 1, "'#' is missing")
+
+
+def test_of_lists_and_objects_only_what_differs_is_open() -> None:
+    wanted = {"filter": {"country": "DE", "tags": ["a", {"x": 1, "y": 2}], "limit": 5, "sort": "name"}}
+    given = {"filter": {"country": "AT", "tags": ["a", {"x": 1, "y": 3}], "limit": 5, "page": 2}}
+    _, (made,) = of_call(wanted, given)
+    assert (made.name, made.alike) == ("filter", 1)
+    country, tags, sort, page = made.parts
+    assert (country.name, country.expected, country.got, country.at) == ("country", '"DE"', '"AT"', 1)
+    assert tags.alike == 1
+    assert [(one.name, one.alike) for one in tags.parts] == [("[1]", 1)]
+    assert tags.parts[0].parts == (Comparison("y", "2", "3"),)
+    assert (sort.expected, sort.got) == ('"name"', None)
+    assert (page.expected, page.got, page.note) == (None, "2", "is not expected")
+
+
+def test_a_text_is_text_and_not_an_escape() -> None:
+    _, (made,) = of_call({"q": 'Toolname:\nsearch "all"'}, {"q": 'Toolname:\nfind "all"'})
+    assert made.expected == '"Toolname:\nsearch "all""'
+    assert made.got is not None
+    assert made.at is not None
+    assert made.got[made.at] == "f"
+    assert made.note == "'find' instead of 'search'"
+
+
+@pytest.mark.parametrize(
+    ("metric", "text", "got", "pointed", "note", "where"),
+    [
+        (
+            {"contains": "revenue > 5000"},
+            "a\nrevenue > 5.000 b",
+            '"revenue > 5.000"',
+            ".",
+            "without the separators",
+            "line 2",
+        ),
+        ({"contains": "Standard Shipping"}, "standard shipping", '"standard shipping"', "s", "ignoring case", "line 1"),
+        ({"starts_with": "SELECT"}, "sql\nSELECT 1", '"sql\nSELECT"', "s", "the language tag 'sql' is", "line 2"),
+        ({"ends_with": "Bye."}, "Hello. Bye.  ", '"Bye.  "', " ", "white space (2 characters) is after it", "line 1"),
+        ({"equals": "x y  z"}, "x y z", '"x y z"', "z", "white space made equal", ""),
+        ({"contains": "zu 東京タワー"}, "zu 東京タウー", '"zu 東京タウー"', "ウ", "'ウ' instead of 'ワ'", "line 1"),
+    ],
+)
+def test_a_text_stands_above_the_nearest_one(
+    metric: dict[str, Any], text: str, got: str, pointed: str, note: str, where: str
+) -> None:
+    (one,) = missed({"type": "TextMatch", **metric}, text)
+    (made,) = comparisons(one)
+    assert made.got == got
+    assert made.at is not None
+    assert made.got[made.at] == pointed
+    assert note in made.note
+    assert made.where == where
+
+
+def test_of_a_long_text_that_was_not_kept_the_part_around_the_difference_is_shown() -> None:
+    wanted = "the quick brown fox jumps over the lazy dog and then sleeps"
+    (one,) = missed({"type": "Keywords", "keywords": [wanted]}, "So " + wanted.replace("lazy", "crazy") + ".")
+    (made,) = comparisons(one)
+    assert made.got is not None
+    assert made.at is not None
+    assert made.got.startswith('"…')
+    assert made.got[made.at] == "c"
+    assert made.note == "'c' instead of 'l'"
+
+
+def test_json_is_compared_by_path() -> None:
+    found = missed({"type": "Json", "equals": {"a": "5", "b": [1, 2]}}, '{"a": 5, "b": [1, 3]}')
+    assert [comparisons(one) for one in found] == [
+        (Comparison("a", '"5"', "5", 0, "a number instead of a text"),),
+        (Comparison("b[1]", "2", "3"),),
+    ]
+
+
+def test_what_cannot_be_compared_is_left_to_a_sentence() -> None:
+    (one,) = missed({"type": "TextMatch", "contains": "14 days"}, "We are open.")
+    assert comparisons(one) == ()
+    (one,) = missed({"type": "TextMatch", "not_contains_any": ["open"]}, "We are open.")
+    assert comparisons(one) == ()
+    assert comparisons(Evidence("x", False, fields={"arguments": 5, "near": [1]}, code="differs")) == ()
+    assert comparisons(Evidence("x", False, expected="a", fields={"near": {"is": "alike"}}, code="missing")) == ()
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "note"),
+    [
+        ("#W1", "W1", "'#' is missing"),
+        ("W1", "W1 ", "a space is too much"),
+        ("a b", "a\u00a0b", "a no-break space instead of a space"),
+        ("a\nb", "a b", "a space instead of a line break"),
+        ("Yes", "yes", "only the case differs"),
+        ("ab", "", "'ab' is missing"),
+        ("a\u200bb", "ab", "zero width space is missing"),
+    ],
+)
+def test_what_differs_is_said_in_a_few_words(expected: str, got: str, note: str) -> None:
+    assert parting_note(expected, got) == note
