@@ -266,9 +266,11 @@ class TestSummary(Struct, frozen=True):
     """The last `SUMMARY_WINDOW` ended runs of a test (cancelled ones count as never made).
 
     `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
-    older ones say little about the test as it is now; `total` counts all ended runs ever. `recent` holds their
-    outcomes, newest last; `settings`, for each of them, the agent that was asked and the versions of the criteria, as a
-    word that is the same for the same ones (empty: not told).
+    older ones say little about the test as it is now; `total` counts all ended runs ever. A criterion's figures are of
+    its newest version only. `recent` holds the outcomes, newest last; `settings`, for each of them, the agent that was
+    asked and the versions of the criteria, as a word that is the same for the same ones (empty: not told), and
+    `executions` what it was a run of (row ids; empty: not told). `said` is what the newest of them says in a line: why
+    it failed, else the start of its answer.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -284,6 +286,8 @@ class TestSummary(Struct, frozen=True):
     criteria: Mapping[str, CriterionSummary]
     total: int = 0
     settings: tuple[str, ...] = ()
+    executions: tuple[int, ...] = ()
+    said: str = ""
 
 
 class RunFilter(Struct, frozen=True):

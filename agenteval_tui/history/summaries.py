@@ -17,7 +17,7 @@ _WINDOW = (
     " WHERE s.key = ?)"
 )
 _RUNS = (
-    " SELECT recent.test_id, recent.ended, r.status, r.started_ms, r.duration_ms, r.cost,"
+    " SELECT recent.test_id, recent.ended, r.status, r.started_ms, r.duration_ms, r.cost, r.execution,"
     " iif(r.agent_version = '', r.agent, r.agent_version) || char(31)"
     " || ifnull((SELECT group_concat(c.criterion) FROM criterion_results c WHERE c.run = r.id), '')"
     " FROM recent JOIN runs r ON r.id = recent.run ORDER BY recent.run"
@@ -30,9 +30,14 @@ _SUPERSEDED = (
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,
 # as long as there is no second min() or max().
 _CRITERIA = (
-    " SELECT recent.test_id, c.name, count(*), sum(c.outcome = 'passed'), c.outcome, max(c.run)"
-    " FROM recent JOIN criterion_results c ON c.run = recent.run GROUP BY recent.test, c.name"
-    " ORDER BY recent.test, avg(c.position)"
+    " SELECT recent.test_id, c.name, count(*), sum(c.outcome = 'passed'), c.outcome, max(c.run) AS newest"
+    " FROM recent JOIN criterion_results c ON c.run = recent.run GROUP BY recent.test, c.name, c.criterion"
+    " ORDER BY recent.test, avg(c.position), newest"
+)
+_SAID = (
+    " SELECT recent.test_id,"
+    " substr(coalesce(nullif(r.why, ''), nullif(r.error_message, ''), r.output_head), 1, 300), max(r.id)"
+    " FROM recent JOIN runs r ON r.id = recent.run GROUP BY recent.test"
 )
 
 
@@ -43,10 +48,17 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     for test, *row in connection.execute(_WINDOW + _RUNS, which).fetchall():
         runs.setdefault(test, []).append(tuple(row))
     criteria: dict[str, dict[str, CriterionSummary]] = {}
-    for test, name, n, passed, last, _ in connection.execute(_WINDOW + _CRITERIA, which).fetchall():
-        criteria.setdefault(test, {})[name] = CriterionSummary(n, passed, last)
+    newest: dict[tuple[str, str], int] = {}
+    for test, name, n, passed, last, run in connection.execute(_WINDOW + _CRITERIA, which).fetchall():
+        known = criteria.setdefault(test, {})
+        if run >= newest.get((test, name), 0):  # of its versions the one that judged last
+            newest[test, name], known[name] = run, CriterionSummary(n, passed, last)
     older = dict(connection.execute(_SUPERSEDED, which[1:]).fetchall())
-    return {test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0)) for test, rows in runs.items()}
+    said = {test: words for test, words, _ in connection.execute(_WINDOW + _SAID, which).fetchall()}
+    return {
+        test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0), said.get(test, ""))
+        for test, rows in runs.items()
+    }
 
 
 def _median(numbers: list[float]) -> float | None:
@@ -58,9 +70,9 @@ def _median(numbers: list[float]) -> float | None:
 
 
 def _summary(
-    test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary], superseded: int
+    test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary], superseded: int, said: str
 ) -> TestSummary:
-    total, outcomes, started, durations, costs, settings = zip(*runs, strict=True)
+    total, outcomes, started, durations, costs, executions, settings = zip(*runs, strict=True)
     measured = [duration for duration in durations if duration is not None]
     spent = [cost for cost in costs if cost is not None]
     return TestSummary(
@@ -75,4 +87,6 @@ def _summary(
         criteria=criteria,
         total=total[0] - superseded,
         settings=settings,
+        executions=executions,
+        said=said,
     )

@@ -250,6 +250,25 @@ def test_a_summary_tells_the_newest_outcome_last(store: Store) -> None:
     assert len(set(found.settings)) == 1
     assert found.settings[0].startswith(planned(0).agent)
     assert found.criteria["looks it up"] == CriterionSummary(4, 2, "passed")
+    assert len(set(found.executions)) == 1
+
+
+def test_a_criterions_figures_are_of_its_newest_version(store: Store) -> None:
+    """What an older version said is not mixed in, whichever was graded more often."""
+    for n, version in enumerate(("old", "new", "new")):
+        hashes = f"a-{version}", f"b-{version}"
+        store.begin_execution(record(f"E-{n}"), [planned(n, f"E-{n}", test_id="t", criteria=hashes)])
+        made = ended(n, f"E-{n}", passed=n > 0)
+        results = tuple(replace(one, criterion_hash=of) for one, of in zip(made.results, hashes, strict=True))
+        store.run_ended(replace(made, results=results, why="it was late" if n == 2 else ""))
+    store.flush()
+    found = store.test_summaries(SUITE)["t"]
+    assert found.criteria["looks it up"] == CriterionSummary(2, 2, "passed")
+    assert list(found.criteria) == ["polite", "looks it up"]
+    assert found.settings[0] != found.settings[1] == found.settings[2]
+    assert len(set(found.executions)) == 3
+    assert found.said == "it was late"
+    assert found.recent == ("failed", "passed", "passed")
 
 
 def test_counts_add_everything_up(store: Store) -> None:

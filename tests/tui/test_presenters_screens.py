@@ -28,6 +28,7 @@ from agenteval_tui.tui.presenters.highlighted_text import marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.number_format import clock, cost, duration, percent, tokens
+from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.presenters.run_header import agreement, run_heading
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
@@ -35,18 +36,18 @@ from agenteval_tui.tui.presenters.status_style import (
     flaky,
     glyph,
     of_runs,
-    outcome_sparkline,
-    sparkline,
+    rate_bar,
     word,
     word_of_run,
 )
-from agenteval_tui.tui.presenters.suite_detail import config_lines, detail
+from agenteval_tui.tui.presenters.suite_detail import TestRuns, config_lines, detail, title_of
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
 from agenteval_tui.tui.presenters.text_layout import LONGEST, error_lines, labelled, paragraph
 from agenteval_tui.tui.styled_text import Line, plain, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.views.failure import failures
 
 pytestmark = pytest.mark.xdist_group("presenters")
 
@@ -165,6 +166,7 @@ def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], w
     for index, node in enumerate(tree.rows):
         check([tree.line(index, width, focused=index % 2 == 0)], width)
         runs: list[RunRow] = []
+        check([pane_title(*title_of(node), width, True)[0]], width)
         if node.test is not None:
             runs = ran[1].runs_of_test(node.suite.loaded.key, node.test.id, 20)
             summary = node.suite.summaries[node.test.id]
@@ -175,7 +177,7 @@ def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], w
             )
             states = {"flaky", runs[0].status} if 0 < passed < n else {runs[0].status}
             assert outcome_of(summary) in states
-        check(detail(node, runs, 1_795_262_400_000, width), width)
+        check(detail(node, TestRuns(runs, failures(runs, ran[1].results)), 1_795_262_400_000, width), width)
 
 
 def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:
@@ -360,5 +362,5 @@ def test_outcomes_have_a_sign_and_a_word() -> None:
     assert [of_runs(*x) for x in ((1, 1, 0), (0, 2, 0), (0, 0, 1), (3, 0, 0), (0, 0, 0))] == [
         "flaky", "failed", "error", "passed", "",
     ]  # fmt: skip
-    assert "".join(text for text, _ in outcome_sparkline(["passed", "failed", "error"])) == "▅▂!"
-    assert sparkline([0, 0.5, 1, 7, -1]) == "▁▄▇▇▁"
+    bars = ["".join(text for text, _ in rate_bar(rate, 4)) for rate in (0, 0.01, 0.5, 0.99, 1)]
+    assert bars == ["░░░░", "█░░░", "██░░", "███░", "████"], "full, or empty, only where it really is"

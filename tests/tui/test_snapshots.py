@@ -116,7 +116,7 @@ async def test_suites_and_what_lies_over_them(pictures: Pictures, recorded: tupl
             await settle(pilot)
         cursor_to(pilot, "customers-austria")
         await pilot.press("space")
-        await pictures.take("test_suites[{size}]", LARGE, SMALL)
+        await pictures.take("test_suites[{size}]", (200, 60), LARGE, SMALL)
         await pilot.press("space", "tab")
         await pictures.take("test_suites_details_at_80x24", SMALL)
 

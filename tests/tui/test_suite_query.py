@@ -12,7 +12,15 @@ from agenteval_tui.history.records import TestSummary
 from agenteval_tui.suites.load import load_text
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
-from agenteval_tui.tui.presenters.test_status import is_flaky, outcome_of, pulse_of
+from agenteval_tui.tui.presenters.test_status import (
+    counted,
+    is_flaky,
+    last_outcomes,
+    outcome_of,
+    recent_rate,
+    sort_weight,
+)
+from agenteval_tui.tui.styled_text import plain, width_of
 
 CRITERIA = "criteria: [{name: c, prototype_class: TextResponse, config_uxon: '{}'}]"
 
@@ -89,8 +97,51 @@ def test_worst_first(tree: SuiteTree) -> None:
     assert [row.test.id for row in tree.rows if row.test] == ["fine", "new", "sound", "shaky", "broken", "dead"]
 
 
-def test_a_suites_pulse_is_the_rate_of_its_tests_last_runs(tree: SuiteTree) -> None:
-    good, bad = tree.overview.suites
-    assert pulse_of(bad.summaries.values(), 8) == [0.25, 0.5]
-    assert pulse_of(good.summaries.values(), 1) == [1.0]
-    assert pulse_of([], 8) == []
+def test_figures_are_of_runs_with_the_newest_agent_and_criteria() -> None:
+    of = ("a\x1f1", "b\x1f1", "a\x1f", "a\x1f2", "a\x1f2", "a\x1f", "a\x1f2")
+    one = TestSummary(
+        "t", 7, 4, 2, (P, P, E, F, P, E, P), None, None, None, {}, settings=of, executions=(1, 1, 1, 1, 2, 2, 2)
+    )
+    assert counted(one) == (False, False, False, True, True, True, True)
+    assert recent_rate(one) == (2, 3)
+    assert last_outcomes(one) == (P, E, P)
+    assert sort_weight(one)[0] == 0.5, "an error passed nothing"
+    only_errors = replace(one, recent=(E, E), settings=(), executions=())
+    assert (counted(only_errors), recent_rate(only_errors)) == ((True, True), (0, 0))
+
+
+def test_a_suite_whose_tests_ended_in_errors_has_no_rate() -> None:
+    dead = suite("Dead", {"dead": (P, P, E), "too": (E,)})
+    line = plain(SuiteTree(Overview((dead,))).line(0, 70, focused=False))
+    assert "! 2" in line
+    assert "%" not in line
+    half = suite("Half", {"dead": (P, P, E), "fine": (P, F)})
+    assert plain(SuiteTree(Overview((half,))).line(0, 70, focused=False)).split() == [
+        "▾", "Half", "✗", "1", "!", "1", "50", "%", "████░░░░",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 66, 120])
+def test_figures_stand_below_their_heads(tree: SuiteTree, width: int) -> None:
+    tree.set_open(tree.rows[1], True)
+    heads = " " * (width - width_of(tree.heading(width))) + plain(tree.heading(width))
+    for index, row in enumerate(tree.rows):
+        line = plain(tree.line(index, width, focused=False))
+        assert len(line) == width
+        if "%" in line:
+            assert line.index("%") + 1 == heads.index("of 20") + len("of 20")
+        if row.kind == "test" and "/" in line:
+            assert line.index("/") + 2 == heads.index("   of 20")
+
+
+def test_runs_are_a_glyph_each_and_those_that_do_not_count_are_dim() -> None:
+    made = suite("One", {"t": (P, F, P, F)})
+    one = replace(made.summaries["t"], settings=("old", "old", "new", "new"), executions=(1, 1, 2, 2), said="no")
+    tree = SuiteTree(Overview((replace(made, summaries={"t": one}),)))
+    cells = tree.line(1, 66, focused=False)
+    assert [cell for cell in cells if set(cell[0]) <= {"✓", "✗"}] == [
+        ("✗", "failed"), ("✓✗", "dim"), ("✓", "passed"), ("✗", "failed"),
+    ]  # fmt: skip
+    assert "1/2" in plain(cells)
+    assert "no" not in plain(cells)
+    assert " no " in plain(tree.line(1, 100, focused=False)), "a wide list says what the last run says"

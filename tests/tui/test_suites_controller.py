@@ -13,6 +13,7 @@ from agenteval_tui.core.errors import Problem
 from agenteval_tui.history.records import TestSummary
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.editing import Written
+from agenteval_tui.tui.presenters.suite_detail import TestRuns
 from agenteval_tui.tui.presenters.suite_tree import Node
 from agenteval_tui.tui.screens.suites.controller import MOST_UNDONE, PlanRequest, RunRequest, SuitesController
 
@@ -170,7 +171,7 @@ def test_what_failed_last_is_run_and_a_test_without_runs_is_for_the_editor(
     assert controller.run_failed() == RunRequest([read.suites[1].loaded.path], (f"{key}::five",), "what failed last")
     five = row(controller, "five")
     assert (controller.knows_runs(five), controller.run_to_open(five)) == (False, None)
-    controller.take_runs(five, [])
+    controller.take_runs(five, TestRuns())
     assert controller.knows_runs(five)
     assert "edit_test" in controller.key_names(five, narrow=False)
 

@@ -28,7 +28,7 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path) -> None:
         shown = text_of(app)
         assert "Nothing was run yet. R runs every test" in shown
         assert "SQL-Assistent des Ladens" in shown
-        assert "not run yet" in shown
+        assert "▸ – order-status" in shown
 
 
 async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
     for _ in range(2):
         await pilot.press("tab")
         await settle(pilot)
-        assert "Why it fails" in text_of(app)
+        assert "why it fails" in text_of(app)
         assert "tab list" in last()
         await pilot.press("tab")
         await settle(pilot)
@@ -133,7 +133,7 @@ async def a_suite_shows_rates_causes_and_criteria(pilot: Pilot[int], app: Agente
     await go_to(pilot, "order-status")
     shown = text_of(app)
     assert "0/3" in shown
-    assert "Why it fails" in shown
+    assert "why it fails" in shown
     assert "get_order" in shown
     assert "interval" in shown
 

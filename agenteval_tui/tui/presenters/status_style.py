@@ -5,7 +5,6 @@ from __future__ import annotations
 import locale
 import os
 import sys
-from collections.abc import Iterable
 
 from agenteval_tui.tui.styled_text import Cell
 
@@ -90,18 +89,9 @@ def of_runs(passed: int, failed: int, errors: int) -> str:
     return "passed" if passed else ""
 
 
-def outcome_sparkline(outcomes: Iterable[str]) -> list[Cell]:
-    """The last runs as a small bar each: high for passed, low for failed, the sign for an error."""
-    high, low = ("▅", "▂") if UNICODE else ("+", "_")
-    bars = {"passed": (high, "passed"), "failed": (low, "failed")}
-    return [bars.get(outcome, mark(outcome)) for outcome in outcomes]
-
-
-_BARS = "▁▂▃▄▅▆▇"
-_ASCII_BARS = "_.-=+*#"
-
-
-def sparkline(rates: Iterable[float]) -> str:
-    """A bar a rate 0..1, low to high."""
-    bars = _BARS if UNICODE else _ASCII_BARS
-    return "".join(bars[min(int(max(rate, 0.0) * (len(bars) - 1) + 0.5), len(bars) - 1)] for rate in rates)
+def rate_bar(rate: float, cells: int) -> list[Cell]:
+    """A share 0..1 as a bar of so many cells. It is full, or empty, only where the rate is 1, or 0."""
+    full, rest = ("█", "░") if UNICODE else ("#", ".")
+    number = round(rate * cells)
+    number = 0 if rate <= 0 else cells if rate >= 1 else min(max(number, 1), cells - 1)
+    return [(full * number, "dim"), (rest * (cells - number), "rule")]

@@ -6,26 +6,58 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import age, count
 from agenteval_tui.grading.sentences import not_made_sentence
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import SUMMARY_WINDOW, RunRow
 from agenteval_tui.suites.model import Suite, Test
 from agenteval_tui.tui.presenters.number_format import cost, duration, percent
 from agenteval_tui.tui.presenters.number_format import interval as interval_range
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
-from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
-from agenteval_tui.tui.presenters.test_status import outcome_of
-from agenteval_tui.tui.presenters.text_layout import LABEL, LONGEST, labelled, paragraph, wrap_to
+from agenteval_tui.tui.presenters.suite_tree import NONE, Node, criterion_summary
+from agenteval_tui.tui.presenters.text_layout import LONGEST, labelled, paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.uxon.tokens import tokenize
+from agenteval_tui.views.failure import Failure, Failures
 from agenteval_tui.views.quarantine import held_text
 
+WHY = 14  # cells of the labels of what failed
+REASON_LINES = 3  # of a value, or of a sentence
 
-def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
-    """The detail of a node; `runs` are its test's latest runs, newest first."""
+
+class TestRuns(Struct, frozen=True):
+    """What the history says of a test: its last runs, newest first, and why it fails."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    rows: Sequence[RunRow] = ()
+    failures: Failures = Failures()
+
+
+def title_of(node: Node | None) -> tuple[str, str]:
+    """What stands left and right in the title of the pane: the name, and the place in the file."""
+    if node is None:
+        return "details", ""
+    if node.kind == "suite":
+        return one_line(node.suite_name), one_line(node.suite.loaded.path.name, 60)
+    assert node.test is not None
+    name = node.criterion_name if node.kind == "criterion" else node.test.id
+    line = node.suite.loaded.line_of(node.test.id, node.criterion)
+    return one_line(name), f"{one_line(node.suite.loaded.path.name, 60)}:{line}"
+
+
+COUNTED = (
+    f"last: the runs of the last execution. of {SUMMARY_WINDOW}: the share of the newest {SUMMARY_WINDOW} runs that"
+    " passed; a suite's is the mean over its tests. Runs with another agent or older criteria are dim and not counted."
+)
+
+
+def detail(node: Node | None, runs: TestRuns | None, now_ms: int, width: int) -> list[Line]:
+    """The detail of a node; `runs` says what the history has of its test (None: it is not read yet)."""
     if node is None:
         return []
     if node.kind == "suite":
@@ -51,28 +83,28 @@ def problem_lines(problems: Sequence[Problem], suite_file: str, width: int) -> l
 def _suite(node: Node, width: int) -> list[Line]:
     loaded = node.suite.loaded
     suite = loaded.suite
-    lines: list[Line] = [
-        spread(
-            ((one_line(suite.name if suite else loaded.path.name), "bold"),),
-            ((one_line(loaded.path.name, 60), "dim"),),
-            width,
-        )
-    ]
+    lines: list[Line] = []
     if suite and suite.description:
-        lines += [(), *paragraph(suite.description, width)]
+        lines += [*paragraph(suite.description, width)]
     problems = node.suite.problems
     if problems or not node.suite.checked:
         more = "" if node.suite.checked else "checking …"
         head: list[Cell] = [(f"Problems {len(problems)}" if problems else "Problems", "bold"), (f"  {more}", "dim")]
-        lines += [(), tuple(head if more else head[:1]), *problem_lines(problems, str(loaded.path), width)]
+        lines += [
+            *([()] if lines else []),
+            tuple(head if more else head[:1]),
+            *problem_lines(problems, str(loaded.path), width),
+        ]
     if suite is None:
         return lines
     lines += [()]
     if suite.agent:
-        lines += labelled("Agent", suite.agent, width)
+        lines += labelled("agent", suite.agent, width)
     if suite.tags:
-        lines += labelled("Tags", ", ".join(suite.tags), width)
-    lines += labelled("Tests", _mix(suite), width)
+        lines += labelled("tags", ", ".join(suite.tags), width)
+    lines += labelled("tests", _mix(suite), width)
+    if node.suite.summaries:
+        lines += [(), *paragraph(COUNTED, width, "dim")]
     return lines
 
 
@@ -86,43 +118,44 @@ def _mix(suite: Suite) -> str:
     return count(total, "test") + (f":  {' · '.join(parts)}" if parts else "")
 
 
-def _test(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+def _test(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> list[Line]:
     test = node.test
     assert test is not None
     lines = _heading(node, test, width)
     if test.description:
         lines += paragraph(test.description, width, "dim")
-    lines += [()]
-    lines += labelled("Prompt", _prompt(test), width)
-    suite = node.suite.loaded.suite
-    agent = test.agent or (suite.agent if suite else "") or "none"
-    tags = ", ".join(test.tags)
-    repeat = test.repeat or (suite.defaults.repeat if suite else None) or 1
-    facts = f"{agent}   repeat {repeat}" + (f"   tags {tags}" if tags else "")
-    lines += labelled("Agent", facts, width)
+    if lines:
+        lines += [()]
+    lines += labelled("prompt", _prompt(test), width)
+    lines += labelled("agent", _facts(node, test), width)
     lines += [(), *_criteria_table(node, test, width)]
-    lines += [(), *_why(runs, width)] if runs else []
-    lines += [(), *_last_runs(runs, now_ms, width)] if runs else [(), *_never(width)]
+    if runs is None:
+        return lines
+    lines += [(), *_why(runs, width)] if runs.rows else []
+    lines += [(), *_last_runs(runs.rows, now_ms, width)] if runs.rows else [(), *_never(width)]
     return lines
 
 
+def _facts(node: Node, test: Test) -> str:
+    suite = node.suite.loaded.suite
+    repeat = test.repeat or (suite.defaults.repeat if suite else None) or 1
+    gate = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold if suite else None
+    facts = [test.agent or (suite.agent if suite else "") or "none", f"repeat {repeat}"]
+    if test.tags:
+        facts.append(f"tags {', '.join(test.tags)}")
+    if gate is not None:
+        facts.append(f"pass threshold {percent(gate)}")
+    return "   ".join(facts)
+
+
 def _heading(node: Node, test: Test, width: int) -> list[Line]:
-    place = _place(node, test)
-    state = outcome_of(node.suite.summaries.get(test.id))
-    start: tuple[Cell, ...] = ((one_line(test.id), "bold"),)
-    if state:
-        start = (mark(state), (" ", ""), *start, ("  " + word(state), "dim"))
-    lines: list[Line] = [spread(start, ((place, "dim"),), width)]
+    lines: list[Line] = []
     if test.name and test.name != test.id:
         lines += paragraph(test.name, width)
     for held in node.suite.quarantines:
         if held.test_id == test.id:
             lines += paragraph(f"{glyph('flaky')} {one_line(held_text([held]))}: does not gate", width, "flaky")
     return lines
-
-
-def _place(node: Node, test: Test) -> str:
-    return f"{one_line(node.suite.loaded.path.name, 60)}:{node.suite.loaded.line_of(test.id, node.criterion)}"
 
 
 def _prompt(test: Test) -> str:
@@ -137,44 +170,59 @@ def _prompt(test: Test) -> str:
 
 def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
     narrow = width < 56
-    tail = 6 + 7 + (0 if narrow else 11)
-    heads = right("weight", 7) + right("rate", 6) + ("" if narrow else right("interval", 10))
-    lines: list[Line] = [spread(((f"Criteria {len(test.criteria)}", "bold"),), ((heads, "dim"),), width)]
+    wide = [] if narrow else [("interval", 10)]
+    heads = "".join(right(head, cells) for head, cells in [("weight", 7), ("last", 9), ("rate", 7), *wide])
+    lines: list[Line] = [spread((("criteria", "dim"),), ((heads, "dim"),), width)]
     for number, criterion in enumerate(test.criteria):
         seen = criterion_summary(Node("criterion", node.suite, test, number))
-        state = seen.last if seen else ""
-        start: list[Cell] = [mark(state), (" ", ""), (one_line(test.criterion_names[number]), "")]
-        cells = [(right(f"{criterion.weight:g}", 7), "dim")]
+        state: Cell = mark(seen.last) if seen else (NONE, "dim")
+        start: list[Cell] = [state, (" ", ""), (one_line(test.criterion_names[number]), "")]
+        rate = interval = ""
         if seen and seen.n:
-            cells.append((right(percent(seen.passed / seen.n), 6), ""))
-            if not narrow:
-                low, high = wilson(seen.passed, seen.n)
-                cells.append((right(interval_range(low, high), 10), "dim"))
-        else:
-            cells.append((" " * (tail - 7 + (0 if narrow else -1)), ""))
+            rate, interval = percent(seen.passed / seen.n), interval_range(*wilson(seen.passed, seen.n))
+        cells = [(right(f"{criterion.weight:g}", 7), "dim"), (right(word(seen.last) if seen else "", 9), "dim")]
+        cells += [(right(rate, 7), ""), ("" if narrow else right(interval, 10), "dim")]
         lines.append(spread(start, cells, width))
     return lines
 
 
-def _why(runs: Sequence[RunRow], width: int) -> list[Line]:
-    failing = [run for run in runs if run.status in ("failed", "error")]
-    if not failing:
-        missing = not_made_sentence(sum(run.checks_not_made for run in runs))
-        note: list[Line] = [((left("", LABEL), "dim"), (missing, "error"))] if missing else []
-        return [((left("Why", LABEL), "dim"), ("nothing failed in the last runs", "passed")), *note]
-    causes = Counter(run.why or run.error_message or run.status for run in failing)
-    lines: list[Line] = [((f"Why it fails  {len(failing)} of {len(runs)}", "bold"),)]
-    for cause, number in causes.most_common(3):
-        text = paragraph(cause, width - 6)[:3]
-        lines += [
-            ((right(f"{number}×" if index == 0 else "", 4), "failed"), ("  ", ""), *line)
-            for index, line in enumerate(text)
-        ]
+def _why(runs: TestRuns, width: int) -> list[Line]:
+    head, found = left("why it fails", WHY), runs.failures
+    if not found.reasons:
+        missing = not_made_sentence(sum(run.checks_not_made for run in runs.rows))
+        note: list[Line] = [fit(((" " * WHY, ""), (missing, "error")), width)] if missing else []
+        return [fit(((head, "dim"), ("Nothing failed in the last runs.", "dim")), width), *note]
+    of = "in the last execution" if found.last else "before the last execution, in which all passed"
+    lines: list[Line] = [fit(((head, "dim"), (of, "dim")), width)]
+    for one in found.reasons:
+        lines += _reason(one, width)
+    return lines
+
+
+def _reason(one: Failure, width: int) -> list[Line]:
+    """A reason: its criterion, what was expected and got below each other, how many runs say it."""
+    miss, often = one.miss, f"{one.runs} of {one.of}"
+    sign: Cell = mark("failed" if miss.criterion else "error")
+    lines: list[Line] = []
+    if miss.criterion:
+        lines.append(spread((sign, (" ", ""), (one_line(miss.criterion), "")), ((often, "failed"),), width))
+    if miss.said:
+        said = paragraph(miss.said, width - 2 - (0 if lines else len(often) + 1), "dim" if lines else "")[:REASON_LINES]
+        first: tuple[Cell, ...] = ((" ", ""),) * 2 if lines else (sign, (" ", ""))
+        rows: list[Line] = [(*(first if not at else ((" ", ""),) * 2), *line) for at, line in enumerate(said)]
+        if not lines and rows:
+            rows[0] = spread(rows[0], ((often, "failed"),), width)
+        return lines + rows
+    if miss.what:
+        lines.append(((("  ", "")), (one_line(miss.what), "dim")))
+    for label, value in (("expected", miss.expected), ("got", miss.got)):
+        for at, line in enumerate(paragraph(value, width - WHY - 2)[:REASON_LINES]):
+            lines.append((("  ", ""), (left("" if at else label, WHY), "dim"), *line))
     return lines
 
 
 def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
-    cells: list[Cell] = [(left("Last runs", LABEL), "dim")]
+    cells: list[Cell] = [(left("last runs", WHY), "dim")]
     for run in reversed(runs[:12]):
         cells += [mark(run.status), (" ", "")]
     times = sorted(run.duration_ms for run in runs if run.duration_ms is not None)
@@ -192,35 +240,31 @@ def _never(width: int) -> list[Line]:
     return paragraph("Not run yet: press r to run it.", width, "dim")
 
 
-def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> list[Line]:
     test = node.test
     assert test is not None
     assert node.criterion is not None
     criterion = test.criteria[node.criterion]
-    place = _place(node, test)
     seen = criterion_summary(node)
-    start: tuple[Cell, ...] = ((one_line(test.criterion_names[node.criterion]), "bold"),)
-    if seen:
-        start = (mark(seen.last), (" ", ""), *start)
-    lines: list[Line] = [spread(start, ((place, "dim"),), width)]
+    lines: list[Line] = []
     if criterion.description:
         lines += paragraph(criterion.description, width, "dim")
     facts = f"{criterion.prototype_class}   weight {criterion.weight:g}   severity {criterion.severity}"
     if criterion.negate:
         facts += "   negated"
-    lines += [(), *labelled("Looks at", facts, width)]
+    lines += [*([()] if lines else []), *labelled("checks", facts, width)]
     if criterion.expected_value is not None:
-        lines += labelled("Expected", str(criterion.expected_value), width)
+        lines += labelled("expected", str(criterion.expected_value), width)
     if seen and seen.n:
         low, high = wilson(seen.passed, seen.n)
         interval = f"95 % interval {interval_range(low, high)}"
         rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
-        lines += labelled("Rate", rate, width)
+        lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)
-    lines += [(), (("config_uxon", "bold"),)]
+    lines += [(), (("config_uxon", "dim"),)]
     lines += config_lines(source.text, width)
-    if runs:
-        lines += [(), *_last_runs(runs, now_ms, width)]
+    if runs is not None and runs.rows:
+        lines += [(), *_last_runs(runs.rows, now_ms, width)]
     return lines
 
 

@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.number_format import percent
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, outcome_sparkline, sparkline
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, rate_bar, word
 from agenteval_tui.tui.presenters.suite_query import Query
-from agenteval_tui.tui.presenters.test_status import outcome_of, pulse_of, recent_rate, sort_weight
-from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, pad, right, spread, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
-    from agenteval_tui.history.records import CriterionSummary
+    from agenteval_tui.history.records import CriterionSummary, TestSummary
     from agenteval_tui.suites.model import Test
 
 Kind = Literal["suite", "test", "criterion"]
 
 SPARK = 8  # of the newest runs, so many are shown in a row
-PULSE_CELLS = SPARK + 2  # where they stand at the row's end, each in its own colour
-
-
+LAST, RATE = 8, 8  # cells of the figures before them
+END = LAST + RATE + 2 + SPARK + 1
+HEADED = 40  # cells, from which a list's columns have names
+WIDE = 80  # cells, from which a row says what its last run says
+NONE = "–" if UNICODE else "-"
+_NOTHING: tuple[Cell, ...] = ((right(NONE, LAST), "dim"), (" " * (END - LAST), ""))
 MARK = "●" if UNICODE else "*"
 
 
@@ -84,6 +88,7 @@ class SuiteTree:
     def arrange(self) -> None:
         """Make the rows anew: after folding, filtering or a new overview."""
         self.rows = []
+        self._longest = 0  # characters of a test's id
         suites = list(self.overview.suites)
         if self.worst_first:
             suites.sort(key=lambda one: min(map(sort_weight, one.summaries.values()), default=sort_weight(None)))
@@ -95,6 +100,7 @@ class SuiteTree:
             self.rows.append(top)
             if top.key in self.folded and not self.query:
                 continue
+            self._longest = max(self._longest, *(len(test.id) for test in shown), 0)
             for test in shown:
                 node = Node("test", suite, test)
                 self.rows.append(node)
@@ -167,46 +173,81 @@ class SuiteTree:
             return self._test_line(node, width)
         return self._criterion_line(node, width)
 
+    def heading(self, width: int) -> Line:
+        """The names of the columns at the end of rows that are `width` cells wide; the list's own title is before."""
+        from agenteval_tui.history.records import SUMMARY_WINDOW  # not before the first frame
+
+        heads = right("last", LAST) + right(f"of {SUMMARY_WINDOW}", RATE) + "  " + left("runs", SPARK + 1)
+        if at := self._said_at(width):
+            heads = left("  why it failed, or its last answer", width - at - END) + heads
+        return ((heads, "dim"),) if width >= HEADED else ()
+
+    def _said_at(self, width: int) -> int:
+        """Where what the last run says begins, in a list that has room for it; 0: it has not."""
+        return min(max(self._longest + 8, 24), width // 3) if width >= WIDE else 0
+
+    def _row(self, start: list[Cell], said: Cell, end: list[Cell], width: int) -> Line:
+        at = self._said_at(width)
+        if not at or width_of(start) > at:
+            return spread(start, end, width)
+        room = max(width - width_of(end) - at - 2, 0)
+        return spread((*pad(start, at), ("  ", ""), (fit_text(one_line(said[0], 300), room), said[1])), end, width)
+
     def _suite_line(self, node: Node, width: int) -> Line:
-        suite = node.suite.loaded.suite
         name = one_line(node.suite_name)
-        start: list[Cell] = [(" ▾ " if self.is_open(node) else " ▸ ", "dim"), (name, "bold")]
+        fold: Cell = (" ▾ " if self.is_open(node) else " ▸ ", "dim")
         errors = sum(1 for problem in node.suite.problems if problem.severity == "error")
-        if errors:
-            start += [("  ", ""), (f"{glyph('error')} {errors} problem{'s' if errors > 1 else ''}", "error")]
+        wrong: list[Cell] = [("  ", ""), (f"{glyph('error')} {count(errors, 'problem')}", "error")] if errors else []
+        end = self._suite_figures(node)
+        # A long name gives way, and not what is wrong.
+        room = max(width - width_of((fold, *wrong, *end)) - 1, 8)
+        return self._row([fold, *fit(((name, "bold"),), room), *wrong], ("", ""), end, width)
+
+    def _suite_figures(self, node: Node) -> list[Cell]:
+        suite = node.suite.loaded.suite
         seen = [one for test in suite.tests if (one := node.suite.summaries.get(test.id)) is not None] if suite else []
-        rates = [passed / n for passed, n in map(recent_rate, seen) if n]
-        failing = sum(outcome_of(summary) in ("failed", "error") for summary in seen)
-        end: list[Cell] = []
-        if failing:
-            end.append((f"{glyph('failed')} {failing}", "failed"))
+        if not seen:
+            return [*_NOTHING] if suite is not None else [(" ", "")]
+        states = [outcome_of(summary) for summary in seen]
+        last: list[Cell] = []
+        for outcome in ("failed", "error"):
+            if number := states.count(outcome):
+                last += [(" ", ""), (f"{glyph(outcome)} {number}", outcome)]
+        end: list[Cell] = [(" " * (LAST - width_of(last)), ""), *last]
+        # A test whose last run ended in an error has no rate now: what it did before is no comfort.
+        decided = [one for one, state in zip(seen, states, strict=True) if state != "error"]
+        rates = [passed / n for passed, n in map(recent_rate, decided) if n]
         if rates:
-            end.append((right(percent(sum(rates) / len(rates)), 6), ""))
-            # As many tests' runs stand in one bar as there are; the test's own runs below have the same columns.
-            end += [("  ", ""), (left(sparkline(pulse_of(seen, SPARK)), SPARK), "dim")]
-        return spread(start, (*end, (" ", "")), width)
+            rate = sum(rates) / len(rates)
+            end += [(right(percent(rate), RATE), ""), ("  ", ""), *rate_bar(rate, SPARK), (" ", "")]
+        else:
+            end += [(right(NONE, RATE), "dim"), (" " * (SPARK + 3), "")]
+        return end
 
     def _test_line(self, node: Node, width: int) -> Line:
         test = node.test
         assert test is not None
         summary = node.suite.summaries.get(test.id)
-        state = outcome_of(summary)
         arrow = "▾" if self.is_open(node) else "▸"
         sign: Cell = (f" {MARK} ", "bold accent") if node.key in self.marked else ("   ", "")
-        start: list[Cell] = [sign, (f"{arrow} ", "dim"), mark(state), (" ", ""), (one_line(test.id), "")]
+        state = mark(outcome_of(summary)) if summary is not None and summary.recent else (NONE, "dim")
+        start: list[Cell] = [sign, (f"{arrow} ", "dim"), state, (" ", ""), (one_line(test.id), "")]
         if node.suite.quarantined(test.id) is not None:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         if summary is None or not summary.recent:
-            note = "not run yet" if width >= 50 else ""
-            # Where the rates stand; what is behind them is not under the cursor's background.
-            return spread(start, ((note, "dim"), (" " * (SPARK + 3 if note else 1), "")), width)
+            return self._row(start, ("", ""), [*_NOTHING], width)
+        outcomes = last_outcomes(summary)
+        decided = [one for one in outcomes if one in ("passed", "failed")]
+        last = f"{decided.count('passed')}/{len(decided)}" if decided else word(summary.recent[-1])
         passed, n = recent_rate(summary)
-        recent = [status for status in summary.recent if status in ("passed", "failed", "error")][-SPARK:]
-        end: list[Cell] = []
-        if n:
-            end += [(right(f"{passed}/{n}", 7), "dim"), (right(percent(passed / n), 6), "")]
-        end += [("  ", ""), *outcome_sparkline(recent), (" " * (SPARK - len(recent) + 1), "")]
-        return spread(start, end, width)
+        # In one style: each change of it is sent with every move of the cursor.
+        end: list[Cell] = [(right(last, LAST) + right(percent(passed / n) if n else NONE, RATE), "")]
+        return self._row(
+            start,
+            (summary.said, "dim" if summary.recent[-1] == "passed" else ""),
+            [*end, ("  ", ""), *_recent_marks(summary), (" ", "")],
+            width,
+        )
 
     def _criterion_line(self, node: Node, width: int) -> Line:
         test = node.test
@@ -214,19 +255,30 @@ class SuiteTree:
         assert node.criterion is not None
         criterion, name = test.criteria[node.criterion], node.criterion_name
         seen = criterion_summary(node)
-        state = seen.last if seen else ""
-        start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(name), "")]
+        state = mark(seen.last) if seen else (NONE, "dim")
+        start: list[Cell] = [("       ", ""), state, (" ", ""), (one_line(name), "")]
         if node.suite.quarantined(test.id, name) is not None:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
-        end: list[Cell] = []
-        if seen and seen.n:
-            # The same columns as the test's row above.
-            end = [(right(f"{seen.passed}/{seen.n}", 7), "dim"), (right(percent(seen.passed / seen.n), 6), "dim")]
         # Where its test's runs stand; behind the name it would be the first to be cut.
         note = criterion.severity if criterion.severity != "error" else ""
-        if end or note:
-            end.append((left(f"  {note}", SPARK + 3), "dim"))
-        return spread(start, end, width) if end else fit(start, width)
+        rate = percent(seen.passed / seen.n) if seen and seen.n else ""
+        end: list[Cell] = [(" " * LAST + right(rate, RATE), "dim"), (left(f"  {note}", SPARK + 3), "dim")]
+        return self._row(start, ("", ""), end, width)
+
+
+def _recent_marks(summary: TestSummary) -> list[Cell]:
+    """A glyph a run, the newest last; runs that do not count now are dim."""
+    rows = zip(summary.recent, counted(summary), strict=True)
+    shown = [(status, counts) for status, counts in rows if status in ("passed", "failed", "error", "needs_review")]
+    cells: list[Cell] = []
+    for status, counts in shown[-SPARK:]:
+        sign, token = mark(status)
+        token = token if counts else "dim"
+        if cells and cells[-1][1] == token:
+            cells[-1] = (cells[-1][0] + sign, token)
+        else:
+            cells.append((sign, token))
+    return [*cells, (" " * (SPARK - len(shown[-SPARK:])), "")]
 
 
 def criterion_summary(node: Node) -> CriterionSummary | None:

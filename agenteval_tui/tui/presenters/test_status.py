@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from agenteval_tui.history.records import TestSummary
 
 _RANK = {"error": 0, "failed": 1, "needs_review": 2, "flaky": 3, "interrupted": 4, "cancelled": 4, "passed": 5, "": 6}
+_JUDGED = ("passed", "failed", "needs_review")
+_PART = "\x1f"  # between the agent and the criteria's versions in `TestSummary.settings`
 
 
 def outcome_of(summary: TestSummary | None) -> str:
@@ -23,18 +25,35 @@ def outcome_of(summary: TestSummary | None) -> str:
 
 
 def is_flaky(summary: TestSummary | None) -> bool:
-    """Did some of its recent runs pass, and others not? Of runs with the newest one's agent and criteria: that others
-    did otherwise, or were judged otherwise, makes nobody flaky."""
-    if summary is None:
-        return False
+    """Did some of its recent runs pass, and others not? Only runs that count now (`counted`) make a test flaky."""
+    return summary is not None and flaky(*recent_rate(summary))
+
+
+def counted(summary: TestSummary) -> tuple[bool, ...]:
+    """For each recent run: does it count now? It does with the agent and the versions of the criteria of the newest run
+    that was judged. What another agent did, or older criteria said, is shown and not counted."""
     settings = summary.settings or ("",) * len(summary.recent)
-    pairs = [one for one in zip(summary.recent, settings, strict=True) if one[0] in ("passed", "failed")]
-    return bool(pairs) and flaky(*_rate(status for status, setting in pairs if setting == pairs[-1][1]))
+    judged = [one for one, status in zip(settings, summary.recent, strict=True) if status in _JUDGED]
+    if not judged:
+        return (True,) * len(settings)
+    now = judged[-1]
+    first, agent = settings.index(now), now.partition(_PART)[0]
+    # A run in error was judged by no criterion: it counts beside those that were.
+    return tuple(
+        one == now or (at > first and one.partition(_PART)[::2] == (agent, "")) for at, one in enumerate(settings)
+    )
 
 
 def recent_rate(summary: TestSummary) -> tuple[int, int]:
-    """(passed, n) over the summary's recent runs; errors and cancelled runs are not counted."""
-    return _rate(summary.recent)
+    """(passed, n) over the recent runs that count now; errors and cancelled runs are not among them."""
+    return _rate(status for status, counts in zip(summary.recent, counted(summary), strict=True) if counts)
+
+
+def last_outcomes(summary: TestSummary) -> tuple[str, ...]:
+    """The outcomes of the last execution's runs, as far as they count now."""
+    executions = summary.executions or (0,) * len(summary.recent)
+    rows = zip(summary.recent, counted(summary), executions, strict=True)
+    return tuple(status for status, counts, execution in rows if counts and execution == executions[-1])
 
 
 def _rate(statuses: Iterable[str]) -> tuple[int, int]:
@@ -49,19 +68,7 @@ def sort_weight(summary: TestSummary | None) -> tuple[float, int]:
     """
     if summary is None or not summary.recent:
         return 2.0, _RANK[""]
-    ended = [status for status in summary.recent if status in ("passed", "failed", "error", "needs_review")]
+    rows = zip(summary.recent, counted(summary), strict=True)
+    ended = [status for status, counts in rows if counts and status in (*_JUDGED, "error")]
     rate = sum(status == "passed" for status in ended) / len(ended) if ended else 1.5
     return rate, _RANK.get(outcome_of(summary), 4)
-
-
-def pulse_of(summaries: Iterable[TestSummary], most: int) -> list[float]:
-    """The rate of passed among the tests' last runs, one figure for each time back (oldest first), at most `most`."""
-    columns: list[tuple[int, int]] = []
-    for summary in summaries:
-        ended = [status for status in summary.recent if status in ("passed", "failed", "error")]
-        for back, status in enumerate(reversed(ended[-most:])):
-            if back == len(columns):
-                columns.append((0, 0))
-            passed, n = columns[back]
-            columns[back] = (passed + (status == "passed"), n + 1)
-    return [passed / n for passed, n in reversed(columns)]

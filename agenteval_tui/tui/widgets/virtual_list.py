@@ -33,6 +33,7 @@ GUTTER = 1  # cells left of each row, for that sign
 # wider than this the cursor's background covers the row's start only (where names are).
 WIDEST_CURSOR = 64
 SHORT_CURSOR = 48
+WHOLE_ROW = 10_000  # as `cursor_width`: the cursor's row is as wide as its list
 
 
 @runtime_checkable

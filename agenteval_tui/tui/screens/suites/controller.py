@@ -20,11 +20,14 @@ from agenteval_tui.tui.styled_text import Cell, Line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
-    from agenteval_tui.history.records import RunRow, TestSummary
+    from agenteval_tui.history.records import TestSummary
+    from agenteval_tui.history.store import Store
     from agenteval_tui.suites.editing import Written
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import Suite, Test
+    from agenteval_tui.tui.presenters.suite_detail import TestRuns
 
+LAST_RUNS = 20  # of a test, that the details speak of
 MOST_KEPT = 500  # folds that are kept for the next start
 MOST_UNDONE = 20  # changes of files that can be undone, one after the other
 _BAD = ("failed", "error", "flaky")
@@ -70,6 +73,15 @@ class FileChange(Struct, frozen=True):
         return f"{some}{self.who} {self.done} {_CHANGES[self.done][1]} {files}"
 
 
+def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
+    """The last runs of a test, and why it fails. Raises `AgentevalError`."""
+    from agenteval_tui.tui.presenters.suite_detail import TestRuns
+    from agenteval_tui.views.failure import failures
+
+    rows = store.runs_of_test(suite_key, test_id, LAST_RUNS)
+    return TestRuns(rows, failures(rows, store.results))
+
+
 class SuitesController:
     """The state of the Suites screen; the rows, their folds, marks and order are the tree's.
 
@@ -82,8 +94,8 @@ class SuitesController:
         self.wanted = ""  # the row to go to when the suites have been read
         self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
         self._waiting: Callable[[], None] | None = None  # the action that was asked for before they had been
-        self._runs: dict[str, Sequence[RunRow]] = {}
-        self._runs_before: dict[str, Sequence[RunRow]] = {}  # shown until they have been read again
+        self._runs: dict[str, TestRuns] = {}
+        self._runs_before: dict[str, TestRuns] = {}  # shown until they have been read again
         self._changed: set[Path] = set()  # files that another program wrote, until they have been read
         self._read: set[Path] = set()  # those that have been, until they have been checked
         self._chosen: str | None = None  # the row that was chosen last by a person: a filter can hide it for a while
@@ -180,26 +192,26 @@ class SuitesController:
 
     # The runs of a test
 
-    def runs(self, node: Node | None) -> Sequence[RunRow]:
-        """The last runs of the row's test, newest first: those from before while they are read again."""
+    def runs(self, node: Node | None) -> TestRuns | None:
+        """What the history says of the row's test: what it said before, while it is read again; None at first."""
         key = node.test_key if node is not None else ""
-        return self._runs.get(key, self._runs_before.get(key, ()))
+        return self._runs.get(key) or self._runs_before.get(key)
 
     def knows_runs(self, node: Node) -> bool:
         """Have the runs of the row's test been read?"""
         return node.test_key in self._runs
 
-    def take_runs(self, node: Node, runs: Sequence[RunRow]) -> None:
-        """The last runs of the row's test, newest first."""
+    def take_runs(self, node: Node, runs: TestRuns) -> None:
+        """The last runs of the row's test."""
         self._runs[node.test_key] = runs
 
     def run_to_open(self, node: Node) -> RunToOpen | None:
         """The newest run of the row's test that failed, else the newest; None: it was not run yet."""
-        runs = self._runs.get(node.test_key, ())
-        if not runs:
+        known = self._runs.get(node.test_key)
+        if known is None or not known.rows:
             return None
-        opened = next((run.id for run in runs if run.status in ("failed", "error")), runs[0].id)
-        return RunToOpen(opened, node.criterion_name, [run.id for run in runs])
+        opened = next((run.id for run in known.rows if run.status in ("failed", "error")), known.rows[0].id)
+        return RunToOpen(opened, node.criterion_name, [run.id for run in known.rows])
 
     # The filter
 
@@ -432,7 +444,7 @@ class SuitesController:
             names = ["run", "duplicate", "delete", "tag", "mark", "mark_range", "unmark"]
         elif node.test is None:
             names = ["run", "run_shown", "run_failed", "plan", "filter", "new", "causes"]
-        elif self.knows_runs(node) and not self.runs(node):
+        elif (known := self.runs(node)) is not None and not known.rows:
             names = ["run", "run_shown", "plan", "edit_test", "filter", "new"]
         else:
             names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]

@@ -15,26 +15,29 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
-from agenteval_tui.tui.presenters.suite_tree import PULSE_CELLS, Node, SuiteTree
+from agenteval_tui.tui.presenters.pane_title import pane_title
+from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.suites.controller import RunRequest, SuitesController
+from agenteval_tui.tui.screens.suites.controller import RunRequest, SuitesController, read_runs
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import WHOLE_ROW, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
-    from agenteval_tui.history.records import RunRow, TestSummary
+    from agenteval_tui.history.records import TestSummary
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.presenters.suite_detail import TestRuns
 
 # Modules that only an action needs are imported in it: this screen is the first that a start shows.
 
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
-LAST_RUNS = 20
+SCROLLBAR = 1  # cells beside the list, in which it stands at every height
+WIDE = 180  # columns, from which the list says more and takes more room
 CHOOSE = "Choose a test, or mark several."
 
 
@@ -57,12 +60,15 @@ class SuitesScreen(FrameScreen):
             with Vertical(id="left"):
                 yield LineBlock(self._hint_lines, id="hint")
                 yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
-                yield VirtualList(cursor_width=-PULSE_CELLS, id="tree")
-            yield LinesView(id="detail")
+                yield LineBlock(self._list_title, id="tree-title", classes="pane-title")
+                yield VirtualList(cursor_width=WHOLE_ROW, id="tree")
+            with Vertical(id="right"):
+                yield LineBlock(self._detail_title, id="detail-title", classes="pane-title")
+                yield LinesView(id="detail")
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
+        self._fit(self.app.size.width)  # already for the first frame
         self._filter_box.display = False
         self._list.set_empty([(("  Loading the suites …", "dim"),)])
         self._list.on_sign = self._sign_clicked
@@ -71,7 +77,11 @@ class SuitesScreen(FrameScreen):
         self.call_after_refresh(self.reload)
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(event.size.width < self.NARROW, "narrow")
+        self._fit(event.size.width)
+
+    def _fit(self, width: int) -> None:
+        self.set_class(width < self.NARROW, "narrow")
+        self.set_class(width >= WIDE, "wide")
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.tree is not None:
@@ -248,6 +258,27 @@ class SuitesScreen(FrameScreen):
             keys = [(key, "list" if do == "next_pane" else word, do) for key, word, do in keys]
         return [*keys[:7], *last]
 
+    def _title_panes(self) -> None:
+        """Show the titles of list and details anew, as far as they changed."""
+        self.query_one("#tree-title", LineBlock).show(self._list_title)
+        self.query_one("#detail-title", LineBlock).show(self._detail_title)
+
+    def _list_title(self, width: int) -> list[Line]:
+        tree = self.controller.tree
+        heads = tree.heading(width - 1 - SCROLLBAR) if tree is not None and tree.rows else ()
+        return [(*pane_title("suites", "", width - width_of(heads) - SCROLLBAR, self._list.has_focus)[0], *heads)]
+
+    def _detail_title(self, width: int) -> list[Line]:
+        if self.controller.tree is None:
+            return pane_title("details", "", width, False)
+        from agenteval_tui.tui.presenters.suite_detail import title_of
+
+        return pane_title(*title_of(self._node), width, self.query_one("#detail").has_focus)
+
+    def on_descendant_focus(self) -> None:
+        """The title of the pane with the focus says so."""
+        self._title_panes()
+
     def _rekey(self) -> None:
         self.query_one("#keys", LineBlock).show(self._key_lines)
 
@@ -268,19 +299,20 @@ class SuitesScreen(FrameScreen):
         key, test = node.suite.loaded.key, node.test.id
         session = self.agenteval.session
 
-        def got(rows: Sequence[RunRow]) -> None:
-            self.controller.take_runs(node, rows)
+        def got(runs: TestRuns) -> None:
+            self.controller.take_runs(node, runs)
             current = self._node
             if current is not None and current.test_key == node.test_key:
                 self._draw_detail()
             then()
 
-        self.ask(lambda: session.store.runs_of_test(key, test, LAST_RUNS), got, group="runs")
+        self.ask(lambda: read_runs(session.store, key, test), got, group="runs")
 
     def _draw_detail(self) -> None:
         from agenteval_tui.tui.presenters.suite_detail import detail
 
         self._rekey()
+        self._title_panes()
         node, at = self._node, now_ms()
         runs = self.controller.runs(node)
         before, self._detailed = self._detailed, node.key if node is not None else ""

@@ -1,0 +1,92 @@
+"""Why a test fails, in short: each reason with how many of its runs say it, what was expected and what came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from agenteval_tui.core.phrasing import shown
+from agenteval_tui.grading.explain import why
+from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
+from agenteval_tui.history.records import RunRow
+
+REASONS = 3  # that are told apart; of each one run is read
+_VALUE = 200  # characters of a value
+
+
+class Miss(Struct, frozen=True):
+    """What a failed run missed first. `what` says where ("get_order order_id"); `expected` and `got` are JSON or texts
+    in quotes; where nothing can be compared, `said` is the reason as a sentence."""
+
+    criterion: str
+    what: str = ""
+    expected: str = ""
+    got: str = ""
+    said: str = ""
+
+
+class Failure(Struct, frozen=True):
+    """A reason, and how many of so many runs say it."""
+
+    miss: Miss
+    runs: int
+    of: int
+
+
+class Failures(Struct, frozen=True):
+    """The reasons of a test, the most frequent first. `last`: they are of its last execution, in which some run did not
+    pass; else of all runs that were looked at."""
+
+    reasons: tuple[Failure, ...] = ()
+    last: bool = True
+
+
+def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[CriterionResult]]) -> Failures:
+    """The reasons of these runs of a test (newest first): of those of the last execution, unless all of these passed.
+
+    `results_of` gives the results of a run by its id; it is asked for one run of each reason.
+    """
+    ended = [run for run in runs if run.status in ("passed", "failed", "error")]
+    newest = [run for run in ended if run.execution_id == ended[0].execution_id]
+    last = any(run.status != "passed" for run in newest)
+    looked_at = newest if last else ended
+    bad = [run for run in looked_at if run.status != "passed"]
+    reasons = Counter(run.why or run.error_message or run.status for run in bad)
+    found = []
+    for reason, number in reasons.most_common(REASONS):
+        run = next(one for one in bad if (one.why or one.error_message or one.status) == reason)
+        miss = first_miss(results_of(run.id)) if run.status == "failed" else None
+        found.append(Failure(miss or Miss("", said=reason), number, len(looked_at)))
+    return Failures(tuple(found), last)
+
+
+def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
+    """What the first criterion that failed missed first; a warning only where no other failed. None: none failed."""
+    failed = [one for one in results if one.outcome is Outcome.FAILED]
+    result = next((one for one in failed if one.severity == "error"), failed[0] if failed else None)
+    if result is None:
+        return None
+    if not result.negate:
+        for metric in result.metrics:
+            if metric.outcome is Outcome.FAILED:
+                missed = next((line for line in metric.evidence if line.passed is False), None)
+                if missed is not None and (compared := _compared(result.criterion, missed)):
+                    return compared
+    return Miss(result.criterion, said=why(result))
+
+
+def _compared(criterion: str, line: Evidence) -> Miss | None:
+    """What was expected beside what came; None where these are no two values."""
+    arguments = line.fields.get("arguments")
+    if isinstance(arguments, list):
+        one = next((one for one in arguments if one.get("is") == "differs" and "absent" not in one), None)
+        if one is None:
+            return None
+        what = f"{line.fields.get('tool', '')} {one['path']}".strip()
+        return Miss(criterion, what, str(one["expected"])[:_VALUE], shown(one["found"], _VALUE))
+    near = line.fields.get("near")
+    if isinstance(near, dict) and isinstance(line.expected, str) and isinstance(near.get("text"), str):
+        return Miss(criterion, "", shown(line.expected, _VALUE), shown(near["text"], _VALUE))
+    return None

@@ -1,0 +1,71 @@
+"""Why a test fails, in short."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.failure import Failure, Failures, Miss, failures, first_miss
+
+
+def result(name: str, *lines: Evidence, severity: str = "error", negate: bool = False) -> CriterionResult:
+    metric = MetricResult("m", "TextMatch", Outcome.FAILED, 0.0, evidence=lines)
+    return CriterionResult(name, Outcome.FAILED, 0.0, severity, negate=negate, metrics=(metric,))
+
+
+ORDER = Evidence(
+    "tools[0].arguments", False, expected={"order_id": '"#W1"'}, found={"order_id": "W1"}, code=Code.DIFFERS,
+    fields={"tool": "get_order", "call": 0, "arguments": [
+        {"is": "differs", "argument": "order_id", "path": "order_id", "expected": '"#W1"', "found": "W1"}]},
+)  # fmt: skip
+TEXT = Evidence(
+    "contains", False, expected="5000", found="5.000", code=Code.MISSING,
+    fields={"side": "contains", "near": {"is": "form", "text": "5.000", "line": 4, "steps": ["separators"]}},
+)  # fmt: skip
+ABSENT = Evidence("contains", False, expected="14 days", code=Code.MISSING, fields={"side": "contains"})
+
+
+def run(id: str, status: str, execution: str, why: str = "") -> RunRow:
+    empty: dict[str, Any] = dict.fromkeys(RunRow.__struct_fields__, "")
+    return RunRow(
+        **cast("dict[str, Any]", {**empty, "id": id, "status": status, "execution_id": execution, "why": why})
+    )
+
+
+def test_what_was_expected_stands_beside_what_came() -> None:
+    assert first_miss([result("asks", ORDER)]) == Miss("asks", "get_order order_id", '"#W1"', '"W1"')
+    assert first_miss([result("says", TEXT)]) == Miss("says", "", '"5000"', '"5.000"')
+    assert first_miss([result("says", ABSENT)]) == Miss("says", said='"14 days" is not in the text')
+    passed = CriterionResult("fine", Outcome.PASSED, 1.0)
+    assert first_miss([passed]) is None
+    assert first_miss([result("warns", ORDER, severity="warning"), passed, result("says", TEXT)]) == Miss(
+        "says", "", '"5000"', '"5.000"'
+    ), "what decided comes before a warning"
+    turned = first_miss([result("must not", TEXT, negate=True)])
+    assert turned is not None
+    assert turned.said
+    assert not turned.expected, "of a check that must fail nothing was expected"
+
+
+def test_the_last_execution_counts_unless_all_of_it_passed() -> None:
+    read: list[str] = []
+
+    def results_of(run_id: str) -> list[CriterionResult]:
+        read.append(run_id)
+        return [result("asks", ORDER)]
+
+    runs = [
+        run("5", "running", "B"), run("4", "failed", "B", "late"), run("3", "failed", "B", "late"),
+        run("2", "error", "B"), run("1", "failed", "A", "early"),
+    ]  # fmt: skip
+    asks = Miss("asks", "get_order order_id", '"#W1"', '"W1"')
+    assert failures(runs, results_of) == Failures((Failure(asks, 2, 3), Failure(Miss("", said="error"), 1, 3)))
+    assert read == ["4"], "one run of a reason is read, and none of an error"
+    passed = [run("6", "passed", "C"), *runs]
+    found = failures(passed, results_of)
+    assert not found.last
+    assert [(one.runs, one.of) for one in found.reasons] == [(2, 5), (1, 5), (1, 5)]
+    assert failures([run("1", "passed", "A")], results_of) == Failures((), False)
+    assert failures([], results_of) == Failures((), False)
