@@ -363,4 +363,4 @@ def test_outcomes_have_a_sign_and_a_word() -> None:
         "flaky", "failed", "error", "passed", "",
     ]  # fmt: skip
     bars = ["".join(text for text, _ in rate_bar(rate, 4)) for rate in (0, 0.01, 0.5, 0.99, 1)]
-    assert bars == ["░░░░", "█░░░", "██░░", "███░", "████"], "full, or empty, only where it really is"
+    assert bars == ["────", "━───", "━━──", "━━━─", "━━━━"], "full, or empty, only where it really is"

@@ -117,7 +117,7 @@ def test_a_suite_whose_tests_ended_in_errors_has_no_rate() -> None:
     assert "%" not in line
     half = suite("Half", {"dead": (P, P, E), "fine": (P, F)})
     assert plain(SuiteTree(Overview((half,))).line(0, 70, focused=False)).split() == [
-        "▾", "Half", "✗", "1", "!", "1", "50", "%", "████░░░░",
+        "▾", "Half", "✗", "1", "!", "1", "50", "%", "━━━━────",
     ]  # fmt: skip
 
 

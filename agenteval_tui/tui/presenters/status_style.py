@@ -91,7 +91,7 @@ def of_runs(passed: int, failed: int, errors: int) -> str:
 
 def rate_bar(rate: float, cells: int) -> list[Cell]:
     """A share 0..1 as a bar of so many cells. It is full, or empty, only where the rate is 1, or 0."""
-    full, rest = ("█", "░") if UNICODE else ("#", ".")
+    full, rest = ("━", "─") if UNICODE else ("=", "-")
     number = round(rate * cells)
     number = 0 if rate <= 0 else cells if rate >= 1 else min(max(number, 1), cells - 1)
     return [(full * number, "dim"), (rest * (cells - number), "rule")]

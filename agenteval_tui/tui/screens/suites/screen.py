@@ -15,16 +15,16 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
-from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.controller import RunRequest, SuitesController, read_runs
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
-from agenteval_tui.tui.styled_text import Cell, Line, width_of
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.virtual_list import WHOLE_ROW, VirtualList
+from agenteval_tui.tui.widgets.titled_pane import PaneTitle
+from agenteval_tui.tui.widgets.virtual_list import GUTTER, WHOLE_ROW, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ class SuitesScreen(FrameScreen):
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         with Horizontal(id="body"):
-            with Vertical(id="left"):
+            with Vertical(id="left", classes="pane"):
                 yield LineBlock(self._hint_lines, id="hint")
                 yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
-                yield LineBlock(self._list_title, id="tree-title", classes="pane-title")
+                yield PaneTitle(self._list_heading, id="tree-title")
                 yield VirtualList(cursor_width=WHOLE_ROW, id="tree")
-            with Vertical(id="right"):
-                yield LineBlock(self._detail_title, id="detail-title", classes="pane-title")
+            with Vertical(id="right", classes="pane"):
+                yield PaneTitle(self._detail_heading, id="detail-title")
                 yield LinesView(id="detail")
         yield self.key_bar()
 
@@ -260,24 +260,19 @@ class SuitesScreen(FrameScreen):
 
     def _title_panes(self) -> None:
         """Show the titles of list and details anew, as far as they changed."""
-        self.query_one("#tree-title", LineBlock).show(self._list_title)
-        self.query_one("#detail-title", LineBlock).show(self._detail_title)
+        for title in self.query(PaneTitle):
+            title.retitle()
 
-    def _list_title(self, width: int) -> list[Line]:
-        tree = self.controller.tree
-        heads = tree.heading(width - 1 - SCROLLBAR) if tree is not None and tree.rows else ()
-        return [(*pane_title("suites", "", width - width_of(heads) - SCROLLBAR, self._list.has_focus)[0], *heads)]
+    def _list_heading(self) -> tuple[str, Line]:
+        tree, width = self.controller.tree, self.query_one("#tree-title").size.width
+        return "suites", tree.heading(width - GUTTER - SCROLLBAR) if tree is not None and tree.rows else ()
 
-    def _detail_title(self, width: int) -> list[Line]:
+    def _detail_heading(self) -> tuple[str, str]:
         if self.controller.tree is None:
-            return pane_title("details", "", width, False)
+            return "details", ""
         from agenteval_tui.tui.presenters.suite_detail import title_of
 
-        return pane_title(*title_of(self._node), width, self.query_one("#detail").has_focus)
-
-    def on_descendant_focus(self) -> None:
-        """The title of the pane with the focus says so."""
-        self._title_panes()
+        return title_of(self._node)
 
     def _rekey(self) -> None:
         self.query_one("#keys", LineBlock).show(self._key_lines)
