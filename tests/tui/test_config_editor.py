@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual import events
 from textual.app import App, ComposeResult
 
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.tui.presenters.config_lines import HighlightedLines, moved, painted, partner, token_layers
+from agenteval_tui.tui.presenters.config_lines import (
+    HighlightedLines,
+    changed_lines,
+    moved,
+    painted,
+    partner,
+    token_layers,
+)
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import tokenize
@@ -49,9 +57,11 @@ def problem(text: str, word: str, severity: Any = "error", fix: Fix | None = Non
 async def test_what_is_on_the_screen_is_what_would_be_painted_afresh() -> None:
     """Only changed cells are repainted: after any keys the screen must be as if all were."""
     app = EditorApp()
-    async with app.run_test(size=(60, 12)) as pilot:
+    async with app.run_test(size=(44, 12)) as pilot:
         app.editor.set_diagnostics([problem(CONFIG, "TextMatch")])
+        app.editor.compare_with(CONFIG)
         for keys in (
+            [*"some words that wrap ", *"and wrap", "home", "delete", "ctrl+z"],
             ["down", "down", "end", "x", "y", "backspace"],
             ["enter", "{", "enter", "z"],
             ["ctrl+z", "ctrl+z", "up", "shift+down", "shift+right", "ctrl+x"],
@@ -92,16 +102,15 @@ async def test_text_is_kept_exactly(text: str) -> None:
 
 
 async def test_colours_are_the_parsers() -> None:
-    lines = HighlightedLines.of(CONFIG.split("\n"), 1)
-    assert token_layers(tokenize(CONFIG), lines, 1) == [
+    assert token_layers(tokenize(CONFIG), 2, 41) == [
         (2, 22, "json-key"),
         (24, 25, "json-number"),
         (27, 39, "comment"),
     ]
     text = '{\n/* a\nb */ "k": 1}'
-    lines = HighlightedLines.of(text.split("\n"), 1)
-    assert token_layers(tokenize(text), lines, 1) == [(0, 4, "comment")]
-    assert token_layers(tokenize(text), lines, 2)[:2] == [(0, 4, "comment"), (5, 8, "json-key")]
+    assert token_layers(tokenize(text), 2, 6) == [(0, 4, "comment")]
+    assert token_layers(tokenize(text), 3, 5) == [(0, 2, "comment")]
+    assert token_layers(tokenize(text), 7, 20)[:2] == [(0, 4, "comment"), (5, 8, "json-key")]
     assert painted("  ab", None, [(2, 4, "x"), (3, 4, "y")]) == (("  ", ""), ("a", "x"), ("b", "x y"))
 
 
@@ -220,23 +229,166 @@ async def test_long_texts_scroll_with_the_cursor() -> None:
         assert any(row(app, y).startswith(" 301 x") for y in range(12))
         await pilot.press("ctrl+home")
         assert row(app, 0).startswith("   1 ")
-        # Sideways only for who edits: the focus goes to the cursor, and away from it to the lines' starts.
         app.editor.apply_fix(Fix("longer", (TextEdit(1, 1, "k" * 60),)))
         await pilot.pause()
-        assert "…" in row(app, 0)[:6]
+        assert row(app, 0) == '   1 "' + "k" * 32, "never sideways"
+        assert row(app, 1) == "       " + "k" * 28 + "key"
+        assert row(app, 2) == '       0": 0,'
+        assert app.editor.scroll_offset.x == 0
+        assert app.editor.cursor_screen_offset == (7 + 28, 1)
+
+
+WRAPPED = """{
+  "metrics": [
+    {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1042"}}]}
+  ]
+}"""
+
+
+async def test_lines_wrap_with_a_hanging_indent() -> None:
+    app = EditorApp(WRAPPED)
+    async with app.run_test(size=(46, 12)) as pilot:
+        editor = app.editor
+        assert [row(app, y) for y in range(8)] == [
+            " 1 {",
+            ' 2   "metrics": [',
+            ' 3     {"type": "ToolCheck", "tools":',
+            '         [{"name": "get_order", "arguments":',
+            '         {"order_id": "#W1042"}}]}',
+            " 4   ]",
+            " 5 }",
+            "",
+        ]
+        await pilot.press("down", "down", "down")
+        assert editor.cursor_screen_offset == (9, 3), "a row down, not a line"
+        assert editor.cursor_location == (2, WRAPPED.splitlines()[2].index("[{"))
+        await pilot.press("down", "down")
+        assert editor.cursor_location == (3, 0)
+        await pilot.press("end", "up")
+        assert editor.cursor_screen_offset == (9, 4), "where the cursor was moved to last, else the row's start"
+        await pilot.press("up", "end")
+        assert editor.cursor_screen_offset.y == 3, "the end of the row"
+        await pilot.press("end")
+        assert editor.cursor_screen_offset == (9 + 25, 4), "then that of the line"
+        await pilot.press("home")
+        assert editor.cursor_screen_offset == (9, 4)
+        await pilot.press("home", "home")
+        assert editor.cursor_location == (2, 4), "row by row, then where the text of the line begins"
+        await pilot.press("home")
+        assert editor.cursor_location == (2, 0)
+        await pilot.click(ConfigEditor, offset=(9 + 13, 4))
+        assert editor.document.get_line(2)[editor.cursor_location[1] :].startswith('"#W1042"')
+        await pilot.click(ConfigEditor, offset=(45, 3))
+        assert editor.cursor_screen_offset.y == 3, "behind a row, but in it"
+        await pilot.press("shift+down", "shift+down")
+        marked = [
+            [s.text for s in editor.render_line(y) if s.style and s.style.bgcolor != base(app)] for y in (3, 4, 5)
+        ]
+        assert [len("".join(texts)) > 0 for texts in marked] == [True, True, True]
+        await pilot.press("ctrl+home", "pagedown", "ctrl+k")
+        assert editor.text.startswith("{")
+
+
+def base(app: EditorApp) -> Any:
+    """The background of the text."""
+    return app.editor.rich_style.bgcolor
+
+
+async def test_keys_delete_to_the_ends_of_lines_not_of_rows() -> None:
+    app = EditorApp("one two three four five six\nseven")
+    async with app.run_test(size=(20, 8)) as pilot:
+        await pilot.press("down", "ctrl+k")
+        assert app.editor.text == "one two three \nseven"
+        await pilot.press("ctrl+z", "up", "down", "down", "up", "ctrl+u")
+        assert app.editor.text.endswith("\nseven")
+        assert app.editor.cursor_location == (0, 0)
+        await pilot.press("ctrl+end", "home", "ctrl+u")
+        assert "\n" not in app.editor.text, "at the start of a line it is joined to the one before"
+
+
+async def test_problems_and_changes_stand_beside_the_first_row_of_a_line() -> None:
+    app = EditorApp(WRAPPED)
+    async with app.run_test(size=(46, 12)) as pilot:
+        editor = app.editor
+        editor.compare_with(WRAPPED)
+        await pilot.pause()
+        assert not any("~" in row(app, y) for y in range(8))
+        editor.replace_all(WRAPPED.replace('"#W1042"', '{"$one_of": ["#W1042", "W1042"]}'))
+        await pilot.pause()
+        assert [row(app, y)[:4] for y in (2, 3, 4, 5, 6)] == ["~3  ", "    ", "    ", "    ", " 4  "]
+        editor.set_diagnostics([problem(editor.text, "$one_of")])
+        await pilot.pause()
+        assert row(app, 2).startswith("✗3~ ")
+        underlined = [s.text for y in range(8) for s in editor.render_line(y) if s.style and s.style.underline]
+        assert underlined == ["{", "$one_of", "}"], "the problem, and the brackets at the cursor"
+        await pilot.press("ctrl+z")
+        await pilot.pause()
+        assert not any("~" in row(app, y) for y in range(8))
+        editor.compare_with(None)
+        await pilot.press("x")
+        await pilot.pause()
+        assert not any("~" in row(app, y) for y in range(8)), "there is nothing to compare with"
+
+
+async def test_an_edit_made_from_elsewhere_is_in_view() -> None:
+    lines = [f'"key{n}": "some words that take more than a row of this editor",' for n in range(60)]
+    app = EditorApp("\n".join(lines))
+    async with app.run_test(size=(40, 12)) as pilot:
         app.set_focus(None)
+        app.editor.compare_with(app.editor.text)
+        app.editor.replace_all("\n".join(line.replace("key40", "one and another, so_long") for line in lines))
         await pilot.pause()
-        assert row(app, 0).startswith('   1 "kkkk')
-        app.editor.apply_fix(Fix("longer", (TextEdit(1, 1, "k"),)))
+        shown = [row(app, y) for y in range(12)]
+        assert [line[:3] for line in shown if "~" in line] == ["~41"]
+        assert any("so_long" in line for line in shown[2:-2]), "with what stands around it"
+        app.editor.replace_all("\n".join(lines))
         await pilot.pause()
-        assert row(app, 0).startswith('   1 "kkkk')
-        app.editor.replace_all(app.editor.text.replace("kkey0", "kkey7"))
+        assert any('"key40"' in row(app, y) for y in range(12))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"])
+async def test_what_is_pasted_has_line_ends(end: str) -> None:
+    """Terminals send CR for the end of a line; other programs have others."""
+    app = EditorApp("[]")
+    async with app.run_test(size=(40, 12)) as pilot:
+        await pilot.press("right")
+        app.editor.post_message(events.Paste(f'"a",{end}{end}"b"'))
         await pilot.pause()
-        assert row(app, 0).startswith('   1 "kkkk')
-        app.editor.focus()
-        await pilot.pause()
-        assert app.editor.scroll_offset.x > 0
-        assert app.editor.cursor_screen_offset.x < 40
+        assert app.editor.text == '["a",\n\n"b"]'
+        assert app.editor.cursor_location == (2, 3)
+        await pilot.press("ctrl+z")
+        assert app.editor.text == "[]"
+        app.copy_to_clipboard(f"1,{end}2")
+        await pilot.press("ctrl+v")
+        assert app.editor.text == "[1,\n2]"
+
+
+LINES = st.lists(st.sampled_from(["{", "}", "a", "b", "c", "d"]), min_size=1, max_size=8)
+
+
+@given(saved=LINES, lines=LINES)
+def test_lines_that_are_not_marked_are_saved_ones_in_their_order(saved: list[str], lines: list[str]) -> None:
+    marked = changed_lines(saved, lines)
+    assert marked <= set(range(len(lines)))
+    assert bool(marked) == (saved != lines)
+    rest = iter(saved)
+    assert all(line in rest for number, line in enumerate(lines) if number not in marked)
+
+
+def test_a_line_that_is_taken_out_marks_where_it_was() -> None:
+    assert changed_lines(["a", "b", "c"], ["a", "c"]) == {1}
+    assert changed_lines(["a", "b", "c"], ["a", "b"]) == {1}
+    assert changed_lines(["a", "b"], ["a", "x", "b"]) == {1}
+
+
+async def test_a_terminal_with_no_room_at_all() -> None:
+    app = EditorApp(WRAPPED)
+    async with app.run_test(size=(20, 5)) as pilot:
+        await pilot.press("ctrl+end", "x", "up", "end", "home", "pageup", "down")
+        for width in (5, 3, 2, 1, 30):
+            await pilot.resize_terminal(width, 3)
+            await pilot.press("ctrl+end", "left", "up", "pageup", "y", "backspace")
+        assert app.editor.text.startswith("{")
 
 
 TEXTS = st.text(alphabet=st.sampled_from('ab"{[]}:,/*\n \t日'), max_size=40)

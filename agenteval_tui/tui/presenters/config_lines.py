@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from msgspec import Struct
 
@@ -83,12 +84,10 @@ def tokens_of(text: str) -> list[Token]:
     return tokenize(text) if len(text) <= TOO_LONG else []
 
 
-def token_layers(tokens: Sequence[Token], lines: HighlightedLines, row: int) -> list[Layer]:
-    """The colours of the tokens in a row."""
-    start, end = lines.starts[row], lines.starts[row + 1] - lines.newline
-    index = bisect_right(tokens, start, key=lambda token: token.start)
-    # The token before may reach into this row.
-    index = max(index - 1, 0)
+def token_layers(tokens: Sequence[Token], start: int, end: int) -> list[Layer]:
+    """The colours of the characters `start`..`end` of the text, counted from `start`."""
+    # The token before may reach into them.
+    index = max(bisect_right(tokens, start, key=lambda token: token.start) - 1, 0)
     found: list[Layer] = []
     while index < len(tokens) and tokens[index].start < end:
         kind, first, last = tokens[index]
@@ -97,6 +96,26 @@ def token_layers(tokens: Sequence[Token], lines: HighlightedLines, row: int) -> 
             found.append((max(first, start) - start, min(last, end) - start, style))
         index += 1
     return found
+
+
+def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
+    """Which lines differ from the saved ones; where some were taken out, the line that stands there now."""
+    most = min(len(saved), len(lines))
+    start = 0
+    while start < most and saved[start] == lines[start]:
+        start += 1
+    if start == len(saved) == len(lines):
+        return frozenset()
+    end = 0
+    while end < most - start and saved[-1 - end] == lines[-1 - end]:
+        end += 1
+    found: set[int] = set()
+    # Lines that are there often (brackets) don't take part in the search: it stays quick in long texts.
+    matcher = SequenceMatcher(None, saved[start : len(saved) - end], lines[start : len(lines) - end])
+    for tag, _, _, first, last in matcher.get_opcodes():
+        if tag != "equal":
+            found.update(range(start + first, start + max(last, first + 1)))
+    return frozenset(min(line, len(lines) - 1) for line in found)
 
 
 def problem_layers(
@@ -116,8 +135,8 @@ def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnosti
     """The problems of `old` where their text is in `new`; those of what was edited are left out, and all fixes."""
     from msgspec.structs import replace
 
-    start = _common_start(old, new)
-    end = len(old) - _common_end(old, new, start)
+    start = common_start(old, new)
+    end = len(old) - common_end(old, new, start)
     shift = len(new) - len(old)
     kept: list[Diagnostic] = []
     for problem in problems:
@@ -184,7 +203,8 @@ def painted(text: str, offsets: Sequence[int] | None, layers: Sequence[Layer]) -
     return tuple((text[bounds[index] : bounds[index + 1]], " ".join(styles[index])) for index in range(len(bounds) - 1))
 
 
-def _common_start(one: str, other: str) -> int:
+def common_start(one: str, other: str) -> int:
+    """How many characters are the same at the start of both."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -195,7 +215,8 @@ def _common_start(one: str, other: str) -> int:
     return low
 
 
-def _common_end(one: str, other: str, start: int) -> int:
+def common_end(one: str, other: str, start: int) -> int:
+    """How many characters are the same at the end of both, behind the first `start`."""
     low, high = 0, min(len(one), len(other)) - start
     while low < high:
         middle = (low + high + 1) // 2

@@ -7,18 +7,19 @@ in which they are not known (`textual_support.py`), the area repaints itself as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import count
 from typing import Any, Literal
 
-from rich.cells import cell_len
-from textual.geometry import Size
+from textual.events import Paste
+from textual.geometry import Offset, Size
 from textual.reactive import Reactive, reactive
 from textual.widgets import TextArea
 from textual.widgets.text_area import (
     Document,
+    DocumentBase,
     DocumentNavigator,
     Edit,
     EditResult,
@@ -27,7 +28,8 @@ from textual.widgets.text_area import (
     WrappedDocument,
 )
 
-from agenteval_tui.core.display import displayable_map
+from agenteval_tui.tui.presenters.wrapped_lines import TAB, WrappedLines, shown_line
+from agenteval_tui.tui.styled_text import cell_len
 from agenteval_tui.tui.terminal.textual_support import is_known
 
 # What is replaced or relied on, with the first digits of the SHA-256 of its source.
@@ -50,8 +52,6 @@ STANDS_ON: dict[str, str] = {
 IS_KNOWN = is_known(STANDS_ON, {"textual.widgets._text_area:TextArea._set_document": "text language"})
 
 _versions = count(1)
-
-WIDTH_STEP = 40  # the width of the text grows in steps: each change of it repaints everything
 
 
 class ExactDocument(Document):
@@ -126,35 +126,109 @@ class ExactDocument(Document):
 
     def get_size(self, tab_width: int) -> Size:
         """Cells of the longest line as it is shown, and the number of lines."""
-        return Size(max(map(_shown_width, self._exact), default=0), len(self._exact))
+        return Size(max((cell_len(shown_line(line)[0]) for line in self._exact), default=0), len(self._exact))
 
 
-@lru_cache(maxsize=4096)
-def shown_line(line: str, tab: int = 2) -> tuple[str, tuple[int, ...] | None]:
-    """A line as it is shown (tabs are `tab` spaces), and where each of its characters went; None: where it was."""
-    shown, offsets = displayable_map(line)
-    shown = shown.replace("\n", "␊")
-    if "\t" not in shown:
-        return shown, None if offsets is None else tuple(offsets)
-    moved: list[int] = []
-    total = 0
-    for char in shown:
-        moved.append(total)
-        total += tab if char == "\t" else 1
-    moved.append(total)
-    shown = shown.replace("\t", " " * tab)
-    return shown, tuple(moved if offsets is None else [moved[offset] for offset in offsets])
+class HangingWrap(WrappedDocument):
+    """A document in rows, with a hanging indent. Cells count from the left edge of the text, indents included."""
+
+    def __init__(self, document: DocumentBase, width: int = 0, tab_width: int = 2) -> None:
+        # Not the library's own: it wraps in a way of its own, of which nothing is used.
+        self.document = document
+        self.rows = WrappedLines()
+        self.wrap(width, tab_width)
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """The rows of each line."""
+        return [self.get_sections(line) for line in range(self.document.line_count)]
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.rows.height
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        """Wrap everything in rows of `width` cells; 0: a row for each line."""
+        self.rows.wrap(self.document.lines, width)
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Wrap what was edited. What that is, is found by comparing: it holds for edits of several places, too."""
+        self.rows.edit(self.document.lines)
+
+    def offset_to_location(self, offset: Offset) -> Location:
+        """Line and column of the character at a cell of a row."""
+        return self.rows.place_at(*offset)
+
+    def location_to_offset(self, location: Location) -> Offset:
+        """Cell and row of a character."""
+        return Offset(*self.rows.cell_of(*location))
+
+    def get_target_document_column(self, line_index: int, x_offset: int, y_offset: int) -> int:
+        """The character at a cell of a line's row; a `y_offset` below 0 counts from the line's last row."""
+        part = y_offset if y_offset >= 0 else len(self.rows.breaks(line_index)) + 1 + y_offset
+        return self.rows.column_of(line_index, part, x_offset)
+
+    def get_sections(self, line_index: int) -> list[str]:
+        """The texts of a line's rows."""
+        line = self.document.get_line(line_index)
+        parts = range(len(self.rows.breaks(line_index)) + 1)
+        return [line[slice(*self.rows.part(line_index, part))] for part in parts]
+
+    def get_offsets(self, line_index: int) -> list[int]:
+        """The columns at which a line's rows begin, but for the first."""
+        return list(self.rows.breaks(line_index))
+
+    def get_tab_widths(self, line_index: int) -> list[int]:
+        """How wide each tab of a line is."""
+        return [TAB] * self.document.get_line(line_index).count("\t")
 
 
-def _shown_width(line: str) -> int:
-    """Cells of a line as it is shown."""
-    return len(line) if line.isascii() and line.isprintable() else cell_len(shown_line(line)[0])
+class RowNavigator(DocumentNavigator):
+    """Where keys lead the cursor: up and down by rows, in the cell that it was moved to last."""
+
+    def __init__(self, wrapped: HangingWrap) -> None:
+        super().__init__(wrapped)
+        self._wrapped = wrapped
+
+    def get_location_above(self, location: Location) -> Location:
+        """One row up; from the first to the start of the text."""
+        _, row = self._wrapped.rows.cell_of(*location)
+        return self._wrapped.rows.place_at(self.last_x_offset, row - 1) if row else (0, 0)
+
+    def get_location_below(self, location: Location) -> Location:
+        """One row down; from the last to the end of the text."""
+        rows = self._wrapped.rows
+        _, row = rows.cell_of(*location)
+        if row == rows.height - 1:
+            return location[0], len(self._wrapped.document.get_line(location[0]))
+        return rows.place_at(self.last_x_offset, row + 1)
+
+    def get_location_end(self, location: Location) -> Location:
+        """The end of the row; there, the end of the line."""
+        line, column = location
+        breaks, size = self._wrapped.rows.breaks(line), len(self._wrapped.document.get_line(line))
+        end = next((one - 1 for one in breaks if one > column), size)
+        return line, size if end == column else end
+
+    def get_location_home(self, location: Location, smart_home: bool = False) -> Location:
+        """The start of the row; of a line's first row (or where it is that already) where its text begins, then 0."""
+        line, column = location
+        start = next((one for one in reversed(self._wrapped.rows.breaks(line)) if one < column), 0)
+        if start:
+            return line, start
+        text = self._wrapped.document.get_line(line)
+        first = len(text) - len(text.lstrip())
+        return line, first if smart_home and (column == 0 or column > first) else 0
+
+    def get_location_at_y_offset(self, location: Location, vertical_offset: int) -> Location:
+        """So many rows down, or up."""
+        rows = self._wrapped.rows
+        return rows.place_at(self.last_x_offset, rows.cell_of(*location)[1] + vertical_offset)
 
 
-def shown_cells(line: str, column: int) -> int:
-    """Cells left of character `column` of a line."""
-    shown, offsets = shown_line(line)
-    return cell_len(shown[: column if offsets is None else offsets[min(column, len(line))]])
+LINE_ENDS = re.compile("\r\n?|[\x85\u2028\u2029]")
+"""What terminals, files and web pages end lines with, but for `\\n`."""
 
 
 class QuietTextArea(TextArea):
@@ -170,6 +244,51 @@ class QuietTextArea(TextArea):
         """The cursor moved."""
         self.looks_changed()
 
+    def on_paste(self, event: Paste) -> None:
+        """Put in what the terminal pasted."""
+        event.stop()
+        event.prevent_default()
+        self._put(event.text)
+
+    def action_paste(self) -> None:
+        """Put in what was copied here last."""
+        self._put(self.app.clipboard)
+
+    def _put(self, text: str) -> None:
+        """Put a text in place of the selection. Whatever ends its lines ends lines here."""
+        if self.read_only:
+            return
+        self.history.checkpoint()
+        self.replace(LINE_ENDS.sub("\n", text), *sorted(self.selection), maintain_selection_offset=False)
+        self.history.checkpoint()
+
+    def action_delete_to_end_of_line(self) -> None:
+        """Delete to the end of the line, not only of the row."""
+        row, _ = self.cursor_location
+        if self.read_only:
+            return
+        self.delete(self.cursor_location, (row, len(self.document.get_line(row))), maintain_selection_offset=False)
+
+    def action_delete_to_start_of_line(self) -> None:
+        """Delete to the start of the line, not only of the row; there, the line break before it."""
+        row, column = self.cursor_location
+        if self.read_only:
+            return
+        before = (row, 0) if column else self.get_cursor_left_location()
+        self.delete(before, self.cursor_location, maintain_selection_offset=False)
+
+    def _wrap(self, document: ExactDocument) -> None:
+        """Show this document, in rows."""
+        wrapped = HangingWrap(document)
+        self.document, self.wrapped_document, self.navigator = document, wrapped, RowNavigator(wrapped)
+
+    @property
+    def rows(self) -> WrappedLines:
+        """The rows that the lines are shown in."""
+        wrapped = self.wrapped_document
+        assert isinstance(wrapped, HangingWrap)
+        return wrapped.rows
+
     @property
     def state(self) -> int:
         """Another value after each change of the text."""
@@ -178,10 +297,9 @@ class QuietTextArea(TextArea):
         return document.version if isinstance(document, ExactDocument) else 0
 
     @property
-    def cursor_cell(self) -> tuple[int, int]:
-        """Column (in cells) and row of the cursor in the text."""
-        row, column = self.cursor_location
-        return shown_cells(self.document.get_line(row), column), row
+    def cursor_cell(self) -> Offset:
+        """Cell and row of the cursor in the wrapped text."""
+        return self.wrapped_document.location_to_offset(self.cursor_location)
 
     if IS_KNOWN:
         # As in TextArea, but without the repaint of everything.
@@ -190,9 +308,7 @@ class QuietTextArea(TextArea):
         def _set_document(self, text: str, language: str | None) -> None:
             self._highlight_query = None
             document = ExactDocument(text)
-            self.document = document
-            self.wrapped_document = WrappedDocument(document, tab_width=self.indent_width)
-            self.navigator = DocumentNavigator(self.wrapped_document)
+            self._wrap(document)
             self._build_highlight_map()
             self.move_cursor((0, 0))
             self._rewrap_and_refresh_virtual_size()
@@ -206,23 +322,14 @@ class QuietTextArea(TextArea):
             self._cursor_offset = self.cursor_cell
 
         def _refresh_size(self) -> None:
-            width, height = self.document.get_size(self.indent_width)
-            width += self.gutter_width + 1
-            room = self.scrollable_content_region.width
-            if width <= room:
-                width = room
-            else:
-                width += -width % WIDTH_STEP
+            view = self.scrollable_content_region
+            width, height = view.width, self.wrapped_document.height
             if self.virtual_size == (width, height):
                 return
-            view = self.scrollable_content_region
-            bars = (width > view.width, height > view.height)
-            if bars == (self.show_horizontal_scrollbar, self.show_vertical_scrollbar):
-                # Nothing has to be laid out again: only the scrollbars that are there learn of it.
+            if (height > view.height) == self.show_vertical_scrollbar:
+                # Nothing has to be laid out again: only the scrollbar, if it is there, learns of it.
                 self.set_reactive(TextArea.virtual_size, Size(width, height))
-                if bars[0]:
-                    self.horizontal_scrollbar.window_virtual_size = width
-                if bars[1]:
+                if self.show_vertical_scrollbar:
                     self.vertical_scrollbar.window_virtual_size = height
             else:
                 self.virtual_size = Size(width, height)
@@ -241,11 +348,9 @@ class QuietTextArea(TextArea):
 
         def _show(self, text: str) -> None:
             document = ExactDocument(text)
-            self.document = document
-            self.wrapped_document = WrappedDocument(document, tab_width=self.indent_width)
-            self.navigator = DocumentNavigator(self.wrapped_document)
-            width, height = document.get_size(self.indent_width)
-            self.virtual_size = Size(width + self.gutter_width + 1, height)
+            self._wrap(document)
+            self.wrapped_document.wrap(self.wrap_width)
+            self.virtual_size = Size(0, self.wrapped_document.height)
             self.text_changed()
             self.looks_changed()
 

@@ -26,6 +26,9 @@ from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import (
     HighlightedLines,
     Layer,
+    changed_lines,
+    common_end,
+    common_start,
     moved,
     painted,
     partner,
@@ -34,10 +37,11 @@ from agenteval_tui.tui.presenters.config_lines import (
     tokens_of,
 )
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.terminal.strips import minimal_strip
-from agenteval_tui.tui.terminal.text_area import QuietTextArea, shown_cells, shown_line
+from agenteval_tui.tui.terminal.text_area import QuietTextArea
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -48,12 +52,16 @@ ROOM = 60
 """Cells that a popup needs to be worth reading."""
 BAR = "▌" if UNICODE else "|"
 INDENT = 2
-# A line's text (None behind the end), layers of colour, margin, columns scrolled away, width.
+AROUND = 2
+"""So many rows are seen above and below an edit that was made from elsewhere."""
+CHANGED = "~"
+# The text of a row (None behind the end), layers of colour, margin, indentation, width.
 Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
 
 class ConfigEditor(QuietTextArea):
-    """A text area for UXON. `revision` counts the texts that it had; `Changed` carries text and revision."""
+    """A text area for UXON, whose lines wrap. `revision` counts the texts that it had; `Changed` carries text and
+    revision."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
@@ -110,6 +118,8 @@ class ConfigEditor(QuietTextArea):
         self._underlines: dict[int, list[Layer]] = {}
         self._signs: dict[int, tuple[str, str]] = {}
         self._lines = HighlightedLines((0, 1), 1)
+        self._saved: list[str] | None = None
+        self._changed: frozenset[int] = frozenset()
         self._text = ""
         self._seen = 0  # the state that all of this is about
         self._comparing = False
@@ -124,7 +134,7 @@ class ConfigEditor(QuietTextArea):
         self._typed = False
         super().__init__(
             text,
-            soft_wrap=False,
+            soft_wrap=True,
             tab_behavior="focus",
             read_only=read_only,
             show_line_numbers=True,
@@ -143,6 +153,7 @@ class ConfigEditor(QuietTextArea):
     def load(self, text: str, *, tell: bool = False) -> None:
         """Show another text: no undo back to the one before, no problems, no `Changed` unless `tell`."""
         self._diagnostics = ()
+        self._saved = None
         if tell:
             self.load_text(text)
         else:
@@ -150,21 +161,39 @@ class ConfigEditor(QuietTextArea):
                 self.load_text(text)
         self.refresh()
 
+    def compare_with(self, saved: str | None) -> None:
+        """Mark the lines that differ from this text; None: no line is marked."""
+        lines = None if saved is None else saved.replace("\r\n", "\n").split("\n")
+        if lines != self._saved:
+            self._refreshed()
+            self._saved = lines
+            self._changed = changed_lines(lines, self.document.lines) if lines is not None else frozenset()
+            self.looks_changed()
+
     def replace_all(self, text: str) -> None:
         """Put `text` in place of everything, as an edit that can be undone; only what differs is replaced.
 
-        The cursor goes to where it differs, and of a long line as much as can be is seen from its start on.
+        The cursor goes to where it differs, and all that differs comes into view, as far as there is room.
         """
         old = self.text
         if old == text:
             return
-        start = _alike(old, text)
-        end = _alike(old[start:][::-1], text[start:][::-1])
+        start = common_start(old, text)
+        end = common_end(old, text, start)
         self._edit_range(start, len(old) - end, text[start : len(text) - end])
-        self.scroll_to(x=0, animate=False)
         self._refreshed()
         self.move_cursor(self._lines.place(start))
-        self._unscrolled()
+        self._bring_into_view(start, len(text) - end)
+
+    def _bring_into_view(self, start: int, end: int) -> None:
+        """Scroll so that the characters `start`..`end` are seen, and some lines around them; else the first of them."""
+        top = self.rows.cell_of(*self._lines.place(start))[1]
+        bottom = self.rows.cell_of(*self._lines.place(end))[1] + 1
+        height, seen = self.scrollable_content_region.height, self.scroll_offset.y
+        around = min(AROUND, max(height - (bottom - top), 0) // 2)
+        first, last = max(top - around, 0), min(bottom + around, self.rows.height)
+        if not seen <= first < last <= seen + height:
+            self.scroll_to(y=max(top - max(height - (bottom - top), 0) // 2, 0), animate=False, force=True)
 
     def apply_fix(self, fix: Fix) -> None:
         """Make the edits of a fix, as one step of undo; the cursor goes behind the last of them."""
@@ -175,7 +204,6 @@ class ConfigEditor(QuietTextArea):
         end = max(edit.end for edit in fix.edits)
         new = fix.apply(old)
         self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
-        self._unscrolled()
 
     def go_to(self, offset: int) -> None:
         """Put the cursor on character `offset` of the text and show it."""
@@ -335,24 +363,6 @@ class ConfigEditor(QuietTextArea):
         else:
             self.replace(f"\n{deeper}", start, end, maintain_selection_offset=False)
 
-    def get_target_document_location(self, event: events.MouseEvent) -> Location:
-        """Row and column of the character under the mouse."""
-        x = event.x - self.gutter_width + self.scroll_offset.x - self.gutter.left
-        row = min(max(event.y + self.scroll_offset.y - self.gutter.top, 0), self.document.line_count - 1)
-        return row, self.cell_width_to_column_index(max(x, 0), row)
-
-    def cell_width_to_column_index(self, cell_width: int, row_index: int) -> int:
-        """The character of a row that is at `cell_width` cells."""
-        line = self.document.get_line(row_index)
-        low, high = 0, len(line)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if shown_cells(line, middle) <= cell_width:
-                low = middle
-            else:
-                high = middle - 1
-        return low
-
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
         """The partner of the bracket under or before the cursor; found among the tokens, not in the characters."""
         self._refreshed()
@@ -389,15 +399,9 @@ class ConfigEditor(QuietTextArea):
         self.call_after_refresh(self.scroll_cursor_visible)
 
     def on_blur(self) -> None:
-        """The cursor goes with the focus; what is read then begins at the start of the lines."""
+        """The cursor goes with the focus."""
         self.close_popup()
-        self.scroll_to(x=0, animate=False)
         self.looks_changed()
-
-    def _unscrolled(self) -> None:
-        """Without the focus there is no cursor to follow: the lines are shown from their start on."""
-        if not self.has_focus:
-            self.scroll_to(x=0, animate=False)
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
@@ -417,72 +421,76 @@ class ConfigEditor(QuietTextArea):
         return strip
 
     def _look(self, y: int) -> Look:
-        """All that line `y` of the widget depends on, but for the theme."""
+        """All that row `y` of the widget depends on, but for the theme."""
         self._refreshed()
         row = y + self.scroll_offset.y
-        width, x = self.scrollable_content_region.width, self.scroll_offset.x
-        if row >= self.document.line_count:
-            return None, (), (), x, width
-        return self.document.get_line(row), tuple(self._layers(row)), self._gutter(row), x, width
+        width = self.scrollable_content_region.width
+        if row >= self.rows.height:
+            return None, (), (), 0, width
+        line, part = self.rows.at(row)
+        start, end = self.rows.part(line, part)
+        text = self.document.get_line(line)[start:end]
+        layers = tuple(self._layers(line, start, end))
+        return text, layers, self._gutter(line, part), self.rows.indent(line, part), width
 
     def _paint(self, look: Look) -> Strip:
-        line, layers, gutter, x, width = look
+        text, layers, gutter, indent, width = look
         base = self._base or self.rich_style
-        if line is None:
+        if text is None:
             return Strip.blank(width, base)
         if self._palette is None:
             self._palette = palette_of(self)
         palette = self._palette
-        room = max(width - sum(len(text) for text, _ in gutter), 0)
-        shown, offsets = shown_line(line)
-        cells = painted(shown + " ", offsets, layers)
-        body = Strip([Segment(text, base + palette.style(style)) for text, style in cells])
-        body = self._with_edges(body, x, room, base + palette.style("accent"))
-        blank = room - body.cell_length
-        margin = [Segment(text, base + palette.style(style)) for text, style in gutter]
-        filled = [*margin, *body, Segment(" " * max(blank, 0), base)]
-        return minimal_strip(filled, width)
+        shown, offsets = shown_line(text)
+        cells = (*gutter, (" " * indent, ""), *painted(shown + " ", offsets, layers))
+        segments = [Segment(text, base + palette.style(style)) for text, style in cells if text]
+        segments.append(Segment(" " * max(width - width_of(cells), 0), base))
+        return minimal_strip(segments, width)
 
-    @staticmethod
-    def _with_edges(line: Strip, x: int, room: int, style: Style) -> Strip:
-        """The piece of a line that is seen, with `…` at the edges where it goes on."""
-        body = line.crop(x, x + room)
-        if room < 3:
-            return body
-        dots = Strip([Segment("…", style)], 1)
-        if line.cell_length - 1 > x + room:  # the last cell is the cursor's place behind the line
-            body = Strip.join([body.crop(0, room - 1), dots])
-        if x and line.cell_length > 1:
-            body = Strip.join([dots, body.crop(1, body.cell_length)])
-        return body
+    def _gutter(self, line: int, part: int) -> tuple[Cell, ...]:
+        if part:
+            return ((" " * self.gutter_width, ""),)
+        changed = line in self._changed
+        sign = self._signs.get(line) or ((CHANGED, "accent") if changed else (" ", "dim"))
+        here = line == self.cursor_location[0] and self.has_focus
+        number = str(line + 1).rjust(self.gutter_width - 2)
+        behind = CHANGED if changed and sign[0] != CHANGED else " "
+        return sign, (number, "bold" if here else "accent" if changed else "dim"), (behind, "accent")
 
-    def _gutter(self, row: int) -> tuple[Cell, ...]:
-        sign, sign_style = self._signs.get(row, (" ", "dim"))
-        number = str(row + 1).rjust(self.gutter_width - 2) + " "
-        return (sign, sign_style), (number, "bold" if row == self.cursor_location[0] and self.has_focus else "dim")
+    def _layers(self, line: int, first: int, end: int) -> list[Layer]:
+        """The colours of the characters `first`..`end` of a line, counted from `first`."""
+        offset = self._lines.offset(line, first)
+        layers = token_layers(self._tokens, offset, offset + end - first)
+        # What stands behind the last character is behind the last row.
+        last = end + (end == len(self.document.get_line(line)))
+        marks = list(self._underlines.get(line, ()))
+        selection = sorted(self.selection)
+        if selection[0] != selection[1] and selection[0][0] <= line <= selection[1][0]:
+            start = selection[0][1] if line == selection[0][0] else 0
+            stop = selection[1][1] if line == selection[1][0] else last
+            marks.append((start, stop, "on-block-cursor-background"))
+        marks += self._cursor_layers(line)
+        layers += [
+            (max(start, first) - first, min(stop, last) - first, style)
+            for start, stop, style in marks
+            if max(start, first) < min(stop, last)
+        ]
+        return layers
 
-    def _layers(self, row: int) -> list[Layer]:
-        layers = [*token_layers(self._tokens, self._lines, row), *self._underlines.get(row, ())]
-        start, end = sorted(self.selection)
-        if start != end and start[0] <= row <= end[0]:
-            size = len(self.document.get_line(row))
-            first = start[1] if row == start[0] else 0
-            last = end[1] if row == end[0] else size + 1
-            layers.append((first, last, "on-block-cursor-background"))
-        cursor_row, cursor_column = self.cursor_location
+    def _cursor_layers(self, line: int) -> list[Layer]:
+        """The cursor, and the brackets that belong to it, as far as they are in a line."""
         if not self.has_focus or (self.read_only and not self.show_cursor):
-            return layers
-        if start == end:
-            here = (self._seen, cursor_row, cursor_column)
+            return []
+        layers: list[Layer] = []
+        cursor_line, column = self.cursor_location
+        if self.selection.is_empty:
+            here = (self._seen, cursor_line, column)
             if self._pair[0] != here:
-                offset = self._lines.offset(cursor_row, cursor_column)
-                self._pair = (here, partner(self._tokens, self._text, offset))
-            for offset in self._pair[1] or ():
-                place = self._lines.place(offset)
-                if place[0] == row:
-                    layers.append((place[1], place[1] + 1, "bold underline accent"))
-        if row == cursor_row:
-            layers.append((cursor_column, cursor_column + 1, "reverse"))
+                self._pair = (here, partner(self._tokens, self._text, self._lines.offset(cursor_line, column)))
+            places = map(self._lines.place, self._pair[1] or ())
+            layers = [(place[1], place[1] + 1, "bold underline accent") for place in places if place[0] == line]
+        if line == cursor_line:
+            layers.append((column, column + 1, "reverse"))
         return layers
 
     def _refreshed(self) -> None:
@@ -497,6 +505,7 @@ class ConfigEditor(QuietTextArea):
             self._diagnostics = moved(self._diagnostics, self._known, self._text)
         self._known = self._text
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
+        self._changed = changed_lines(self._saved, self.document.lines) if self._saved is not None else frozenset()
 
     def _compare(self) -> None:
         """Repaint the cells that are not what they should be."""
@@ -523,9 +532,8 @@ class ConfigEditor(QuietTextArea):
     @property
     def cursor_screen_offset(self) -> Offset:
         """Where the cursor is on the screen: for completions and input methods."""
-        x, y = self.cursor_cell
-        region = self.content_region
-        return Offset(region.x + x - self.scroll_offset.x + self.gutter_width, region.y + y - self.scroll_offset.y)
+        place = self.cursor_cell + self.content_region.offset - self.scroll_offset
+        return place + Offset(self.gutter_width, 0)
 
 
 class Popup(LineBlock):
@@ -562,16 +570,6 @@ class Popup(LineBlock):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(super().get_content_height(container, viewport, width), 1)
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters are the same at the start of both."""
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def _difference(old: Strip, new: Strip) -> tuple[int, int]:
