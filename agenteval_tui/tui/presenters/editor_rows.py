@@ -15,7 +15,7 @@ from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, spread
 
-EDITED = "○" if UNICODE else "*"
+EDITED = "●" if UNICODE else "*"
 """Beside what is not saved."""
 
 PREVIEW_COLUMNS = 6

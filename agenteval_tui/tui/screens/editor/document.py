@@ -51,6 +51,12 @@ class SuiteDocument(Struct, eq=False):
         """The chosen criterion."""
         return self.form.criteria[self.criterion] if 0 <= self.criterion < len(self.form.criteria) else None
 
+    @property
+    def saved_criterion(self) -> CriterionForm | None:
+        """The chosen criterion as the file has it; None: it is in no file yet."""
+        source = self.chosen.source if self.chosen is not None else None
+        return self.base.criteria[source] if source is not None and source < len(self.base.criteria) else None
+
     def changed_criteria(self) -> set[int]:
         """The criteria that are not as in the file."""
         base = self.base.criteria

@@ -188,7 +188,7 @@ class TestFormPane(TitledPane[EditorController]):
         doc = self._controller.doc
         if doc is None:
             return "test", ""
-        return one_line(doc.test_id, 40), f"not saved {EDITED}" if doc.edited else "saved"
+        return one_line(doc.test_id, 40), f"{EDITED} edited" if doc.edited else "saved"
 
     def focus_first(self) -> None:
         self.form.focus_first()
@@ -307,6 +307,8 @@ class CriteriaPane(TitledPane[EditorController]):
         self._grow(one.values)
         if self.config.text != one.values["config_uxon"]:
             self.config.load(one.values["config_uxon"])
+        saved = doc.saved_criterion if doc is not None else None
+        self.config.compare_with(saved.values["config_uxon"] if saved is not None else None)
 
     def show_diagnostics(self, config: str) -> None:
         """Show in the config what is wrong with it, if its text is still `config`, which was checked."""

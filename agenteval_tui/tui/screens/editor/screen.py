@@ -262,7 +262,7 @@ class EditorScreen(FrameScreen):
         doc = self.controller.doc
         if doc is None:
             return (), ()
-        state: Cell = (f"not saved {EDITED}", "accent") if doc.edited else ("saved", "dim")
+        state: Cell = (f"{EDITED} edited", "accent") if doc.edited else ("saved", "dim")
         where = f"{one_line(doc.loaded.path.name, 50)}:{doc.loaded.line_of(doc.test_id)}"
         return ((one_line(doc.test_id, 60), "bold"), ("   ", ""), state), ((where, "dim"),)
 

@@ -21,9 +21,9 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 from agenteval_tui.tui import draft_store
+from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import indented
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
 from agenteval_tui.tui.presenters.view_lines import line
@@ -38,7 +38,6 @@ from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import agreement_text
 
-EDITED = "○" if UNICODE else "*"
 DRAW_SECONDS = 0.05
 PAINT_SECONDS = 0.5
 LONGEST = 400
@@ -309,12 +308,12 @@ class ConfigPane(TitledPane[InspectController]):
         if state.bench is None:
             return "config_uxon", ""
         if state.is_new:
-            return "config_uxon", f"new {EDITED}"
+            return "config_uxon", f"{EDITED} new"
         if state.bench.criteria[state.criterion].index is None:
             return "config_uxon", "not in a file"
         if state.is_edited:
-            return "config_uxon", f"edited {EDITED}"
-        return "config_uxon", "saved ●" if UNICODE else "saved"
+            return "config_uxon", f"{EDITED} edited"
+        return "config_uxon", "saved"
 
     def load(self, config: ConfigToEdit) -> None:
         """Put it into the editor; the same text of the same criterion is left alone, with cursor and undo."""
@@ -326,6 +325,7 @@ class ConfigPane(TitledPane[InspectController]):
             state.saved_text = editor.text
             if config.text != config.saved:
                 editor.load(config.text)
+        editor.compare_with(None if state.is_new else state.saved_text)
 
     def draw(self) -> None:
         """Show the verdict and the problems of the config as it stands in the editor."""

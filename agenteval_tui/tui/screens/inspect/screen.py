@@ -28,6 +28,7 @@ from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.actions import BY_ID, bindings, key_of
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
 from agenteval_tui.tui.presenters.run_header import facts, run_cells, run_heading
@@ -49,7 +50,6 @@ from agenteval_tui.tui.screens.inspect.controller import (
 )
 from agenteval_tui.tui.screens.inspect.drafts import Saving
 from agenteval_tui.tui.screens.inspect.panes import (
-    EDITED,
     ConfigPane,
     EvidencePane,
     PaneTabs,
@@ -235,7 +235,7 @@ class InspectScreen(FrameScreen):
 
     def _draw_tabs(self) -> None:
         state, hits = self.controller, self.transcript.hits
-        config = f"config_uxon {EDITED}" if state.is_unsaved else "config_uxon"
+        config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
         right: tuple[Cell, ...] = ()
         if hits:
             # The titles of panes are not shown here.
