@@ -78,6 +78,16 @@ async def test_what_is_on_the_screen_is_what_would_be_painted_afresh() -> None:
             assert styles == [[(s.text, s.style) for s in strip] for strip in app.screen._compositor.render_strips()]
 
 
+async def test_another_width_is_painted_at_once() -> None:
+    app = EditorApp(WRAPPED)
+    async with app.run_test(size=(46, 12)) as pilot:
+        for width in (90, 60, 100, 33):
+            await pilot.resize_terminal(width, 12)
+            await pilot.pause()
+            shown = [strip.text.rstrip()[: width - 1] for strip in app.screen._compositor.render_strips()]
+            assert [line.rstrip() for line in shown] == [row(app, y) for y in range(12)]
+
+
 async def test_every_edit_is_told_with_text_and_revision() -> None:
     app = EditorApp("{}")
     async with app.run_test(size=(60, 12)) as pilot:

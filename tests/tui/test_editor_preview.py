@@ -125,7 +125,7 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         assert screen.controller.preview.impact.now == {}
         # Inspect tries it, too, beside the others; what is edited there is in the form afterwards.
         await pilot.press("f10")
-        awaited = ("✓ Fast enough", "new ○", "if saved: 2 runs of 1 test   ✓")
+        awaited = ("✓ Fast enough", "● new", "if saved: 2 runs of 1 test   ✓")
         await until(pilot, lambda: isinstance(app.screen, InspectScreen))
         await until(pilot, lambda: all(one in text_of(app) for one in awaited))
         assert isinstance(app.screen, InspectScreen)

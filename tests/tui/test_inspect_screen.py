@@ -276,7 +276,7 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await until(pilot, lambda: screen.controller.is_edited)
         await settle(pilot)
         shown = text_of(app)
-        assert "[config_uxon ○]" in shown, "what was put into the editor is to be seen, and that it is not saved"
+        assert "[● config_uxon]" in shown, "what was put into the editor is to be seen, and that it is not saved"
         assert "flip to passed   F9 list" in shown
         await pilot.press("ctrl+t")
         assert any("^s saves it, then ^t runs order-status" in note.message for note in app._notifications)

@@ -322,6 +322,8 @@ class QuietTextArea(TextArea):
             self._cursor_offset = self.cursor_cell
 
         def _refresh_size(self) -> None:
+            # Another width may break other lines, also where the number of rows stays.
+            self.looks_changed()
             view = self.scrollable_content_region
             width, height = view.width, self.wrapped_document.height
             if self.virtual_size == (width, height):
