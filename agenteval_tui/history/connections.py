@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.private_files import make_missing, make_private
-from agenteval_tui.history.errors import HistoryError, is_busy
+from agenteval_tui.history.errors import HistoryError, foreign_file, is_busy, is_foreign
 from agenteval_tui.history.lock_wait import NOTICE_S
 
 BUSY_SECONDS = NOTICE_S  # how long a connection waits for another process; who tries again says so first
@@ -75,6 +75,8 @@ def _check_existing(path: Path) -> bool:
                 where=str(place),
                 mend="give yourself write permission, or name another file with --db or AGENTEVAL_DB",
             )
+    if is_foreign(path):
+        raise foreign_file(path)
     try:
         mode = path.stat().st_mode & 0o777
         if mode & 0o077:

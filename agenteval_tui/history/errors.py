@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core import directories
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 
 if TYPE_CHECKING:
@@ -21,9 +23,18 @@ class DamagedError(HistoryError):
     """The history file is damaged; opening it again moves it aside and saves what can be read."""
 
 
+class ForeignFileError(HistoryError):
+    """The file is not a history and was never one: it stays as it is."""
+
+
 class LockedError(HistoryError):
     """Another program keeps the history file locked: trying again may succeed."""
 
+
+MAGIC = b"SQLite format 3\0"
+"""How each file of SQLite begins."""
+_OURS = (".db", ".sqlite", ".sqlite3")  # a file of another name may be anything
+_LOOKED_AT = 1 << 20  # bytes; each page of SQLite holds NUL bytes
 
 # Primary result codes of SQLite (the low byte of an extended code).
 _PERM, _BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOTADB = (
@@ -48,10 +59,36 @@ def is_damage(error: sqlite3.Error) -> bool:
     return result_code(error) in (_CORRUPT, _NOTADB)
 
 
+def is_foreign(path: Path) -> bool:
+    """Whether a file that SQLite can't read is somebody's text or picture, and not a damaged history.
+
+    In agenteval's own data folder nobody else keeps files: what is broken there was ours.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(MAGIC))
+            if not head or head == MAGIC:
+                return False
+            if path.suffix.lower() in _OURS and b"\0" in head + file.read(_LOOKED_AT):
+                return False
+    except OSError:
+        return False
+    return not Path(os.path.abspath(path)).is_relative_to(directories.data_dir())  # noqa: PTH100 - as it is named
+
+
+def foreign_file(path: Path) -> ForeignFileError:
+    """What is said of such a file."""
+    return ForeignFileError(
+        "this is not a history file", where=str(path), mend="name another file with --db or AGENTEVAL_DB"
+    )
+
+
 def explain(error: sqlite3.Error, path: Path, *, doing: str) -> HistoryError:
     """`error` as a sentence. `doing` completes "the history file can't be ..." ("read", "written", "opened")."""
     code = result_code(error)
     where = str(path)
+    if code == _NOTADB and is_foreign(path):
+        return foreign_file(path)
     if code in (_CORRUPT, _NOTADB):
         return DamagedError(
             "the history file is damaged",

@@ -23,7 +23,7 @@ from agenteval_tui.history.connections import (
     on_network,
 )
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
-from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
+from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, is_foreign
 from agenteval_tui.history.lock_wait import retry_while_locked
 from agenteval_tui.history.open_database import mark_damaged, tables_of_ours
 from agenteval_tui.history.rebuild_totals import (
@@ -188,7 +188,7 @@ def _checked(path: Path, deep: bool) -> CheckResult:
         if not damage:
             damage += _broken_index(path)
     except sqlite3.DatabaseError as error:
-        if not is_damage(error):
+        if not is_damage(error) or is_foreign(path):
             raise
         damage.append(str(error))
     if damage:

@@ -30,13 +30,12 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
 from agenteval_tui.history.connections import connect_reader
-from agenteval_tui.history.errors import HistoryError, explain
+from agenteval_tui.history.errors import HistoryError, explain, is_foreign
 from agenteval_tui.history.rebuild_totals import REBUILT, Completed, complete, reindex
 from agenteval_tui.history.sqlite_pages import (
     CUT,
     INDEX_INNER,
     INDEX_LEAF,
-    MAGIC,
     TABLE_INNER,
     TABLE_LEAF,
     Cut,
@@ -47,7 +46,6 @@ from agenteval_tui.history.sqlite_pages import (
     walk,
 )
 
-_OURS = (".db", ".sqlite", ".sqlite3")  # a file of another name may be anything: it is not moved
 _ORDER = ("executions", "runs", "transcripts", "evidence", "labels", "baselines", "triage", "quarantines")
 _NAMES = {
     "executions": ("title and settings of an execution", "titles and settings of executions"),
@@ -115,10 +113,8 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     """Replace the damaged file by a new one with what could be saved. Returns the notice.
 
     Only one process does it; `still_damaged` is asked once the others are locked out.
-    Raises HistoryError: no room, no permission, not a history file; the damaged file then stays where it is.
+    Raises HistoryError: no room, no permission; the damaged file then stays where it is.
     """
-    if path.suffix.lower() not in _OURS and not _has_header(path):
-        raise HistoryError("this is not a history file", where=str(path), mend="name another file with --db")
     new = Path(f"{path}.rescue")
     with Path(f"{path}.lock").open("ab") as lock:
         os.fchmod(lock.fileno(), 0o600)
@@ -179,7 +175,7 @@ def salvage(path: Path, new: Path) -> Salvaged:
 
     Raises HistoryError: there is a file `new`, no room, no permission, not a history file.
     """
-    if not path.is_file() or (path.suffix.lower() not in _OURS and not _has_header(path)):
+    if not path.is_file() or is_foreign(path):
         raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
     if new.exists():
         raise _taken(new)
@@ -247,14 +243,6 @@ def _losses(found: Found, completed: Completed) -> tuple[Loss, ...]:
 def _place(table: str) -> tuple[int, str]:
     """What matters most comes first."""
     return (_ORDER.index(table) if table in _ORDER else len(_ORDER)), table
-
-
-def _has_header(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
 
 
 def _free_name(wanted: str) -> Path:

@@ -15,7 +15,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-MAGIC = b"SQLite format 3\0"
+from agenteval_tui.history.errors import MAGIC
+
 INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
 _KINDS = frozenset((INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF))
 _SIZES = tuple(1 << power for power in range(9, 17))

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from agenteval_tui.history import connections, open_database, schema
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.maintenance import check, check_health
 from agenteval_tui.history.records import RunFilter
+from agenteval_tui.history.salvage import salvage
 from agenteval_tui.history.store import Store
 
 
@@ -112,14 +114,49 @@ def test_another_programs_database_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "notes"])
+@pytest.mark.parametrize("name", ["notes.txt", "notes", "notes.db", "history.db"])
 def test_a_text_file_is_left_alone(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    path = folder / name
     path.write_text("not a database, but somebody's notes\n" * 50)
-    with pytest.raises(HistoryError, match="not a history file"):
-        Store.open(path)
-    assert path.read_text().startswith("not a database")
-    assert [file.name for file in tmp_path.iterdir() if file.name.startswith("notes")] == [name]
+    path.chmod(0o644)
+    before = path.read_bytes()
+    for look in (Store.open, partial(Store.open, read_only=True), check, check_health, salvage_beside):
+        with pytest.raises(HistoryError, match="not a history file") as refused:
+            look(path)
+        assert refused.value.mend.startswith("name ")
+    assert path.read_bytes() == before
+    assert mode(path) == 0o644
+    assert os.listdir(folder) == [name]
+
+
+def salvage_beside(path: Path) -> None:
+    salvage(path, path.with_name("saved.db"))
+
+
+@pytest.mark.parametrize(
+    "words", [["history"], ["db"], ["db", "check"], ["db", "vacuum"], ["trends"], ["doctor"], ["run", "SUITE"]]
+)
+def test_no_command_moves_a_text_file(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    path = folder / "notes.db"
+    path.write_text("somebody's notes\n")
+    suite = tmp_path / "x.suite.yaml"
+    suite.write_text("name: X\nagent: {kind: demo, pace: 0}\ntests: [{id: a, prompt: Hi}]\n")
+    monkeypatch.chdir(tmp_path)
+    code = main(
+        [*(str(suite) if word == "SUITE" else word for word in words), "--db", str(path)], launch_app=lambda start: 0
+    )
+    assert code != 0
+    printed = "".join(capsys.readouterr())
+    assert "not a history file" in printed
+    assert "name another file with --db" in printed
+    assert path.read_text() == "somebody's notes\n"
+    assert os.listdir(folder) == ["notes.db"]
 
 
 def test_no_permission_is_said(tmp_path: Path) -> None:

@@ -171,8 +171,17 @@ def test_a_broken_first_page(path: Path, whole: bytes) -> None:
     check_is_sound(path)
 
 
-@pytest.mark.parametrize("data", [b"garbage", b"\0" * 10_000, b"SQLite format 3\0" + b"x" * 5_000])
+@pytest.mark.parametrize("data", [b"garb\0age", b"\0" * 10_000, b"SQLite format 3\0" + b"x" * 5_000])
 def test_nothing_can_be_read(path: Path, data: bytes) -> None:
+    with rescued(path, data) as store:
+        assert "0 runs" in store.notices[0]
+        assert store.executions() == []
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("data", [b"garbage", b"somebody's notes\n" * 1_000])
+def test_a_text_in_our_own_data_folder_was_a_history(path: Path, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(path.parent))
     with rescued(path, data) as store:
         assert "0 runs" in store.notices[0]
         assert store.executions() == []
@@ -240,13 +249,13 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    path.write_bytes(b"garbage")
+    path.write_bytes(b"garb\0age")
     with pytest.raises(HistoryError, match="nothing of a history"):
         salvage.salvage(path, path.with_name("saved.db"))
     monkeypatch.setattr(salvage, "save_readable", full)
     with pytest.raises(HistoryError, match="No space left"):
         Store.open(path)
-    assert path.read_bytes() == b"garbage"
+    assert path.read_bytes() == b"garb\0age"
     assert {file for file in os.listdir(path.parent) if file.startswith("history")} == {"history.db", "history.db.lock"}
     # Salvaged into a file: that is there when all of it is.
     with pytest.raises(HistoryError, match="No space left"):
