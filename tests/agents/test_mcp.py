@@ -30,10 +30,11 @@ import json, os, subprocess, sys, time
 child = subprocess.Popen(["sleep", "600"])
 if "silent" in sys.argv: time.sleep(600)
 if "falls" in sys.argv: sys.exit("no license")
+if "unended" in sys.argv: print("x" * 5_000_000, end="", flush=True); time.sleep(600)
 if "chatty" in sys.argv: print("Server started!", flush=True)
 tools = [{"name": name, "inputSchema": {"type": "object"}} for name in
          ("pids", "dies", "hangs", "refuses", "fails", "data", "link", "big", "env",
-          *(("nonsense", "deep", "garbage") if "odd" in sys.argv else ()))]
+          *(("nonsense", "deep", "garbage", "unended") if "odd" in sys.argv else ()))]
 def answer(number, **more): print(json.dumps({"jsonrpc": "2.0", "id": number, **more}), flush=True)
 def said(text, **more): return {"content": [{"type": "text", "text": text}], **more}
 for line in sys.stdin:
@@ -62,6 +63,7 @@ for line in sys.stdin:
         nested = "[" * 50000 + "]" * 50000
         if name == "deep": print('{"jsonrpc": "2.0", "id": %d, "result": %s}' % (number, nested), flush=True)
         if name == "garbage": print("\\0\\xff{", flush=True); answer(number, result=3)
+        if name == "unended": print("x" * 5_000_000, end="", flush=True); time.sleep(600)
         if name == "env": answer(number, result=said(json.dumps(sorted(os.environ))))
     else:
         answer(number, error={"code": -32601, "message": "no such method"})
@@ -299,6 +301,17 @@ async def test_the_key_is_sent_and_never_said(tmp_path: Path) -> None:
             await box(tmp_path, {"url": f"{server.url}/mcp", "api_key_env": "SOME_API_KEY"}).__aenter__()
     assert {one.headers["authorization"] for one in server.requests} == {"Bearer secret-12345"}
     assert "secret-12345" not in str(caught.value)
+
+
+async def test_a_line_that_is_too_long_is_said(tmp_path: Path) -> None:
+    said = "sent a line of more than 4,000,000 bytes, and is not read any further"
+    async with box(tmp_path, ours(tmp_path, "odd")) as tools:
+        outcome = await tools.call("unended", "{}")
+        assert outcome.error
+        assert said in outcome.text
+    with pytest.raises(AgentevalError) as caught:
+        await box(tmp_path, ours(tmp_path, "unended")).__aenter__()
+    assert said in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["nonsense", "deep", "garbage"])

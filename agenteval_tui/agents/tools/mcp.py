@@ -189,13 +189,14 @@ class McpServer:
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self._stop = asyncio.Event()
+        self._unreadable = ""
 
     @property
     def alive(self) -> bool:
-        """Whether it was started and goes on."""
+        """Whether it was started, and answers can still be read."""
         program = self._program
         going = self._client is not None and self._task is not None and not self._task.done()
-        return going and (program is None or program.returncode is None)
+        return going and not self._unreadable and (program is None or program.returncode is None)
 
     async def start(self) -> list[ToolSpec]:
         """What tools it has, by their own names. Raises `AgentevalError` when it does not say so in time."""
@@ -225,11 +226,11 @@ class McpServer:
         try:
             await asyncio.wait([call, task], return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
-                return ToolOutcome(self._failed("ended in the middle of the call").what, error=True)
+                return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)
             text, error = _text_of(call.result())
         except MCPError as refused:
             if not self.alive:
-                return ToolOutcome(self._failed("ended in the middle of the call").what, error=True)
+                return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)
             return ToolOutcome(self._clean(truncate_for_store(refused.message)), error=True)
         except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
             return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
@@ -328,7 +329,7 @@ class McpServer:
             to_client, incoming = anyio.create_memory_object_stream[Any](0)
             outgoing, from_client = anyio.create_memory_object_stream[Any](0)
             tasks = [
-                asyncio.create_task(_read(program, to_client)),
+                asyncio.create_task(self._read(program, to_client)),
                 asyncio.create_task(_write(program, from_client)),
             ]
             try:
@@ -342,8 +343,32 @@ class McpServer:
                 program.close_stdin()  # how the protocol says goodbye; then it is told, then killed
                 await program.exited(0.1)
 
+    async def _read(self, program: Program, to_client: Any) -> None:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        lines, held = LineSplitter(), 0
+        with suppress(Exception):  # the client is gone: nobody reads any more
+            while data := await program.read():
+                found = lines.feed(data)
+                held = 0 if found else held + len(data)
+                if held > _LONGEST_LINE:
+                    self._unreadable = f"sent a line of more than {_LONGEST_LINE:,} bytes, and is not read any further"
+                    break
+                for line in found:
+                    if not line.strip():
+                        continue
+                    try:
+                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError:
+                        continue  # servers print to where they may not; a request that gets no answer has its time-out
+                    await to_client.send(SessionMessage(message))
+        to_client.close()  # so that the client knows
+
     def _why(self, error: BaseException) -> str:
         program = self._program
+        if self._unreadable:
+            return self._unreadable
         if program is not None and program.returncode is not None:
             return exit_description(program.returncode)
         while isinstance(error, BaseExceptionGroup):
@@ -413,28 +438,6 @@ def _text_of(result: Any) -> tuple[str, bool]:
     if not texts and result.structured_content is not None:
         texts.append(json.dumps(result.structured_content, ensure_ascii=False))
     return "\n".join(texts), bool(result.is_error)
-
-
-async def _read(program: Program, to_client: Any) -> None:
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    lines, held = LineSplitter(), 0
-    with suppress(Exception):  # the client is gone: nobody reads any more
-        while data := await program.read():
-            found = lines.feed(data)
-            held = 0 if found else held + len(data)
-            if held > _LONGEST_LINE:
-                break
-            for line in found:
-                if not line.strip():
-                    continue
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    continue  # servers print to where they may not; a request that gets no answer has its time-out
-                await to_client.send(SessionMessage(message))
-    to_client.close()  # so that the client knows
 
 
 async def _write(program: Program, from_client: Any) -> None:
