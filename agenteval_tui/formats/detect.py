@@ -33,7 +33,7 @@ def format_named(name: str) -> Format:
 
 
 def _tried() -> Iterator[Format]:
-    """A plug-in is looked for only where no format of agenteval's own fits."""
+    """A plug-in is looked for only where no format of agenteval's own can read the file."""
     yield from _own()
     yield from _of_plugins()
 
@@ -89,7 +89,7 @@ def _of_head(head: Head) -> Format | None:
     if head.zip:
         return next(one for one in _tried() if one.zip)
     for candidate in _tried():
-        if any(candidate.fits(value) for value in head.values[:1]):
+        if any(candidate.can_read(value) for value in head.values[:1]):
             return candidate
     for candidate in _tried():
         if candidate.yaml is not None and candidate.yaml(head.yaml):

@@ -23,7 +23,7 @@ _CALLS = "client.beta.sessions."
 _CREATED, _STREAMED = f"{_CALLS}create", f"{_CALLS}events.stream"
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is the name of a call to the sessions' interface."""
     return isinstance(value, str) and value.startswith(_CALLS)
 
@@ -166,7 +166,7 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
 FORMAT = Format(
     name="anthropic-sessions",
     looks_like='logs of Anthropic\'s managed agents: lines of `["client.beta.sessions...", {...}]`',
-    fits=fits,
+    can_read=can_read,
     recordings=by_value(recordings),
     rank=70,
 )

@@ -28,7 +28,7 @@ class Format(Struct, frozen=True, kw_only=True):
 
     name: str
     looks_like: str
-    fits: Callable[[Any], bool]
+    can_read: Callable[[Any], bool]
     recordings: Callable[[Source], Recordings] | None = None
     tests: Callable[[Source], FoundTests] | None = None
     yaml: Callable[[frozenset[str]], bool] | None = None

@@ -61,7 +61,7 @@ _PARTS = 1_000
 _REASON = 20_000
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is an Inspect log."""
     evaluation = value.get("eval") if isinstance(value, Mapping) else None
     return isinstance(evaluation, Mapping) and ("version" in value or "status" in value)
@@ -314,7 +314,7 @@ def _criterion(scorer: str, expected: Any) -> dict[str, Any]:
 FORMAT = Format(
     name="inspect",
     looks_like="an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` and `samples`",
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     tests=tests,
     zip=True,

@@ -16,7 +16,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 _QUESTION = "Does the answer say what the expected value says?"
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is an example of a dataset."""
     return isinstance(value, Mapping) and isinstance(value.get("inputs"), Mapping) and "run_type" not in value
 
@@ -33,7 +33,7 @@ def tests(source: Source) -> FoundTests:
         number += 1
         if number > LARGEST + 1:
             break
-        if not fits(one.value):
+        if not can_read(one.value):
             found.skipped.append(f"line {one.line}: no example: it has no `inputs`")
             continue
         found.tests.append(_test(one.value, number))
@@ -86,7 +86,7 @@ def _asked(inputs: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str,
 FORMAT = Format(
     name="langsmith-dataset",
     looks_like='a LangSmith dataset: lines of `{"inputs": {...}, "outputs": {...}}`',
-    fits=fits,
+    can_read=can_read,
     tests=tests,
     rank=120,
 )

@@ -29,7 +29,7 @@ _KEPT = (
 _TEXTS = ("input", "question", "prompt", "query", "output", "answer", "response", "result", "text", "content")
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is a batch of runs, or a run."""
     if not isinstance(value, Mapping):
         return False
@@ -259,7 +259,7 @@ def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
 FORMAT = Format(
     name=NAME,
     looks_like='LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`',
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     rank=60,
 )

@@ -25,7 +25,7 @@ from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a value of the file is a message, a list of messages, or an object with `messages`."""
     if isinstance(value, list):
         return bool(value) and is_message(value[0])
@@ -107,7 +107,7 @@ class _MessageList:
 
 
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
-    if not fits(value):
+    if not can_read(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
     given = value
     if isinstance(value, Mapping) and "version" not in value:
@@ -206,7 +206,7 @@ FORMAT = Format(
     name="openai",
     looks_like="chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, "
     "an object with `messages`, or a list or lines of those",
-    fits=fits,
+    can_read=can_read,
     recordings=by_value(recordings),
     aliases=("anthropic", "langchain", "openai-agents", "pydantic-ai"),
     rank=110,

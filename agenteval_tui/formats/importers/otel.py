@@ -74,7 +74,7 @@ _NAMES = {
 _KINDS = {"LLM": "chat", "TOOL": "execute_tool", "AGENT": "invoke_agent"}
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is an export of spans, or a span."""
     if not isinstance(value, Mapping):
         return False
@@ -247,7 +247,7 @@ def _bytes(value: Any) -> str:
 FORMAT = Format(
     name="otel",
     looks_like="OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`",
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     aliases=("otlp",),
     rank=50,

@@ -28,7 +28,7 @@ _MULTILINE = "// Multiline text delimited by"
 _BESIDE = 50  # files of a folder that are looked at for the criteria
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is a data sheet of test cases or of criteria, or has them by name."""
     if not isinstance(value, Mapping):
         return False
@@ -183,7 +183,7 @@ def _maps(rows: Any) -> list[Mapping[str, Any]]:
 FORMAT = Format(
     name="power-ui",
     looks_like="Power UI test cases: JSON with `object_alias` ...AI_TEST_CASE and `rows`",
-    fits=fits,
+    can_read=can_read,
     tests=tests,
     rank=80,
 )

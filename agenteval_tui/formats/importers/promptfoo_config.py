@@ -64,7 +64,7 @@ _ASSERTION = re.compile(
 _CONFIG = re.compile(r"__config:__expected(\d*):threshold")
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is a configuration."""
     return isinstance(value, Mapping) and fits_yaml(frozenset(map(str, value)))
 
@@ -299,7 +299,7 @@ def _shown(variables: Mapping[str, Any]) -> str:
 FORMAT = Format(
     name="promptfoo-config",
     looks_like="a promptfoo configuration: YAML or JSON with `prompts` and `providers` or `tests`",
-    fits=fits,
+    can_read=can_read,
     tests=tests,
     yaml=fits_yaml,
     rank=100,

@@ -42,7 +42,7 @@ _LONGEST = 20_000  # characters of a reason or an error
 _ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed assertion
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is promptfoo's results, or one of them."""
     if not isinstance(value, Mapping):
         return False
@@ -358,7 +358,7 @@ def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
 FORMAT = Format(
     name=NAME,
     looks_like="promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`",
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     tests=tests,
     yaml=fits_yaml,

@@ -176,7 +176,7 @@ def _value(given: Any) -> tuple[Any, str]:
     return given.get("value"), plain_text(given.get("reason"))[:_LONGEST]
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is a dataset."""
     return isinstance(value, Mapping) and isinstance(value.get("cases"), list)
 
@@ -277,7 +277,7 @@ def _translated(name: str, first: Any, keywords: Mapping[str, Any], expected: An
 FORMAT = Format(
     name="pydantic-evals",
     looks_like="a pydantic-evals dataset (YAML or JSON with `cases`), or a report (JSON)",
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     tests=tests,
     yaml=fits_yaml,

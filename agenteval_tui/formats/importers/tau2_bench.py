@@ -37,7 +37,7 @@ SIMULATIONS, RESULTS = "simulations", "results.json"
 """Of results that are a folder: where their simulations are, a file each, and the file that has all else."""
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a file's first value is a results file of tau2-bench, the index of a results folder, or a simulation."""
     return isinstance(value, Mapping) and (SIMULATIONS in value or _is_index(value) or _is_simulation(value))
 
@@ -337,7 +337,7 @@ def _verdict(info: Any) -> CriterionResult:
 FORMAT = Format(
     name=NAME,
     looks_like="tau2-bench results: an object with `simulations`",
-    fits=fits,
+    can_read=can_read,
     recordings=recordings,
     parts=parts,
     rank=30,

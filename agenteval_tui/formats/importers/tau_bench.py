@@ -24,7 +24,7 @@ NAME = "tau-bench"
 REWARD = "tau-bench reward"
 
 
-def fits(value: Any) -> bool:
+def can_read(value: Any) -> bool:
     """Whether a value of the file is a tau-bench result."""
     return isinstance(value, Mapping) and "task_id" in value and "traj" in value
 
@@ -42,7 +42,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 
 
 def _recording(value: Any) -> Recording:
-    if not fits(value):
+    if not can_read(value):
         raise AgentevalError("no tau-bench result: it has no `task_id` and `traj`")
     task_id, trial, reward = value["task_id"], value.get("trial"), value.get("reward")
     if isinstance(task_id, bool) or not isinstance(task_id, int | str) or not str(task_id).strip():
@@ -117,7 +117,7 @@ def _reason(reward: float, info: Mapping[str, Any]) -> str:
 FORMAT = Format(
     name=NAME,
     looks_like="tau-bench results: a list of objects with `task_id`, `reward` and `traj`",
-    fits=fits,
+    can_read=can_read,
     recordings=by_value(recordings),
     rank=40,
 )
