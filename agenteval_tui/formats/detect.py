@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import IMPORTERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.stream.sniff import LOOKED_AT, LOOKED_AT_MOST, Head, sniff
 from agenteval_tui.formats.stream.source import Source
@@ -35,7 +35,7 @@ def format_named(name: str) -> Format:
 def _tried() -> Iterator[Format]:
     """A plug-in is looked for only where no format of agenteval's own can read the file."""
     yield from _own()
-    yield from _of_plugins()
+    yield from _of_plugins()[0]
 
 
 @cache
@@ -45,15 +45,17 @@ def _own() -> tuple[Format, ...]:
 
 
 @cache
-def _of_plugins() -> tuple[Format, ...]:
-    """Without those that can't be loaded: one broken plug-in does not stand in the way of every file. `format_named`
-    says what is wrong with it."""
-    loaded = []
+def _of_plugins() -> tuple[tuple[Format, ...], Mapping[str, str]]:
+    """Those that can be loaded, and what is wrong with the others, by name: one broken plug-in does not stand in the
+    way of every file."""
+    loaded, broken = [], {}
     for name in entry_points.names(IMPORTERS):
         if name not in entry_points.own(IMPORTERS):
-            with suppress(AgentevalError):
+            try:
                 loaded.append(format_named(name))
-    return tuple(sorted(loaded, key=attrgetter("rank")))
+            except AgentevalError as error:
+                broken[name] = on_one_line(error.what, 200)
+    return tuple(sorted(loaded, key=attrgetter("rank"))), broken
 
 
 def _load(point: EntryPoint) -> Format:
@@ -75,25 +77,36 @@ def _load(point: EntryPoint) -> Format:
 
 
 def detect(source: Source) -> Format:
-    """The file's format. Raises `AgentevalError` that says what was looked for and what was found instead."""
+    """The file's format. Raises `AgentevalError` that says what was looked for, what was found instead, and which
+    plug-ins could not look."""
+    broken: dict[str, str] = {}
     head = sniff(source)
-    found = _of_head(head)
+    found = _of_head(head, broken)
     if found is None and source.size > LOOKED_AT:
-        found = _of_head(sniff(source, LOOKED_AT_MOST))
+        found = _of_head(sniff(source, LOOKED_AT_MOST), broken)
     if found is None:
-        raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for())
+        raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for({**_of_plugins()[1], **broken}))
     return found
 
 
-def _of_head(head: Head) -> Format | None:
+def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
+    """`broken` gets what the plug-ins raise that fail on this file, by name."""
     if head.zip:
         return next(one for one in _tried() if one.zip)
-    for candidate in _tried():
-        if any(candidate.can_read(value) for value in head.values[:1]):
-            return candidate
-    for candidate in _tried():
-        if candidate.yaml is not None and candidate.yaml(head.yaml):
-            return candidate
+    value = head.values[:1]
+    tests: tuple[Callable[[Format], bool], ...] = (
+        lambda candidate: any(map(candidate.can_read, value)),
+        lambda candidate: candidate.yaml is not None and candidate.yaml(head.yaml),
+    )
+    for test in tests:
+        for candidate in _tried():
+            try:
+                if test(candidate):
+                    return candidate
+            except Exception as error:  # the code of others
+                if candidate in _own():
+                    raise
+                broken[candidate.name] = on_one_line(f"it failed on this file: {type(error).__name__}: {error}", 200)
     return None
 
 
@@ -114,8 +127,9 @@ def _described(value: Any) -> str:
     return f"an object with the keys {names}{more}" if value else "an empty object"
 
 
-def _looked_for() -> str:
+def _looked_for(broken: Mapping[str, str]) -> str:
     known = formats()
-    wide = max(map(len, known)) + 2
-    lines = [f"  {name:<{wide}}{one.looks_like}" for name, one in known.items()]
+    wide = max(map(len, (*known, *broken))) + 2
+    lines = [f"  {name:<{wide}}{broken.get(name, one.looks_like)}" for name, one in known.items()]
+    lines += [f"  {name:<{wide}}{said}" for name, said in broken.items() if name not in known]
     return "\n".join(["What was looked for (--format NAME takes it for one of them):", *lines])

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.detect import detect, formats
+from agenteval_tui.formats.detect import _of_plugins, detect, formats
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.stream.json_reader import JsonReader
@@ -660,3 +661,46 @@ class TestRecorded:
                 blocks = [b for m in one["messages"] if isinstance(m["content"], list) for b in m["content"]]
                 assert [c.name for c in transcript.tool_calls] == [b["name"] for b in blocks if b["type"] == "tool_use"]
                 assert all(call.result is not None for call in transcript.tool_calls)
+
+
+BROKEN = """
+from agenteval_tui.formats.importers.format import Format
+
+def can_read(value):
+    raise KeyError("a key\\nthat is not there")
+
+FORMAT = Format(name="broken-reader", looks_like="x", can_read=can_read)
+"""
+
+
+@pytest.fixture
+def broken_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    site = tmp_path / "site"
+    info = site / "brittle-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "brittle.py").write_text(BROKEN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brittle\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[agenteval.importers]\nbroken-reader = brittle:FORMAT\nnot-there = no_such_module:FORMAT\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    entry_points._plugins.cache_clear()
+    _of_plugins.cache_clear()
+    yield
+    entry_points._plugins.cache_clear()
+    _of_plugins.cache_clear()
+
+
+@pytest.mark.usefixtures("broken_plugins")
+def test_what_a_plugin_could_not_look_at_is_said(store: Store, tmp_path: Path) -> None:
+    unknown = tmp_path / "unknown.json"
+    unknown.write_text('{"a": 1}')
+    with pytest.raises(AgentevalError, match="in no format that can be imported") as caught:
+        import_file(unknown, store)
+    said = [" ".join(line.split()) for line in caught.value.mend.splitlines()]
+    assert said[-2].startswith("broken-reader it failed on this file: KeyError: 'a key")
+    assert said[-1].startswith("not-there the importer 'not-there' can't be loaded: ModuleNotFoundError")
+    # What agenteval's own formats know comes in all the same.
+    known = tmp_path / "m.json"
+    known.write_text(json.dumps(DIALECTS["anthropic"]), "utf-8")
+    assert import_file(known, store).added == 1
