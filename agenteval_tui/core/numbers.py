@@ -24,14 +24,14 @@ def percent_interval(low: float, high: float, decimals: int = 0) -> tuple[str, s
     return first, last
 
 
-def points(difference: float) -> str:
+def points(difference: float, decimals: int = 1) -> str:
     """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
-    return _signed((difference,))[0]
+    return _signed((difference,), decimals)[0]
 
 
-def points_interval(low: float, high: float) -> tuple[str, str]:
+def points_interval(low: float, high: float, decimals: int = 1) -> tuple[str, str]:
     """Both ends of an interval of differences -1..1 in points: ("-0.4", "+12"). Ends that differ stay apart."""
-    first, last = _signed((low, high))
+    first, last = _signed((low, high), decimals)
     return first, last
 
 
@@ -109,9 +109,9 @@ def _enough(shares: tuple[float, ...], least: int) -> list[str]:
     return texts
 
 
-def _signed(differences: tuple[float, ...]) -> list[str]:
+def _signed(differences: tuple[float, ...], least: int) -> list[str]:
     texts: list[str] = []
-    for decimals in range(1, _MOST_DECIMALS + 1):
+    for decimals in range(least, _MOST_DECIMALS + 1):
         texts = [_plain(100 * difference, decimals, "+") for difference in differences]
         true = all((text in ("0", "+100", "-100")) <= (one in (0.0, 1.0, -1.0))
                    for text, one in zip(texts, differences, strict=True))  # fmt: skip

@@ -60,12 +60,13 @@ MOST_LINES = 100  # tests of a section, in lines
 MOST_TABLE = 50  # rows of a table
 MOST_ROWS = 20  # dataset rows of a test, in lines
 MOST_ROWS_IN_FULL = 40  # and where the test is shown in full
+_BAR = 10  # cells of a rate
 _NAMED = 5  # tests in a sentence
 _COUNTED = "figures and gates count the verdicts all the same"
 
 TESTS = {
     "mcnemar": ("McNemar's exact test", "McNemar"),
-    "sign-flip": ("sign-flip test", "sign flips"),
+    "sign-flip": ("sign-flip test", "sign-flip"),
     "fisher": ("Fisher's exact test", "Fisher"),
 }
 """The tests that p-values come from, in full and in short."""
@@ -207,16 +208,18 @@ def power_text(one: Overall) -> str:
     return f"{sample_text(one)} show a drop of {100 * one.detectable:.0f} points or more four times in five{few}"
 
 
-def short_power_text(one: Overall) -> str:
-    """The same in a few words: `14 pairs: too few to tell a drop under 20 points`."""
+def short_power_text(one: Overall, sample: str = "") -> str:
+    """The same in a few words: `14 tests: too few to tell a drop under 20 points`. `sample`: what was tested, where it
+    is not to be called as the test calls it."""
     if one.rate is None:
         return ""
+    sample = sample or sample_text(one)
     if one.detectable is None:
-        return f"{sample_text(one)}: too few to tell any drop"
+        return f"{sample}: too few to tell any drop"
     least = f"{100 * one.detectable:.0f} points"
     if _significant(one):
-        return f"{sample_text(one)} tell drops from {least} on"
-    return f"{sample_text(one)}: too few to tell a drop under {least}"
+        return f"{sample} tell drops from {least} on"
+    return f"{sample}: too few to tell a drop under {least}"
 
 
 def overall_text(one: Overall) -> str:
@@ -273,30 +276,58 @@ def overall_table(one: Overall) -> Table:
     return Table(columns, tuple(Row(tuple(map(text, row)), row[0]) for row in rows))
 
 
-def overall_in_short(one: Overall) -> List:
-    """The rates and their difference; the test; its power; what was measured: short texts, for the head of a screen."""
+def rate_bar(share: float) -> str:
+    """A share as a bar of ten cells: `███████░░░`. Only all is full, and only nothing is empty."""
+    full = min(max(round(share * _BAR), share > 0), _BAR - (share < 1))
+    return "█" * full + "░" * (_BAR - full)
+
+
+def overall_in_short(found: Comparison) -> List:
+    """The rates, each with its bar, and their difference; the test; its power; what was measured: short texts, for the
+    head of a screen."""
+    one = found.overall
     rate = one.rate
     if rate is None:
         parts = [text(rate_text(one))]
     else:
-        interval = "" if rate.interval is None else " ({} … {})".format(*numbers.points_interval(*rate.interval))
-        difference = f"   {numbers.points(rate.difference)}"
+        was, now = numbers.percent_interval(rate.was, rate.now)
+        token = _token(rate.difference)
+        interval = "" if rate.interval is None else " ({} … {})".format(*numbers.points_interval(*rate.interval, 0))
+        # A case is a test, or a row of its dataset.
+        by_row = one.test != "sign-flip" or any(test.rows for test in found.tests)
+        sample = sample_text(one) if by_row else numbers.count(one.n, "test")
         parts = [
             text(
-                ("pass ", "dim"),
-                (f"{share(rate.was)} → {share(rate.now)}", "bold"),
-                (difference, f"bold {_token(rate.difference)}".strip()),
-                (interval, "dim"),
+                ("pass  ", "dim"),
+                (f"{was} % ", "bold"),
+                (rate_bar(rate.was), "dim"),
+                (" → ", ""),
+                (f"{now} % ", "bold"),
+                (rate_bar(rate.now), token or "dim"),
+                (f"   {_minus(numbers.points(rate.difference, 0))}", f"bold {token}".strip()),
+                (_minus(interval), "dim"),
             ),
-            text((f"{TESTS[one.test][1]} {p_value_text(one.p_value)}" if one.p_value is not None else "", "dim")),
-            text((short_power_text(one), "dim")),
+            text((_short_significance_text(one), "dim")),
+            text((short_power_text(one, sample), "dim")),
         ]
     for name, measure in sorted(_measures(one), key=lambda pair: pair[0] == "score"):
         if measure.was or measure.now:
-            was, now = _METRICS[name][1](measure.was), _METRICS[name][1](measure.now)
-            more = f" ({_relative(measure)})" if measure.was else ""
-            parts.append(text((f"{name} {now}" if was == now else f"{name} {was} → {now}{more}", "dim")))
+            before, after = _METRICS[name][1](measure.was), _METRICS[name][1](measure.now)
+            more = f" ({_minus(_relative(measure))})" if measure.was else ""
+            parts.append(text((f"{name} {after}" if before == after else f"{name} {before} → {after}{more}", "dim")))
     return List(tuple(part for part in parts if part), inline=True)
+
+
+def _short_significance_text(one: Overall) -> str:
+    """`sign-flip p 0.18`, `McNemar p < 0.001`."""
+    if one.p_value is None:
+        return ""
+    return f"{TESTS[one.test][1]} {p_value_text(one.p_value).replace('= ', '')}"
+
+
+def _minus(figure: str) -> str:
+    """With a real minus sign."""
+    return figure.replace("-", "−")
 
 
 # What has to be known of all tests
@@ -557,22 +588,27 @@ def _not_listed(number: int, most: int = MOST_TABLE) -> str:
 
 
 class ChangeCells(Struct, frozen=True):
-    """A change as the cells of a list: the sign, the test (and criterion), was, now, who changed it, and what differs
-    first."""
+    """A change as the cells of a list: the sign, the test (and criterion), was, now, the difference in points, who
+    changed it, and what differs first."""
 
     sign: Span
     name: str
     was: str
     now: str
+    points: str
     who: Span
     divergence: str
+
+
+def change_name(one: TestChange, criterion: CriterionChange | None) -> str:
+    """`TEST`, or `TEST / CRITERION`."""
+    return one_line(one.label) + (f" / {one_line(criterion.name)}" if criterion is not None else "")
 
 
 def change_cells(
     one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, *, versions: bool = False
 ) -> ChangeCells:
     """A test, or one of its criteria, in a list. `versions`: two versions of a criterion judge the same outputs."""
-    name = one_line(one.label) + (f" / {one_line(criterion.name)}" if criterion is not None else "")
     shown = criterion or one
     score = shown.state == "score" or (shown.state == "same" and one.state == "score")
     as_text = score_text if score else fraction
@@ -584,7 +620,16 @@ def change_cells(
     elif (found := attributed.get(one.key)) is not None:
         divergence = one_line(step_change_text(found.divergence), 200)
     who = ("quarantine", "warn") if one.quarantine else _who(one, criterion, attributed, versions)
-    return ChangeCells(SIGNS[one.state], name, as_text(shown.was), as_text(shown.now), who, divergence)
+    points = "" if score else _points(shown)
+    was, now = as_text(shown.was), as_text(shown.now)
+    return ChangeCells(SIGNS[one.state], change_name(one, criterion), was, now, points, who, divergence)
+
+
+def _points(one: TestChange | CriterionChange) -> str:
+    """`−33`; "" where nothing was decided on a side, or nothing changed."""
+    if one.was is None or one.now is None or one.was.rate is None or one.now.rate is None:
+        return ""
+    return _minus(numbers.points(one.now.rate - one.was.rate, 0)) if one.now.rate != one.was.rate else ""
 
 
 def _who(one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool) -> Span:

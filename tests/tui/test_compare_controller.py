@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_nothing_is_compared_yet() -> None:
     assert (controller.heading(), controller.head(80), controller.command()) == (((), ()), [], None)
     assert controller.row_at(0) is None
     assert (controller.swapped(), controller.before_versions(), controller.next_to_explain(None)) == (None, None, None)
-    assert "Nothing is compared yet." in plain(controller.empty()[1])
+    assert "Nothing is compared yet." in "".join(map(plain, controller.empty()))
 
 
 def test_what_changed_is_listed_unchanged_tests_and_words_on_demand(controller: CompareController) -> None:
@@ -84,6 +85,35 @@ def test_what_changed_is_listed_unchanged_tests_and_words_on_demand(controller: 
     controller.arrange()
     assert "No test or criterion has these words." in plain(controller.empty()[1])
     assert controller.row_at(0) is None
+
+
+def test_what_a_newer_execution_outdates_says_so(controller: CompareController) -> None:
+    assert not controller.note_newest(NEW), "it was the newest when it was compared"
+    assert controller.news == ""
+    assert controller.note_newest("NEWER")
+    assert controller.followed_newest
+    assert "there is a newer execution: ctrl+r compares it" in "".join(map(plain, controller.head(140)))
+    found = controller.found
+    assert found is not None
+    controller.take(found, Sides(NEW, OLD))
+    assert controller.news == "", "of what is compared now nothing is known yet"
+    controller.note_newest("NEWER")
+    assert not controller.note_newest("NEWER")
+    assert controller.note_newest("NEWEST")
+    assert controller.news.endswith("S chooses it"), "an older execution was chosen by a person"
+
+
+def test_the_head_says_all_of_both_sides_and_counts_agree_with_the_rows(controller: CompareController) -> None:
+    first = plain(controller.head(140)[0])
+    assert re.match(r" pass  90 % █████████░ → 57 % ██████░░░░   −33 \(−83 … \+33\)   sign-flip p 0\.\d+", first)
+    assert "6 tests: too few to tell a drop under 78 points" in first
+    assert controller.rows is not None
+    rows = controller.rows.rows
+    head = rows[0]
+    assert head.listed == next(n for n, one in enumerate(rows[1:]) if one.change is None)
+    assert "3 tests worse, in 4 criteria" in plain(controller.rows.line(0, 140, focused=False))
+    points = plain(controller.rows.line(rows.index(row(controller, "refund-policy")), 140, focused=False))
+    assert re.search(r"5/5\s+2/5\s+−60", points)
 
 
 def test_a_test_that_did_not_change_is_shown_for_who_asks_for_it(session: Session) -> None:

@@ -17,35 +17,42 @@ from agenteval_tui.analysis.comparison_model import (
     TestChange,
 )
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, pad, right
 from agenteval_tui.views.comparison import (
-    SECTIONS,
     SHARP,
     AttributedTests,
     change_cells,
     change_in_full,
+    change_name,
     criteria_table,
     notes,
     overall_in_short,
+    section_text,
 )
 from agenteval_tui.views.model import View
 
 _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12
-_WITH_DIVERGENCE = 92  # cells from which the first divergence stands in the row
+_LEAST_NAME = 12
+_LEAST_DIVERGENCE = 30
+_WITH_DIVERGENCE = 92  # cells from which the first divergence, and the difference in points, stand in the row
 _TWO_COLUMNS = 100
 
 
 class CompareRow(Struct, frozen=True):
-    """A row: the head of a section (`change` None), a test, or a criterion of it."""
+    """A row: the head of a section (`change` None) with so many tests (`number`) in so many rows (`listed`), a test, or
+    a criterion of it."""
 
     state: State
     change: TestChange | None = None
     criterion: CriterionChange | None = None
     number: int = 0
+    listed: int = 0
 
     @property
     def key(self) -> str:
@@ -69,7 +76,7 @@ def rows_of(found: Comparison, *, everything: bool = False, words: str = "") -> 
             tests += bool(made)
             listed += made
         if listed:
-            rows += [CompareRow(state, number=tests), *listed]
+            rows += [CompareRow(state, number=tests, listed=len(listed)), *listed]
     return rows
 
 
@@ -98,6 +105,12 @@ class CompareRows(Struct):
     rows: Sequence[CompareRow]
     attributed: AttributedTests = field(default_factory=dict)
     versions: bool = False
+    longest: int = 0
+    """Cells of the longest name."""
+
+    def __post_init__(self) -> None:
+        names = (change_name(row.change, row.criterion) for row in self.rows if row.change is not None)
+        self.longest = max(map(cell_len, names), default=0)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -111,49 +124,59 @@ class CompareRows(Struct):
         """Row `index`."""
         row = self.rows[index]
         if row.change is None:
-            return _section(row, width)
+            return self._section(row, width)
         shown = change_cells(row.change, row.criterion, self.attributed, versions=self.versions)
         sign, who = cell(*shown.sign), cell(*shown.who)
         cells: list[Cell] = [(" ", ""), sign, (" ", "")]
-        cells.append((left(shown.name, _name_width(width)), "dim" if row.state == "same" else ""))
-        cells += [
-            (right(shown.was, _FIGURE), "dim"),
-            (right(shown.now, _FIGURE), sign[1] if row.state in SHARP else ""),
-        ]
+        cells.append((left(shown.name, self._name_width(width)), "dim" if row.state == "same" else ""))
+        style = sign[1] if row.state in SHARP else ""
+        cells += [(right(shown.was, _FIGURE), "dim"), (right(shown.now, _FIGURE), style)]
+        if width >= _WITH_DIVERGENCE:
+            cells.append((right(cell(shown.points, "")[0], _FIGURE), style))
         cells += [("  ", ""), (left(who[0], _WHO), who[1])]
         if width >= _WITH_DIVERGENCE:
             cells += [(" ", ""), cell(shown.divergence, "dim")]
         return fit(cells, width)
 
+    def cells_to_figures(self, width: int) -> int:
+        """Cells of a row up to who changed it: what the cursor's background covers."""
+        return min(3 + self._name_width(width) + _figures(width) + 2 + _WHO, width)
 
-def cells_to_figures(width: int) -> int:
-    """Cells of a row up to who changed it: what the cursor's background covers."""
-    return min(3 + _name_width(width) + 2 * _FIGURE + 2 + _WHO, width)
+    def _name_width(self, width: int) -> int:
+        """Names have what they need, as far as the first divergence has room beside them."""
+        room = width - 3 - _figures(width) - 2 - _WHO
+        if width < _WITH_DIVERGENCE:
+            return max(room, _LEAST_NAME)
+        return max(min(self.longest, max(room // 2, room - 1 - 2 * _LEAST_DIVERGENCE)), _LEAST_DIVERGENCE)
+
+    def _section(self, row: CompareRow, width: int) -> Line:
+        name = section_text(row.state, row.number)
+        if row.listed > row.number:
+            name += f", in {count(row.listed, 'criterion')}"
+        cells: list[Cell] = [(" ", ""), (left(name, self._name_width(width) + 2), "bold")]
+        if row.state not in ("added", "removed"):
+            cells += [(right("was", _FIGURE), "dim"), (right("now", _FIGURE), "dim")]
+            cells += [(right("points", _FIGURE), "dim")] if width >= _WITH_DIVERGENCE and row.state in SHARP else []
+        if row.state in SHARP:
+            cells += [("  ", ""), (left("changed by", _WHO), "dim")]
+            if width >= _WITH_DIVERGENCE:
+                cells.append((" first divergence", "dim"))
+        return fit(cells, width)
 
 
-def _name_width(width: int) -> int:
-    if width < _WITH_DIVERGENCE:
-        return max(width - 3 - 2 * _FIGURE - 2 - _WHO, 12)
-    return max(min(46, width * 2 // 5), 30)
+def _figures(width: int) -> int:
+    return (3 if width >= _WITH_DIVERGENCE else 2) * _FIGURE
 
 
-def _section(row: CompareRow, width: int) -> Line:
-    name = f"{SECTIONS[row.state][row.number != 1]} {row.number:,}"
-    cells: list[Cell] = [(" ", ""), (left(name, _name_width(width) + 2), "bold")]
-    if row.state not in ("added", "removed"):
-        cells += [(right("was", _FIGURE), "dim"), (right("now", _FIGURE), "dim"), ("  ", "")]
-    if row.state in SHARP:
-        cells.append((left("who changed", _WHO), "dim"))
-        if width >= _WITH_DIVERGENCE:
-            cells.append((" first divergence", "dim"))
-    return fit(cells, width)
-
-
-def head_lines(found: Comparison, width: int) -> list[Line]:
-    """Both sides, the pass rates with interval and test, what n could have shown, what was measured, and the notes."""
-    lines = [_sides(found.a, found.b, width)]
-    lines += [fit(((" ", ""), *line), width) for line in view_lines((overall_in_short(found.overall),), width - 1)]
-    lines += [fit(((" ", ""), cell(one_line(note, 300), "warn")), width) for note in notes(found)]
+def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
+    """The pass rates with interval and test, what n could have shown, what was measured, both sides, the notes; `news`
+    is what has happened since it was compared."""
+    lines = [fit(((" ", ""), *line), width) for line in view_lines((overall_in_short(found),), width - 1)]
+    lines.append(_sides(found.a, found.b, width))
+    for note in (*([news] if news else []), *notes(found)):
+        said = (" ", ""), cell(f"▲ {one_line(note, 300)}", "warn")
+        # Where there are rows for it nothing is cut.
+        lines += hanging(said, width) if width >= _WITH_DIVERGENCE else [fit(said, width)]
     lines.append(((("─" if UNICODE else "-") * width, "rule"),))
     return lines
 

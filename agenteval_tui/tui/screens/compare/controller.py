@@ -16,15 +16,20 @@ from agenteval_tui.analysis.criterion_versions import compare_versions, stored_s
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.quarantines import active
+from agenteval_tui.history.references import References
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.comparison import CompareRow, CompareRows, detail_lines, head_lines, rows_of
+from agenteval_tui.tui.presenters.text_layout import empty_state
 from agenteval_tui.tui.styled_text import Cell, Line
 
 MOST = 300
 """Tests that are explained by themselves; further ones when the cursor comes to them."""
 _AT_A_TIME_S = 0.1
 """So long are tests explained before what is known of them is shown."""
+
+
+PURPOSE = "What got worse or better between two executions, by criterion, and who changed it."
 
 
 class Versions(Struct, frozen=True):
@@ -71,6 +76,11 @@ def read_comparison(session: Session, sides: Sides, known: Comparison | None = N
     return found
 
 
+def newest_execution(session: Session) -> str:
+    """The id of the newest execution of the projects that are looked at. Raises `AgentevalError`."""
+    return References(session.store, session.projects).execution().id
+
+
 def read_versions(session: Session, versions: Versions) -> Comparison:
     """Compare two versions of a criterion. Raises `AgentevalError`."""
     old, new = stored_spec(session.store, versions.old), stored_spec(session.store, versions.new)
@@ -100,6 +110,8 @@ class CompareController:
         self.rows: CompareRows | None = None
         self.everything = False
         self.words = ""
+        self.newest = ""  # the newest execution when it was compared
+        self.outdated = False  # there is a newer one by now
         self.place = ""  # the row that the cursor goes to when what is read is there
         self._test: tuple[str, str] | None = None  # the suite's key and id of the test that the cursor goes to then
         self._explained = Explained()
@@ -118,6 +130,7 @@ class CompareController:
 
     def _take(self, comparison: Comparison) -> None:
         self.found, self._explained = comparison, Explained()
+        self.newest, self.outdated = "", False
         self.arrange()
 
     @property
@@ -129,6 +142,24 @@ class CompareController:
     def of_newest(self) -> bool:
         """Is the newest execution compared, whichever that is? Where nothing could be compared it is asked for."""
         return self.versions is None and self.sides in (None, Sides())
+
+    def note_newest(self, execution: str) -> bool:
+        """This is the newest execution now. True: it is another one than when this was compared."""
+        before, self.newest = self.newest, self.newest or execution
+        self.outdated = bool(before) and before != execution and not self.of_versions
+        return self.outdated
+
+    @property
+    def followed_newest(self) -> bool:
+        """Was the execution on the right the newest one when it was compared?"""
+        return self.found is not None and not self.of_versions and self.newest in self.found.b.executions
+
+    @property
+    def news(self) -> str:
+        """What has happened since it was compared; "" for nothing."""
+        if not self.outdated:
+            return ""
+        return f"there is a newer execution: {'ctrl+r compares it' if self.followed_newest else 'S chooses it'}"
 
     @property
     def waits(self) -> bool:
@@ -263,19 +294,16 @@ class CompareController:
 
     def head(self, width: int) -> list[Line]:
         """What is compared, and how it went as a whole."""
-        return head_lines(self.found, width) if self.found is not None else []
+        return head_lines(self.found, width, self.news) if self.found is not None else []
 
     def empty(self) -> list[Line]:
         """What stands where the rows would be."""
         if self.found is None:
-            return [(), (("  Nothing is compared yet.", ""),)]
+            return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
-            return [(), (("  No test or criterion has these words.", ""),), (("  esc clears the filter.", "dim"),)]
-        return [
-            (),
-            (("  Nothing changed: every test passes as often, with the same scores.", "passed"),),
-            (("  f shows the unchanged tests too.", "dim"),),
-        ]
+            return empty_state("", "No test or criterion has these words.", "esc", "clears the filter")
+        said = "Nothing changed: every test passes as often, with the same scores."
+        return empty_state("", said, "f", "shows the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """What stands left and right in the title."""

@@ -26,16 +26,18 @@ from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.comparison import CompareRow, cells_to_figures
+from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.number_format import date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
+    PURPOSE,
     CompareController,
     Explained,
     Versions,
     explain,
+    newest_execution,
     read_comparison,
     read_versions,
 )
@@ -49,6 +51,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 EXECUTIONS = 200
+WIDE = 180  # columns from which a change stands in full beside the list
 _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
 
@@ -89,8 +92,14 @@ class CompareScreen(FilteredScreen):
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
-        # The row under the cursor is one to its figures, and to whose doing it was.
-        self._list.cursor_width = GUTTER + cells_to_figures(event.size.width - GUTTER)
+        self.set_class(event.size.width >= WIDE, "wide")
+        self.call_after_refresh(self._fit_cursor)
+
+    def _fit_cursor(self) -> None:
+        """The row under the cursor is one to its figures, and to whose doing it was."""
+        rows = self.controller.rows
+        if rows is not None:
+            self._list.cursor_width = GUTTER + rows.cells_to_figures(self._list.size.width - GUTTER)
 
     @property
     def _list(self) -> VirtualList:
@@ -119,6 +128,7 @@ class CompareScreen(FilteredScreen):
                 self.controller.place = self._list.cursor_key or ""
             self.controller.take(comparison, sides, test)
             self._show()
+            self._look_for_newer()
 
         self.ask(lambda: read_comparison(session, sides, known), then, group="open", failed=self._failed)
 
@@ -149,19 +159,40 @@ class CompareScreen(FilteredScreen):
         """What is compared may have been waiting for them."""
         if self.controller.waits:
             self.action_reload()
+        else:
+            self._look_for_newer()
+
+    def _look_for_newer(self, *, renew: bool = False) -> None:
+        """Say that there is a newer execution than the one that is compared. `renew`: compare it, where that one was
+        the newest."""
+        controller, session = self.controller, self.agenteval.session
+        if controller.found is None or controller.of_versions:
+            return
+
+        def then(newest: str) -> None:
+            if controller.note_newest(newest) and renew and controller.followed_newest:
+                self.open(Sides())
+            else:
+                self.query_one("#head", LineBlock).show(controller.head)
+
+        self.ask(lambda: newest_execution(session), then, group="newest", failed=lambda error: None)
 
     def revisited(self) -> None:
         """There may be a newer execution than the one that is compared, or another baseline.
 
         What waits for runs is read again anyway, as the screen is resumed.
         """
-        if self.controller.of_newest and not self.controller.waits:
+        if not self.controller.of_newest:
+            self._look_for_newer(renew=True)
+        elif not self.controller.waits:
             self.open(Sides(), known=self.controller.found)
 
     def action_reload(self) -> None:
         self.controller.place = self._list.cursor_key or ""
         if self.controller.versions is not None:
             self._open_versions(self.controller.versions)
+        elif self.controller.outdated and self.controller.followed_newest:
+            self.open(Sides())
         else:
             self.open(self.controller.sides or Sides())
 
@@ -222,9 +253,9 @@ class CompareScreen(FilteredScreen):
         if self.controller.found is not None:
             self.agenteval.say_error(error)
         elif isinstance(error, NothingHereError):
-            self._list.set_empty(nothing_here(error.elsewhere, "H"))
+            self._list.set_empty(nothing_here(error.elsewhere, "H", PURPOSE))
         elif error.what == NOTHING_RAN:
-            self._list.set_empty(nothing_ran())
+            self._list.set_empty(nothing_ran(PURPOSE))
         else:
             lines = error_lines(error, max(self.size.width - 4, 20))
             hint: Line = (("  s chooses the left side, S the right one; 5: history, 1: suites.", "dim"),)
@@ -238,6 +269,8 @@ class CompareScreen(FilteredScreen):
         if rows is not None:
             view.set_empty(self.controller.empty())
             view.set_source(rows, keep_key=view.cursor_key)
+            self.set_class(not rows.count(), "nothing")
+            self._fit_cursor()
             self.retitle()
             self._detail()
 
