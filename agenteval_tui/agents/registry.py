@@ -51,7 +51,7 @@ def make_agent(
     agent = _class_of(name, full.get("kind"))(AgentSetup(name, full, base_dir, env, transcripts, permission, config))
     if not isinstance(agent, Agent):
         raise AgentevalError(
-            f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",
+            f"kind {config['kind']!r} gives a {type(agent).__name__} that is not an agent",
             where=f"agent {name!r}",
             mend="an agent has `run`, `check` and `close` (see agents/base.py)",
         )

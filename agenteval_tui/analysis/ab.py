@@ -288,4 +288,4 @@ def _conclusion(
     said = f"No difference is shown: {100 * difference:+.1f} points ({range_})"
     if least is None or least >= 1:
         return f"{said}; so few cases could not have shown any."
-    return f"{said}; so many cases would have shown {100 * least:.0f} points or more."
+    return f"{said}; this many cases would have shown {100 * least:.0f} points or more."

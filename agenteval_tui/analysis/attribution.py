@@ -273,7 +273,7 @@ def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Att
     if was == now:
         return replace(made, reason="both ended alike")
     if {was, now} != {"passed", "failed"}:
-        return replace(made, reason=f"a run ended as {was if was not in _DECIDED else now}: that is no verdict")
+        return replace(made, reason=f"a run ended as {was if was not in _DECIDED else now}, which is not a verdict")
     deciding = {result.criterion for result in new.results if result.severity == "error"}
     alike = [criterion for criterion in criteria if criterion.now == now and criterion.criterion in deciding]
     if not alike:
@@ -313,10 +313,10 @@ def _without_flip(made: Attribution, old: _Stored, new: _Stored) -> Attribution:
         if (sides[0][name].severity, sides[0][name].weight) != (sides[1][name].severity, sides[1][name].weight)
     ]
     if moved:
-        return replace(made, who="criterion", reason=f"criterion {sorted(moved)[0]!r} counts otherwise than before")
+        return replace(made, who="criterion", reason=f"criterion {sorted(moved)[0]!r} counts differently than before")
     if not old.results or not new.results:
         return replace(made, reason="no criterion is stored with one of the runs")
     scores = [{result.criterion: result.score for result in run.results} for run in (old, new)]
     if scores[0] == scores[1]:
-        return replace(made, who="criterion", reason="all criteria say the same: the test's threshold is another one")
+        return replace(made, who="criterion", reason="all criteria give the same scores: the test's threshold changed")
     return replace(made, who="agent", reason="the scores moved across the test's threshold")

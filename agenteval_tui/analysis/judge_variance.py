@@ -121,7 +121,7 @@ def _verdict(
     said: Mapping[str, Sequence[Reply]],
     number: int,
 ) -> bool | None:
-    """The verdict if every question had been answered by its reply `number`; None: that is no verdict."""
+    """The verdict if every question had been answered by its reply `number`; None, which is not a verdict."""
     known: dict[str, Reply] = {}
     for _ in range(_ROUNDS):
         before = len(known)

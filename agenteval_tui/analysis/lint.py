@@ -202,7 +202,7 @@ def _test(
     # Where none is empty, which is nearly everywhere, no config is read for it.
     for number, (_, looked_for) in enumerate(needles(test) if empty else ()):
         for name in sorted(looked_for & empty):
-            message = f'the variable "{name}" is empty, and this criterion looks for it: the check can\'t be made'
+            message = f'the variable "{name}" is empty, and this criterion looks for it: nothing can be checked'
             owner = loaded.node(test.id, number)
             yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):

@@ -22,7 +22,7 @@ def run_samples(invocation: Invocation, samples: Path) -> int:
     if done.execution.status != "finished":
         raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
     if done.counts["error"]:
-        raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
+        raise InfrastructureError("a sample ended in an error, and none should", mend="agenteval doctor")
     invocation.out.line(
         (
             "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"

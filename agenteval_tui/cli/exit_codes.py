@@ -64,5 +64,5 @@ def read_seconds(text: str, where: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:
-        raise AgentevalError(f"{text!r} is no time", where=where, mend="write seconds, or 90s, 15m, 1.5h")
+        raise AgentevalError(f"{text!r} is not a duration", where=where, mend="write seconds, or 90s, 15m, 1.5h")
     return seconds

@@ -17,7 +17,7 @@ from agenteval_tui.core.unicode_classes import HIDDEN, HIDDEN_ASTRAL, HIDDEN_BEY
 
 _INVISIBLE = "·"  # stands for a zero-width or formatting character
 _BIDI = "↔"  # stands for a character that turns the direction of text
-_BROKEN = "\ufffd"  # stands for what is no character at all
+_BROKEN = "\ufffd"  # stands for what is not a character at all
 
 _BIDI_CONTROLS = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _DROPPED = {0xFE0E, 0xFE0F}  # variation selectors: terminals disagree about their width

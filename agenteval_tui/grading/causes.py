@@ -89,8 +89,8 @@ _EXTRACTION_WORDS: dict[str, str] = {
     "no list in the result": "the tool's result holds no list",
 }
 _TEXT = {
-    "equals": "the text is another one",
-    "equals_ignore_case": "the text is another one",
+    "equals": "the text is different",
+    "equals_ignore_case": "the text is different",
     "contains": "a text is missing",
     "contains_ignore_case": "a text is missing",
     "contains_any": "none of the texts is there",
@@ -120,7 +120,7 @@ _ERRORS: dict[str, str] = {
     Code.NO_SYSTEM_PROMPT: "the system prompt was not recorded",
     Code.NO_WORDS: "the text has no words",
     Code.NOT_A_LIST: "the value is not a list of documents",
-    Code.NOT_ASKED: "nobody was asked yet",
+    Code.NOT_ASKED: "not judged yet",
     Code.NOT_ASKED_THIS: "it needs asking again",
     Code.UNREADABLE_REPLY: "the judge's reply can't be read",
     Code.OFF_SCALE: "the judge's score is not on the scale",
@@ -135,7 +135,7 @@ _AGENT: dict[str, str] = {
     ErrorCode.CONNECT_TIMEOUT: "no connection to the server in time",
     ErrorCode.REQUEST_TIMEOUT: "the server did not take the request in time",
     ErrorCode.CLOSED_WITHOUT_ANSWER: "the server closed the connection without an answer",
-    ErrorCode.CUT_OFF: "the server closed the connection in the midst of the answer",
+    ErrorCode.CUT_OFF: "the server closed the connection in the middle of the answer",
     ErrorCode.PROXY_UNREACHABLE: "no connection to the proxy",
     ErrorCode.PROXY_PASSWORD: "the proxy wants a name and a password",
     ErrorCode.TLS_EXPECTED: "the server expects TLS, and was asked in plain HTTP",
@@ -163,7 +163,7 @@ _AGENT: dict[str, str] = {
 _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.NO_CONNECTION, "lookup_failed"): "the server's name can't be looked up",
     (ErrorCode.NO_CONNECTION, "unknown_host"): "there is no such host",
-    (ErrorCode.NO_CONNECTION, "refused"): "nobody listens at the server's address",
+    (ErrorCode.NO_CONNECTION, "refused"): "nothing listens at the server's address",
     (ErrorCode.NO_CONNECTION, "no_route"): "no network leads to the server",
     (ErrorCode.NO_CONNECTION, "closed"): "the server closed the connection at once",
     (ErrorCode.CERTIFICATE, "expired"): "the server's certificate has expired",
@@ -224,7 +224,7 @@ def cause_from(signature: str) -> Cause:
             raise ValueError
         return Cause(*parts)
     except (ValueError, TypeError, IndexError):
-        raise ValueError(f"this is no signature of a cause: {signature[:80]!r}") from None
+        raise ValueError(f"this is not the signature of a cause: {signature[:80]!r}") from None
 
 
 @lru_cache(maxsize=4096)

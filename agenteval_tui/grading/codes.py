@@ -56,7 +56,7 @@ class Code(StrEnum):
     MEASURED = "measured"
     """A count or measure that nothing is asked of."""
     NOT_MEASURED = "not_measured"
-    """What a bound is given for was not measured: the check can't be made."""
+    """What a bound is given for was not measured: this cannot be checked."""
 
     # JSON.
     PARSES = "parses"

@@ -164,7 +164,7 @@ class _Reader:
             digits = text[start + 3 : end]
             self._at = end + 1
             if end < 0 or not _is_hex(digits) or int(digits, 16) > 0x10FFFF:
-                raise ValueError(f"`\\u{{` at position {start} is no character")
+                raise ValueError(f"`\\u{{` at position {start} is not a character")
             return chr(int(digits, 16))
         if char == "u":
             made = self._hex(start, start + 2, 4)
@@ -183,7 +183,7 @@ class _Reader:
     def _hex(self, start: int, at: int, length: int) -> str:
         digits = self._text[at : at + length]
         if len(digits) != length or not _is_hex(digits):
-            raise ValueError(f"`{self._text[start : at + length]}` at position {start} is no character")
+            raise ValueError(f"`{self._text[start : at + length]}` at position {start} is not a character")
         self._at = at + length
         return chr(int(digits, 16))
 

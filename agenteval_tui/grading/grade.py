@@ -95,7 +95,9 @@ def foreign_result(
     Without `passed`, a score of 1 passes. Without a score it is 1 or 0. With neither: needs_review.
     """
     if score is not None and not math.isfinite(score):
-        return unreadable_result(name, source=source, reason=f"the score is no number: {score}; {reason}".rstrip("; "))
+        return unreadable_result(
+            name, source=source, reason=f"the score is not a number: {score}; {reason}".rstrip("; ")
+        )
     if score is not None:
         score = min(1.0, max(0.0, float(score)))
     if passed is None and score is not None:

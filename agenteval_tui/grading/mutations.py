@@ -139,7 +139,7 @@ def _of_answer(transcript: Transcript) -> Iterator[Mutation]:
         ("empty", "the answer is empty", ""),
         ("refuse", "the answer is a refusal", REFUSAL),
         ("truncate", "the answer ends in the middle", answer[: len(answer) // 2]),
-        ("numbers", "each number in the answer is another one", _DIGITS.sub(_other_number, answer)),
+        ("numbers", "each number in the answer is changed", _DIGITS.sub(_other_number, answer)),
         ("case", "the answer is in the other case", answer.upper() if answer != answer.upper() else answer.lower()),
     ):
         if text != answer:

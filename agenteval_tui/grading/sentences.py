@@ -228,7 +228,7 @@ def _unusable_return(fields: Fields) -> str:
 def _unusable_vector(fields: Fields) -> str:
     return {
         "none": "the embedder's reply can't be read: there is no vector in it",
-        "numbers": "the embedder's reply can't be read: its vector is empty, or holds what is no number",
+        "numbers": "the embedder's reply can't be read: its vector is empty, or holds something that is not a number",
         "zeros": "the embedder gave a vector of zeros: it has no direction to compare",
         "lengths": f"the embedder gave vectors of different lengths: {fields.get('left')} and {fields.get('right')}",
     }[fields["problem"]]
@@ -255,7 +255,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.UNKNOWN_VARIABLE: _unknown_variable,
     Code.EMPTY_VARIABLE: _empty_variable,
     Code.BAD_PLACEHOLDER: lambda f: (
-        f"{{{{{f['placeholder']}}}}} cannot be read: a name or a dotted path stands there, or a text in quotes"
+        f"{{{{{f['placeholder']}}}}} cannot be read: write a name, a dotted path, or a text in quotes"
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
@@ -282,7 +282,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.NO_EXPECTED_VALUE: _no_expected,
     Code.NO_SYSTEM_PROMPT: lambda f: "the system prompt was not recorded: whether it leaked cannot be seen",
     Code.NO_WORDS: lambda f: "a text without words has no grade",
-    Code.NOT_A_LIST: lambda f: "this value is no list of documents: use the prototype class Retrieval",
+    Code.NOT_A_LIST: lambda f: "this value is not a list of documents: use the prototype class Retrieval",
     Code.NOT_MEASURED: lambda f: f"{_measured(f)} was not measured",
     Code.NOT_ASKED: lambda f: f"{_respondent(f)} was not asked yet",
     Code.NOT_ASKED_THIS: lambda f: f"{_respondent(f)} was not asked this yet: it needs asking again",
@@ -320,7 +320,7 @@ def near_phrase(near: Fields) -> str:
     """Where the closest text stands, and what keeps it from matching."""
     if near["is"] == "elsewhere":
         parts = [_around(near[side], side) for side in ("before", "after") if near.get(side)]
-        return f"it stands in line {near['line']}, but with {' and '.join(parts)}"
+        return f"it is in line {near['line']}, but with {' and '.join(parts)}"
     text = quoted(near["text"], 44 if "column" in near else 60)
     if near["is"] == "form":
         return f"nearest {text} (line {near['line']}): would match {would_match(near['steps'])}"
@@ -335,7 +335,7 @@ def _parting(near: Fields) -> str:
     if "ends_before" in near:
         return f"ends before {quoted(near['ends_before'], 20)}"
     if "goes_on" in near:
-        return f"goes on with {quoted(near['goes_on'], 20)}"
+        return f"continues with {quoted(near['goes_on'], 20)}"
     return f"differs at {quoted(near['found'])} (expected {quoted(near['expected'])})"
 
 
@@ -637,7 +637,7 @@ def hint_phrase(hint: Fields) -> str:
     if "ends_before" in hint:
         return f"ends before {shown(hint['ends_before'], 20)}"
     if "goes_on" in hint:
-        return f"goes on with {shown(hint['goes_on'], 20)}"
+        return f"continues with {shown(hint['goes_on'], 20)}"
     return f"differs at character {hint['at'] + 1}: {shown(hint['found'])} instead of {shown(hint['expected'])}"
 
 
@@ -654,7 +654,7 @@ def call_difference_phrase(said: str, found: Sequence[Fields]) -> str:
 
 
 def _unreadable_arguments(one: Fields) -> str:
-    what = "are not valid JSON" if one.get("malformed") else f"are no object but {one['type']}"
+    what = "are not valid JSON" if one.get("malformed") else f"are not an object but {one['type']}"
     return f"{what}: {shown(one['found'])}"
 
 
@@ -934,7 +934,7 @@ def _labelled(line: Evidence) -> str:
 def _replied(line: Evidence) -> str:
     fields = line.fields
     if "error" in fields:
-        return fields["error"] or "what came back, as it came"
+        return fields["error"] or "the reply, unchanged"
     if "votes" in fields:
         scores = fields["votes"]
         spread = max(scores) - min(scores)
@@ -1019,7 +1019,7 @@ def _no_list(fields: Fields) -> str:
     if problem == "missing":
         return f"the result of {tool} is missing"
     if problem == "not_a_list":
-        return f"the result of {tool} is no list, it {content_phrase(fields['there'])}: `path` must lead to one"
+        return f"the result of {tool} is not a list, it {content_phrase(fields['there'])}: `path` must lead to one"
     if problem == "at_path":
         return f"the result of {tool} has no list at `{fields['pattern']}`"
     return "no tool returned a list"

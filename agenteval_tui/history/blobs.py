@@ -192,7 +192,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
-        raise ValueError(f"these bytes are no transcript: {wrong}") from wrong
+        raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong
 
 
 def pack_results(results: Iterable[CriterionResult]) -> bytes:
@@ -240,7 +240,7 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
             ]
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
-        raise ValueError(f"these bytes are no results: {wrong}") from wrong
+        raise ValueError(f"these bytes are not results: {wrong}") from wrong
 
 
 def _evidence(e: Evidence) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ def prepare_file(path: Path) -> bool:
         return _check_existing(path)
     except OSError as error:
         raise HistoryError(
-            f"the history file can't be made: {error.strerror}",
+            f"the history file cannot be created: {error.strerror}",
             where=str(path),
             mend="give yourself write permission for the folder, or name another file with --db or AGENTEVAL_DB",
         ) from error
@@ -59,7 +59,7 @@ def make_private_folder(folder: Path) -> None:
         make_missing(folder)
     except OSError as error:
         raise HistoryError(
-            f"the folder for the history can't be made: {error.strerror}",
+            f"the folder for the history cannot be created: {error.strerror}",
             where=str(error.filename or folder),
             mend="give yourself write permission there, or name another file with --db or AGENTEVAL_DB",
         ) from error

@@ -166,7 +166,7 @@ def _depth_within(value: Any, most: int) -> bool:
 
 def _not_ours(what: str, where: str) -> HistoryError:
     return HistoryError(
-        f"this is no history as agenteval writes it: {what}", where=where, mend="nothing of it was taken in"
+        f"this is not a history that agenteval wrote: {what}", where=where, mend="nothing of it was taken in"
     )
 
 

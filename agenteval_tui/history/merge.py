@@ -519,7 +519,7 @@ def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Ro
             gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
             if gone is not None:
                 tombstones.remove_baseline(connection, name, gone)
-    return (f"{other} baselines: these tests have another one here",) if other else ()
+    return (f"{other} baselines: these tests have a different one here",) if other else ()
 
 
 def _quarantines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> None:

@@ -95,7 +95,7 @@ def _keep_what_was_paid(
     """What an end that no longer counts has used was used all the same: it is kept as a failed attempt."""
     kind, message, why, started_ms, duration_ms, *spent = rest
     if not kind and all(number is None for number in spent):
-        return  # cancelled before it began
+        return  # cancelled before it started
     attempt = FailedAttempt(1, kind or "cancelled", message or why, duration_ms or 0.0, started_ms or now_ms(), *spent)
     keep_attempts(connection, totals, execution, run, [attempt])
 

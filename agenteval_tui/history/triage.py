@@ -72,10 +72,10 @@ class Decide(Struct):
     decision: Decision
 
     def prepare(self) -> None:
-        """Refuse what is no decision."""
+        """Refuse what is not a decision."""
         one = self.decision
         if one.decision not in DECISIONS:
-            raise AgentevalError(f"{one.decision!r} is no decision", mend=f"one of {', '.join(DECISIONS)}")
+            raise AgentevalError(f"{one.decision!r} is not a decision", mend=f"one of {', '.join(DECISIONS)}")
         try:
             cause_from(one.signature)
         except ValueError as wrong:

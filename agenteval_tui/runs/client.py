@@ -63,7 +63,7 @@ def start(request: ExecutionRequest) -> Live:
             raise InfrastructureError(
                 f"the execution's process can't be started: {error.strerror}",
                 where=str(error.filename or log_file),
-                mend="make the data folder writable, or name another one in AGENTEVAL_DATA_DIR",
+                mend="make the data folder writable, or set AGENTEVAL_DATA_DIR to another folder",
             ) from error
         finally:
             os.close(writing)
@@ -209,7 +209,7 @@ def _log_file() -> Path:
         make_private(folder)
     except OSError as error:
         raise InfrastructureError(
-            f"the folder for logs can't be made: {error.strerror}",
+            f"the folder for logs cannot be created: {error.strerror}",
             where=str(folder),
             mend="set AGENTEVAL_DATA_DIR to a folder that you may write",
         ) from error

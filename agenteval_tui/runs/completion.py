@@ -108,7 +108,7 @@ class RunCompletion:
             self.stop(attempts, CANCELLED)
         elif (run := state.waiting.remove(run_id)) is not None:
             busy = run_id in state.parked
-            why = "cancelled while its agent's server was busy" if busy else "cancelled before it began"
+            why = "cancelled while its agent's server was busy" if busy else "cancelled before it started"
             self._end_waiting(run, GradedRun.nothing(CANCELLED, why))
 
     def skip(self, group: Repetitions) -> None:

@@ -189,7 +189,7 @@ class Engine:
             self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms, one.not_made)
         for run in state.unwanted:
             self._completion.cancel(run)
-        if state.stopping:  # all of it was cancelled before it began
+        if state.stopping:  # all of it was cancelled before it started
             state.drop_waiting()
         for group in {id(repetition): repetition for repetition in state.repetitions.values()}.values():
             if group.answer != "open":  # by runs that ended before

@@ -125,6 +125,6 @@ class Host:
 
 def _no_socket(error: OSError) -> AgentevalError:
     return InfrastructureError(
-        f"the socket to watch this execution can't be made: {error.strerror or error}",
+        f"the socket to watch this execution cannot be created: {error.strerror or error}",
         mend="set AGENTEVAL_RUNTIME_DIR to a folder that you may write",
     )

@@ -109,7 +109,7 @@ def live_dir() -> Path:
         state = folder.lstat()
     except OSError as error:
         raise InfrastructureError(
-            f"the folder for running executions can't be made: {error.strerror}", where=str(folder), mend=mend
+            f"the folder for running executions cannot be created: {error.strerror}", where=str(folder), mend=mend
         ) from error
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.getuid():
         raise InfrastructureError("the folder for running executions is not yours", where=str(folder), mend=mend)

@@ -311,7 +311,7 @@ class LineReader:
             self.report("encoding", at, at + 1, f"the byte 0x{byte:02x} is not UTF-8", "save the file as UTF-8")
         if "\0" in line:
             at = line.index("\0") + 1
-            self.report("bad-character", at, at + 1, "a NUL character can't stand in a dataset", "remove it")
+            self.report("bad-character", at, at + 1, "a dataset cannot contain a NUL character", "remove it")
         return line
 
     def report(
@@ -419,7 +419,7 @@ def _report(error: BaseException, lines: LineReader, start: int) -> None:
     where = f" (the row begins on line {start})" if start != lines.number else ""
     if "expected after" in said:
         at = _behind_quote(lines.last, inside=start != lines.number)
-        message = f"text stands behind a closed quote{where}"
+        message = f"text follows a closing quote{where}"
         lines.report("syntax", at, _text_end(lines.last), message, 'a quote inside a quoted text is written ""')
         return
     lines.report("syntax", 1, _text_end(lines.last), f"this line is no CSV{where}: {said}", "check its quotes")

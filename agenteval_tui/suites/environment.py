@@ -41,7 +41,8 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
     parts = _NAME.match(inside)
     if parts is None:
         raise AgentevalError(
-            f"${{{inside}}} is no environment variable", mend="write ${NAME} or ${NAME:-default}; $${ for the text ${"
+            f"${{{inside}}} is not an environment variable",
+            mend="write ${NAME} or ${NAME:-default}; $${ for the text ${",
         )
     name, mark, default = parts.groups()
     found = env.get(name)

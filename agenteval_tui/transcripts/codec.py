@@ -89,9 +89,7 @@ class StoredError(Document, frozen=True, kw_only=True):
     kind: str
     message: str
     mend: str
-    code: Annotated[
-        str | UnsetType, Meta(description="what exactly went wrong; empty where nobody said it by a code")
-    ] = UNSET
+    code: Annotated[str | UnsetType, Meta(description="what exactly went wrong; empty where no code says it")] = UNSET
     fields: Annotated[
         dict[str, Any] | UnsetType,
         Meta(description="what the code is about; `fingerprint`: foreign words, reduced"),

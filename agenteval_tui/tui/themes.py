@@ -53,7 +53,7 @@ def load_theme(path: Path) -> Theme:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise AgentevalError("this theme is no valid YAML", where=place, mend=getattr(error, "problem", "")) from error
+        raise AgentevalError("this theme is not valid YAML", where=place, mend=getattr(error, "problem", "")) from error
     if not isinstance(data, Mapping):
         raise AgentevalError("a theme is a mapping with `name` and `colours`", where=str(path))
     _only_known(data, _FILE_KEYS, path)
@@ -68,7 +68,7 @@ def load_theme(path: Path) -> Theme:
             Color.parse(colour)
         except ColorParseError as error:
             raise AgentevalError(
-                f"`{token}: {colour}` is no colour", where=str(path), mend="write #rrggbb, a name, or ansi_green"
+                f"`{token}: {colour}` is not a colour", where=str(path), mend="write #rrggbb, a name, or ansi_green"
             ) from error
     name = str(data.get("name") or path.stem)
     if not re.fullmatch(r"\w[\w .-]{0,39}", name):

@@ -20,7 +20,7 @@ def start_worker(
     """Do `work` beside what `node` does. `exclusive`: the node's other work of the group is cancelled.
 
     It ends when the node is taken away. An error in it goes to the node as a `Worker.StateChanged`. `work` is called,
-    not given as a coroutine: one that is cancelled before it began would never be awaited.
+    not given as a coroutine: one that is cancelled before it started would never be awaited.
     """
 
     async def run() -> object:

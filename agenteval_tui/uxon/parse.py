@@ -558,7 +558,7 @@ def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
         fix = replace_fix(f"write {literal}", start, end, literal)
         return "literal", _LITERALS[literal], Diagnostic("error", "syntax", message, start, end, fix)
     if _NON_FINITE.match(source):
-        message = f"{source} is no number that JSON can hold: write a finite number, or null."
+        message = f"{source} is not a number that JSON can hold: write a finite number, or null."
         return (
             "literal",
             None,
@@ -572,7 +572,7 @@ def read_word(source: str, start: int) -> tuple[str, Any, Diagnostic]:
             fix = replace_fix(f"write {number}", start, end, number)
             return "number", value, Diagnostic("error", "syntax", message, start, end, fix)
     right = quote(source)
-    message = f"Strings stand in double quotes: write {right if len(right) <= 60 else 'them around this text'}."
+    message = f"Strings need double quotes: write {right if len(right) <= 60 else 'them around this text'}."
     fix = replace_fix("put it in quotes", start, end, right)
     return "string", source, Diagnostic("error", "syntax", message, start, end, fix)
 

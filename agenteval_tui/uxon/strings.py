@@ -66,7 +66,7 @@ def _trailing_backslash(text: str, end: int) -> bool:
 def _other_quotes(text: str, start: int, end: int, value: str) -> Diagnostic:
     right = quote(value)
     shown = right if len(right) <= 40 else '"..."'
-    message = f"Strings stand in double quotes: write {shown}."
+    message = f"Strings need double quotes: write {shown}."
     return Diagnostic("error", "syntax", message, start, end, replace_fix("use double quotes", start, end, right))
 
 
@@ -107,7 +107,7 @@ def _bad_piece(start: int, end: int, source: str) -> Diagnostic:
     fix: Fix
     if source[0] != "\\":
         right = _SPECIAL.get(source, f"\\u{ord(source):04x}")
-        message = f"A control character stands in this string: write {right}."
+        message = f"This string contains a control character: write {right}."
         return Diagnostic(
             "warning", "control-character", message, start, end, replace_fix("escape it", start, end, right)
         )
@@ -118,7 +118,7 @@ def _bad_piece(start: int, end: int, source: str) -> Diagnostic:
     if source == "\\u":
         message = "\\u needs four hexadecimal digits, as in \\u00e4; for a backslash write \\\\."
         return Diagnostic("error", "syntax", message, start, end, fix)
-    message = f"{source} is no escape of JSON: for a backslash write \\\\, so {source} becomes \\{source}."
+    message = f"{source} is not a JSON escape: for a backslash write \\\\, so {source} becomes \\{source}."
     return Diagnostic("error", "syntax", message, start, end, fix)
 
 

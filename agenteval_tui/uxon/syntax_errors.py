@@ -64,7 +64,7 @@ def bare_name(source: str, start: int) -> Diagnostic:
     right, end = quote(source), start + len(source)
     write = right if len(right) <= _LONGEST_SHOWN else "them around this name"
     fix = replace_fix("put it in quotes", start, end, right)
-    return syntax(f"Property names stand in double quotes: write {write}.", start, end, fix)
+    return syntax(f"Property names need double quotes: write {write}.", start, end, fix)
 
 
 def missing_name(token: Token) -> Diagnostic:

@@ -36,7 +36,7 @@ def _lines(found: ABResult, tests: bool) -> Iterator[Text]:
     yield _metric("tokens", found.tokens, lambda value: f"{value:+,.0f}")
     yield _metric("time", found.latency_ms, lambda value: _signed(value, numbers.duration))
     if found.unpaired:
-        yield text((f"{numbers.count(found.unpaired, 'case')} decided under one of them only: left out", "warn"))
+        yield text((f"{numbers.count(found.unpaired, 'case')} decided under only one of them: left out", "warn"))
     if tests:
         yield from _tests(found)
     yield text((one_line(found.conclusion), "good" if found.recommended else "bold"))

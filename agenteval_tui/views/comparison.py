@@ -355,7 +355,7 @@ def paired_suites_text(one: PairedSuites) -> str:
         return f"suite {one.name}: {one.was} is compared with {one.now}"
     was, now = (key.split(":", 2)[-1] for key in (one.was, one.now))
     words = f"imports of two files: the tests of {was} are paired by id with those of {now}"
-    doubt = "; none of them was asked the same in both, so check that the files are of one eval"
+    doubt = "; none has the same prompt in both, so check that both files are of the same eval"
     return words if one.asked_alike else words + doubt
 
 

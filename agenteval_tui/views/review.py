@@ -30,7 +30,7 @@ from agenteval_tui.views.model import (
 
 WHY: dict[Why, tuple[str, str]] = {
     "needs_review": ("waits", "waits for a person"),
-    "failure": ("failed", "failed, and nobody has labelled it"),
+    "failure": ("failed", "failed, and not labelled yet"),
     "disagreement": ("differs", "differs from its label"),
     "sample": ("sample", "chosen by chance"),
 }

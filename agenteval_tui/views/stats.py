@@ -63,7 +63,7 @@ def _notes(overall: Stats, ks: Sequence[str]) -> Iterator[Text]:
     if not ks:
         yield text("nothing was decided")
     if thin := [k for k in ks if overall["tests_at_k"][k] < overall["tests"]]:
-        yield text((f"pass^{thin[0]} and above: only the tests with so many decided runs", "dim"))
+        yield text((f"pass^{thin[0]} and above: only tests with this many decided runs", "dim"))
     if overall["standard_error"] is not None:
         error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
         yield text((f"{error}; {numbers.count(overall['flaky'], 'test')} flaky", "dim"))

@@ -161,7 +161,7 @@ async def test_anthropics_key_is_for_anthropic_alone(run_agent: Any) -> None:
         ({"thinking_budget": 4096}, "`thinking_budget` (4096) must be less than `max_tokens` (4096)"),
         ({"thinking_budget": 2000, "thinking": "adaptive"}, "give `thinking_budget` or `thinking`, not both"),
         ({"thinking_budget": 2000, "temperature": 0.2}, "`temperature` and `top_k` can't be set"),
-        ({"thinking_budget": 2000, "tool_choice": "any"}, "a model that thinks can't be made to call a tool"),
+        ({"thinking_budget": 2000, "tool_choice": "any"}, "a model that thinks cannot be forced to call a tool"),
         ({"thinking_budget": 5}, "option `thinking_budget` must be greater than or equal to 1024, not 5"),
         ({"stop": "x"}, "unknown option `stop`"),
         ({"retries": 0}, "unknown option `retries`; there are: api_key_env, base_url, "),

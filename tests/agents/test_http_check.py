@@ -150,7 +150,7 @@ async def test_nobody_is_there(dialect: Dialect, tmp_path: Path) -> None:
     await agent.close()
     assert not report.ok
     assert steps(report) == {"reachable": False, "key": None, "model": None, "streams": None, "tools": None}
-    assert "nobody listens there" in report.message
+    assert "nothing listens there" in report.message
 
 
 async def test_ollama_lists_its_models_with_a_tag(tmp_path: Path) -> None:

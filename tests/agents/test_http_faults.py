@@ -272,7 +272,7 @@ async def test_nobody_listens(run_agent: Any, dialect: Dialect) -> None:
         taken.bind(("127.0.0.1", 0))
         ran = await run_agent(dialect.config(f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
     assert ended(ran) == ("connection", True)
-    assert "nobody listens there" in ran.transcript.error.message
+    assert "nothing listens there" in ran.transcript.error.message
 
 
 @every

@@ -111,7 +111,7 @@ async def test_nobody_listens(run_agent: Any) -> None:
         ran = await run_agent({"kind": "openai", "base_url": url, "model": "m"})
     failed = ran.events[-1]
     assert (failed.error.kind, failed.retry) == ("connection", True)
-    assert failed.error.message == f"no connection to {url}: nobody listens there"
+    assert failed.error.message == f"no connection to {url}: nothing listens there"
 
 
 async def test_silence_before_the_answer_is_a_time_out(run_agent: Any) -> None:

@@ -55,7 +55,7 @@ def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
     assert set(found.by_criterion) == {"cites the policy", "looks it up"}
     assert attribute(store, [("OLD-gone-0-1", "nowhere")]) is None
     # Errors are no verdicts.
-    assert who(store, "broken") == ("unknown", "a run ended as error: that is no verdict")
+    assert who(store, "broken") == ("unknown", "a run ended as error, which is not a verdict")
 
 
 def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> None:

@@ -195,11 +195,11 @@ def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
     causes = group_failures(store, execution_scope(store))
     with pytest.raises(AgentevalError, match="no run of these tests"):
         decide(store, group(causes, "timeout"), "accept")
-    with pytest.raises(AgentevalError, match="no decision"):
+    with pytest.raises(AgentevalError, match="not a decision"):
         decide(store, group(causes, "filter"), "shrug")
     with pytest.raises(AgentevalError, match="future"):
         decide(store, group(causes, "filter"), "ignore", until_ms=5)
-    with pytest.raises(AgentevalError, match="no signature"):
+    with pytest.raises(AgentevalError, match="not the signature"):
         triage.decide(store, triage.Decision("not one", "ignore"))
     ran("E2", smoke=[""])
     with pytest.raises(AgentevalError, match="gone"):

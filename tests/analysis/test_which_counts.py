@@ -87,7 +87,7 @@ def test_a_warning_that_came_or_went_is_no_reason(store: Store) -> None:
     ], at_ms=NOON + 5)  # fmt: skip
     assert who(store, "came") == ("criterion", "criterion 'second' is new, and fails")
     assert who(store, "went") == ("criterion", "criterion 'second', which failed, is gone")
-    assert who(store, "weighs") == ("criterion", "criterion 'second' counts otherwise than before")
+    assert who(store, "weighs") == ("criterion", "criterion 'second' counts differently than before")
 
 
 def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equals_the_first() -> None:

@@ -256,5 +256,5 @@ def test_what_is_stored_for_the_results_of_a_run() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "7", '["never heard of"]', '["failed", 3]', "not json"])
 def test_what_is_no_signature(text: str) -> None:
-    with pytest.raises(ValueError, match="no signature"):
+    with pytest.raises(ValueError, match="not the signature"):
         cause_from(text)

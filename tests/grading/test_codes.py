@@ -44,7 +44,7 @@ PIECES = [
     "key missing in body", "a must not be called", "the customer was never called back", " was ", "it was never called",
     '"', "'", "`id` is missing in the value", "\n", "; ", "calls of get_order differs in", "nothing extracted: ",
     "is no JSON", "not of type", " not at ", "; it is the 1st call", " call differs only in ", "(", "[0]", ".usage",
-    "are not valid JSON", " are no object but ", "a is missing (expected 1)", "not one of", " items, expected ",
+    "are not valid JSON", " are not an object but ", "a is missing (expected 1)", "not one of", " items, expected ",
     "waits for a person: ", "the final answer is empty", "took longer than 1 s on this text", "…", "`", "x", "",
 ]  # fmt: skip
 hostile = st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join).map(lambda text: f"q{text}z")

@@ -63,7 +63,7 @@ BROKEN: list[tuple[str, Transcript, dict[str, Any], str]] = [
     ("TextResponse", ANSWER, {"type": "Cost", "max": 5}, "was not measured"),
     ("TextResponse", NAN, {"type": "Cost", "max": 5}, "was not measured"),
     ("TextResponse", ANSWER, {"type": "Steps", "max": 1.5}, "whole number"),
-    ("TextResponse", ANSWER, {"type": "Retrieval", "relevant": ["a"]}, "no list of documents"),
+    ("TextResponse", ANSWER, {"type": "Retrieval", "relevant": ["a"]}, "not a list of documents"),
     ("Retrieval", FOUND, {"type": "Retrieval", "relevant": ["a"]}, "nested too deeply"),
     ("TextResponse", ANSWER, {"type": "Classification"}, "no right label"),
     ("TextResponse", Transcript(), {"type": "Readability", "max_grade": 5}, "without words has no grade"),

@@ -98,7 +98,7 @@ def test_too_few_calls_name_what_may_be_the_missing_one() -> None:
         ("a  b", "a b", "a", 2, "with white space made equal"),
         ("5000", "5.000", "a", 1, "without the separators in numbers"),
         ("Straße 12, Berlin", "Straße 21, Berlin", "a", 7, 'differs at character 8: "2" instead of "1"'),
-        ("SELECT name FROM users", "SELECT name FROM users WHERE 1", "a", 22, 'goes on with " WHERE 1"'),
+        ("SELECT name FROM users", "SELECT name FROM users WHERE 1", "a", 22, 'continues with " WHERE 1"'),
         ("SELECT name FROM users WHERE 1", "SELECT name FROM users", "a", 22, 'ends before " WHERE 1"'),
         ({"city": {"name": "Rome"}, "n": 1}, {"city": {"name": "Roma"}, "n": 1}, "a.city.name", 3, ""),
         ([1, {"x": 2}], [1, {"x": 3}], "a.1.x", None, "expected 2, got 3"),

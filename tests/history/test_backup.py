@@ -175,7 +175,7 @@ def test_what_was_resumed_on_another_machine_comes_back(store: Store, tmp_path: 
         there.delete_execution("TAKEN").result()
         make(there, "LATER", 3)
         baselines.set_baseline(there, "LATER")
-    assert merge_history(store, moved).left_out == ("3 baselines: these tests have another one here",)
+    assert merge_history(store, moved).left_out == ("3 baselines: these tests have a different one here",)
     assert {one.execution_id for one in baselines.baselines(store)} == {"TAKEN"}
     # What runs here is not touched by what another machine knows of it.
     make(store, "RUNS", 2, of=0, finish=False)
@@ -314,7 +314,7 @@ def test_what_does_not_fit_is_found_and_put_right(store: Store, path: Path) -> N
     assert "totals of 1 executions" in said.wrong[0]
     told = check(path, deep=True).damage
     assert [one.partition(":")[0] for one in told] == ["transcripts 2", "evidence 999"]
-    assert "these bytes are no transcript" in told[0]
+    assert "these bytes are not a transcript" in told[0]
     repair(store)
     assert (check(path).wrong, check(path).lost) == ((), 1)
     assert store.execution("ONE").passed == 3

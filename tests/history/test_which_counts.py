@@ -221,7 +221,7 @@ def test_a_tests_baseline_here_stays(store: Store, tmp_path: Path) -> None:
     with Store.open(tmp_path / "there.db") as there:
         fill(there, "passed", execution="EXECUTION-2")
         baselines.set_baseline(there, "EXECUTION-2", at_ms=9)
-    assert "1 baselines: these tests have another one here" in merge_history(store, tmp_path / "there.db").left_out
+    assert "1 baselines: these tests have a different one here" in merge_history(store, tmp_path / "there.db").left_out
     assert [one.execution_id for one in baselines.baselines(store)] == ["EXECUTION-1"]
 
 

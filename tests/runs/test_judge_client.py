@@ -142,7 +142,7 @@ async def test_a_judge_that_is_not_there_is_an_error(execution: Made, negate: bo
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"
-    assert "nobody listens there" in criterion_sentence(result)
+    assert "nothing listens there" in criterion_sentence(result)
 
 
 async def test_a_judge_is_tried_again_where_that_may_help(execution: Made) -> None:

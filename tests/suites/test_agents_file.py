@@ -37,7 +37,7 @@ def test_a_variable_that_is_not_set_is_named() -> None:
     with pytest.raises(AgentevalError, match="OPENAI_BASE_URL is not set") as caught:
         expanded(AgentConfig.model_validate({"kind": "openai", "base_url": "${OPENAI_BASE_URL}"}), {})
     assert ".env" in caught.value.mend
-    with pytest.raises(AgentevalError, match="is no environment variable"):
+    with pytest.raises(AgentevalError, match="is not an environment variable"):
         expand("${not a name}", {})
 
 

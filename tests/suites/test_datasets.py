@@ -84,7 +84,7 @@ def test_rows_of_the_wrong_length_are_errors_with_their_line_and_the_others_are_
         ("a,b\n1,2\n,\x00\n", (3, 2), "a NUL character"),
         (b"a,b\n1,2\n\xe4,\xff\n", (3, 1), "the byte 0xe4 is not UTF-8"),
         ('a,b\n1,2\n3,"4\n5,6\n', (3, 1), "a quote is opened in this row and never closed"),
-        ('a,b\n1,"2"3\n', (2, 6), "text stands behind a closed quote"),
+        ('a,b\n1,"2"3\n', (2, 6), "text follows a closing quote"),
         ("", (1, 1), "this dataset is empty"),
         ("# only a comment\n", (1, 1), "this dataset is empty"),
         (b"\xff\xfea\x00", (1, 1), "UTF-16"),

@@ -317,7 +317,7 @@ def test_braces_without_quotes_cost_one_sentence_and_one_test() -> None:
         ("tests: []\nagents: {a: {kind: openai, api_key: sk-123}}\n", "2:28 a key is never written into a file"),
         ("tests: []\nagents: {a: {model: x}}\n", '2:14 agent "a" has no kind'),
         ("tests: []\n? [a]\n: b\n", "2:3 a key must be a plain text"),
-        ("tests: []\nname: a\x07b\n", "2:8 the character U+0007 may not stand in a YAML file"),
+        ("tests: []\nname: a\x07b\n", "2:8 the character U+0007 is not allowed in a YAML file"),
         ("tests: []\na: &a [*a]\n", "2:8 *a stands inside of &a itself"),
     ],
 )

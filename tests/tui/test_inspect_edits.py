@@ -246,7 +246,7 @@ async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_n
         await pilot.press("enter")
         await settle(pilot)
         shown = text_of(app)
-        assert "nobody listens there" in shown
+        assert "nothing listens there" in shown
         assert "is the server running?" in shown
         assert "The agent failed on this run" in shown
         assert "✗" not in shown

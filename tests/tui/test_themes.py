@@ -49,9 +49,9 @@ def test_the_bundled_themes_load_and_know_every_token() -> None:
     [
         ("name: x\ncolors: {}", "did you mean `colours`"),
         ("name: x\ncolours: {pased: red}", "did you mean `passed`"),
-        ("name: x\ncolours: {passed: grenish}", "is no colour"),
+        ("name: x\ncolours: {passed: grenish}", "is not a colour"),
         ("- a list", "a theme is a mapping"),
-        ("name: [x", "no valid YAML"),
+        ("name: [x", "not valid YAML"),
     ],
 )
 def test_a_broken_theme_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:

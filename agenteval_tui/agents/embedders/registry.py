@@ -74,7 +74,7 @@ def make_embedder(
         ) from error
     if not isinstance(made, Embedder):
         raise AgentevalError(
-            f"kind {kind!r} gives a {type(made).__name__} that is no embedder",
+            f"kind {kind!r} gives a {type(made).__name__} that is not an embedder",
             where=f"embedder {name!r}",
             mend="an embedder has `embed` and `close` (see agents/embedders/base.py)",
         )

@@ -39,7 +39,7 @@ _CAUSES = 20  # exceptions behind an exception that are looked at
 _NO_CONNECTION = {
     "lookup_failed": "the host's name can't be looked up",
     "unknown_host": "there is no such host",
-    "refused": "nobody listens there",
+    "refused": "nothing listens there",
     "no_route": "no network leads there",
     "closed": "the connection was closed at once",
     # Of a proxy.
@@ -327,7 +327,7 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return undecodable_answer(server, f"it does not decompress ({said})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return server.told("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
+        return server.told("bad_request", f"{server.url} is not an address: {said}", f"check `{server.option}`")
     return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 
@@ -336,8 +336,8 @@ def broken_stream(server: ErrorMapper) -> Failed:
     return server.failed(
         "connection",
         ErrorCode.CUT_OFF,
-        f"{server.url} closed the connection in the midst of the answer",
-        "try again; if it stays so, look at the server's log and at what stands between (proxies, time limits)",
+        f"{server.url} closed the connection in the middle of the answer",
+        "try again; if it happens again, check the server's log, proxies and time limits",
         retry=True,
     )
 

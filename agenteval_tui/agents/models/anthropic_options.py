@@ -19,10 +19,10 @@ class AnthropicOptions(ModelOptions):
     max_tokens: int = Field(4096, ge=1, description="How long an answer may be, in tokens, with its thinking.")
     temperature: float | None = Field(None, ge=0, le=1, description="How freely the model chooses its words.")
     top_p: float | None = Field(None, ge=0, le=1, description="Only the likeliest words that make up this share.")
-    top_k: int | None = Field(None, ge=1, description="Only so many of the likeliest words.")
+    top_k: int | None = Field(None, ge=1, description="Sample only from this many of the likeliest words.")
     stop_sequences: list[str] | None = Field(None, description="Texts that end the answer.")
     thinking_budget: int | None = Field(
-        None, ge=1024, description="Let the model think, in at most so many tokens; less than `max_tokens`."
+        None, ge=1024, description="Let the model think, in at most this many tokens; fewer than `max_tokens`."
     )
     thinking: Literal["adaptive", "disabled"] | None = Field(
         None, description="adaptive: let newer models decide how much to think."
@@ -48,7 +48,7 @@ class AnthropicOptions(ModelOptions):
         if self.top_k is not None or self.temperature not in (None, 1.0):
             raise ValueError("`temperature` and `top_k` can't be set when the model thinks")
         if isinstance(self.tool_choice, str) and self.tool_choice not in ("auto", "none"):
-            raise ValueError("a model that thinks can't be made to call a tool: `tool_choice` must be auto or none")
+            raise ValueError("a model that thinks cannot be forced to call a tool: set `tool_choice` to auto or none")
         return self
 
     @property

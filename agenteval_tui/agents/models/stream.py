@@ -204,7 +204,7 @@ class EmptyResponseError(Exception):
 
 
 class CutReplyError(EmptyResponseError):
-    """The reply stops in the midst of its JSON. Of a stream, that is a break like any other."""
+    """The reply stops in the middle of its JSON. Of a stream, that is a break like any other."""
 
 
 class CallParts(Struct):

@@ -111,7 +111,7 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
     suites = len({key for key, _ in wanted})
     what = f"the baseline of {count(len(wanted), 'test')} in {count(suites, 'suite')}"
     if not can_ask(invocation):
-        raise AgentevalError(f"{what} would be cleared, and nobody can be asked here", mend="give --yes")
+        raise AgentevalError(f"{what} would be cleared, and there is no terminal to ask in", mend="give --yes")
     names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
     if not confirm(invocation, f"Clear {what} ({names}{', …' if len(wanted) > 5 else ''})?"):
         raise AgentevalError("nothing was cleared")

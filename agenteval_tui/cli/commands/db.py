@@ -434,7 +434,7 @@ def _tell(invocation: Invocation, at: int, of: int) -> bool:
 def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
     if as_json or not can_ask(invocation):
         raise AgentevalError(
-            "this removes runs for good, and nobody can be asked here", mend="--yes, or --dry-run to look"
+            "this removes runs permanently, and there is no terminal to ask in", mend="--yes, or --dry-run to look"
         )
     return confirm(invocation, f"Remove {count(len(found.runs), 'run')} of all projects for good?")
 

@@ -90,7 +90,7 @@ def _refused(name: str, error: AgentevalError) -> DoctorCheck:
 def _terminal(out: Output) -> Iterator[DoctorCheck]:
     term = os.environ.get("TERM", "")
     if not out.is_terminal:
-        yield DoctorCheck("terminal", "ok", f"none here (the output is no terminal); TERM is {term or 'not set'}")
+        yield DoctorCheck("terminal", "ok", f"none here (the output is not a terminal); TERM is {term or 'not set'}")
         return
     columns, lines = shutil.get_terminal_size()
     around = [name for name, is_here in _surroundings() if is_here]

@@ -22,7 +22,7 @@ _NO_EXTRA = "pip install 'agenteval-tui[serve]'"
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on; with another one, others can connect.",
+    help="The address to listen on; with any other address, others can connect.",
 )
 @click.option(
     "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 for any free one."
@@ -52,7 +52,9 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
         out.line("agenteval in a browser: ", (address, "bold"))
         out.line("Whoever opens this address controls the app with your rights: files, agents, programs.")
         if is_local(host):
-            out.line(("Only this machine reaches it. From another one: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim"))
+            out.line(
+                ("Only this machine reaches it. From another machine: ssh -L PORT:127.0.0.1:PORT, as for any.", "dim")
+            )
         else:
             out.line(("note: ", "warn"), f"every machine that reaches {host} reaches it, and nothing is encrypted.")
         out.line(("Ctrl-C ends it; running executions continue.", "dim"))

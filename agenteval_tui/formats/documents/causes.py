@@ -63,7 +63,7 @@ class FailureCause(CauseSignature, frozen=True, kw_only=True):
     tests: tuple[CauseTest, ...]
     trend: Annotated[str, one_of("new", "known", "gone", ""), Meta(description="against what it is compared with")]
     before: Annotated[Count, Meta(description="runs that had it there")]
-    since: Annotated[Time | None, Meta(description="when the first run that has it began")]
+    since: Annotated[Time | None, Meta(description="when the first run that has it started")]
     since_run: str
     newest: Time | None
     examples: Annotated[

@@ -74,7 +74,7 @@ class JudgeReply(Document, frozen=True, kw_only=True):
     """A question, and what came back."""
 
     request: Question
-    raw: Annotated[str, Meta(description="what came back, as it came")]
+    raw: Annotated[str, Meta(description="the reply, unchanged")]
     error: Annotated[str, Meta(description="why nothing came back")]
     model: str
     input_tokens: Count | None

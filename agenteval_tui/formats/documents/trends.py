@@ -121,13 +121,13 @@ class FrequentCause(Document, frozen=True, kw_only=True):
 class TrendBreak(Document, frozen=True, kw_only=True):
     """Where what comes before and what comes after is not of one kind."""
 
-    at: Annotated[Time, Meta(description="when the first execution with what is new began")]
+    at: Annotated[Time, Meta(description="when the first execution with the new version started")]
     bin: Annotated[Count | None, Meta(description="the number of its piece of time, from 0")]
     file: str
     suite: str
     test: str
     criterion: str
-    agent: Annotated[str, Meta(description="whose configuration is another one; empty for a criterion")]
+    agent: Annotated[str, Meta(description="whose configuration changed; empty for a criterion")]
     kind: Kind
     old: str | None
     new: str | None
@@ -137,7 +137,7 @@ class Regraded(Document, frozen=True, kw_only=True):
     """What `--regrade` did."""
 
     runs: Count
-    changed: Annotated[Count, Meta(description="of them end otherwise than they did")]
+    changed: Annotated[Count, Meta(description="runs whose outcome changed")]
     errors: Annotated[Count, Meta(description="can't be decided without asking a judge or a person")]
     left_out: Annotated[Count, Meta(description="runs whose test is in no suite's file now")]
     cut: Annotated[bool, Meta(description="older runs of the window were not graded")]

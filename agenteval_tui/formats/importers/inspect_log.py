@@ -273,7 +273,7 @@ def tests(source: Source) -> FoundTests:
             continue  # another epoch of the same sample
         seen.add(recording.test_id)
         if not recording.prompt.strip():
-            found.skipped.append(f"{recording.test_name}: its input is no text")
+            found.skipped.append(f"{recording.test_name}: its input is not text")
             continue
         found.tests.append(_test_of(recording))
     found.note("solvers, tools and system messages are not translated: they belong to the agent")
@@ -393,7 +393,7 @@ def _not_kept(sample: _Sample) -> Iterator[str]:
         and_theirs = ", and of `attachments` only those of messages" if sample.unused else ""
         yield f"of `events` only names, times and failures are kept{and_theirs}"
     for kind in sorted(sample.media):
-        yield f"content of the kind {kind} is not kept: [{kind}] stands in its place"
+        yield f"content of the kind {kind} is not kept: [{kind}] takes its place"
     if sample.unused and not sample.kinds:
         yield "`attachments` that no message uses are not kept"
 

@@ -45,7 +45,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
                 continue
             if not isinstance(one.value, Mapping):
-                yield Skipped("no run: it is no object", one.line)
+                yield Skipped("not a run: it is not an object", one.line)
                 continue
             value = one.value
             batch = "run_type" not in value and ("post" in value or "patch" in value)

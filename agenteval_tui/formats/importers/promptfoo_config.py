@@ -78,7 +78,7 @@ def tests(source: Source) -> FoundTests:
     """The tests. Raises `AgentevalError` when there is no configuration."""
     document = read_document(source)
     if not isinstance(document, Mapping):
-        raise AgentevalError("this is no promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
+        raise AgentevalError("this is not a promptfoo configuration", where=str(source.path), mend=FORMAT.looks_like)
     return tests_of(document, source.path.parent)
 
 
@@ -149,7 +149,7 @@ def _variables(given: Mapping[str, Any], imported: FoundTests) -> Iterator[dict[
     listed = {key: value for key, value in given.items() if isinstance(value, list)}
     for key, value in given.items():
         if isinstance(value, str) and value.startswith("file://"):
-            imported.note(f"the variable {key} stands in another file ({value}) and was not read")
+            imported.note(f"the variable {key} is in another file ({value}) and was not read")
     rest = {key: value for key, value in given.items() if key not in listed}
     for values in islice(product(*listed.values()), _COMBINATIONS):
         yield {**rest, **dict(zip(listed, values, strict=True))}
@@ -191,7 +191,7 @@ class _Adding:
     def scenario(self, given: Any) -> None:
         """Each test of a scenario with each of its configurations."""
         if not isinstance(given, Mapping):
-            self._found.skipped.append("a scenario is no object")
+            self._found.skipped.append("a scenario is not an object")
             return
         for data in list(self._parts(given.get("config"))) or [{}]:
             for one in list(self._parts(given.get("tests"))) or [{}]:
@@ -371,7 +371,7 @@ class Files:
                 if isinstance(value, Mapping):
                     made.update(value)
                 elif value is not None:
-                    self._found.note(f"the variables in {path.name} are no object and were left out")
+                    self._found.note(f"the variables in {path.name} are not objects and were left out")
         return made
 
     def tests(self, name: str) -> Iterator[Mapping[str, Any]]:
@@ -389,7 +389,7 @@ class Files:
                         if isinstance(one, Mapping):
                             yield one
                         elif one is not None:
-                            self._found.skipped.append(f"{path.name}: a test is no object")
+                            self._found.skipped.append(f"{path.name}: a test is not an object")
                 else:
                     self._found.skipped.append(f"tests that a program makes ({path.name}) can't be read")
             except OSError as error:

@@ -191,7 +191,7 @@ def tests(source: Source) -> FoundTests:
     document = read_document(source)
     cases = document.get("cases") if isinstance(document, Mapping) else None
     if not isinstance(cases, list):
-        raise AgentevalError("this is no pydantic-evals dataset: it has no list `cases`", where=str(source.path))
+        raise AgentevalError("this is not a pydantic-evals dataset: it has no list `cases`", where=str(source.path))
     found = FoundTests(name=plain_text(document.get("name")) or source.path.stem)
     shared = document.get("evaluators")
     for index, case in enumerate(cases, 1):

@@ -158,7 +158,7 @@ def _placeholders(document: Document, variables: Collection[str] | None) -> Iter
             if placeholder.is_literal:
                 continue
             if not placeholder.is_path:
-                text = "Only a name or a dotted path stands in {{ }}, or a text in quotes for the text itself."
+                text = "{{ }} takes a name, a dotted path, or a literal text in quotes."
                 yield Diagnostic("error", "bad-placeholder", text, start, end)
             elif known is not None and not _is_there(placeholder.name, known):
                 close = get_close_matches(placeholder.name, [str(name) for name in known], n=1)

@@ -15,7 +15,7 @@ class NullError(ValueError):
     """A property that is null: it is left out instead."""
 
     def __init__(self, name: str) -> None:
-        super().__init__("null is no value here: leave the property out")
+        super().__init__("null is not allowed here: leave the property out")
         self.path = (name,)
 
 

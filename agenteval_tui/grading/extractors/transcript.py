@@ -56,7 +56,7 @@ class Transcript(Prototype):
             yield ConfigWarning("warning", "checks-nothing", "`roles` is empty: no message is left", ("roles",))
         for number, role in enumerate(self.roles or ()):
             if role not in _ROLES and "{{" not in role:
-                text = f"{quoted(role)} is no role that messages have as a rule: {listed(list(_ROLES))}"
+                text = f"{quoted(role)} is not a role that messages usually have: {listed(list(_ROLES))}"
                 yield ConfigWarning("warning", "unknown-role", text, ("roles", number))
 
 

@@ -27,7 +27,7 @@ class Classification(Metric):
 
     label: str | None = Field(None, description="The right label. Without it: the criterion's expected value.")
     labels: list[str] | None = Field(
-        None, description="All labels that there are. An answer that is none of them is said to be none."
+        None, description="All labels. An answer that is none of them is reported as none."
     )
     ignore_case: bool = Field(False, description="Whether upper and lower case are the same.")
 

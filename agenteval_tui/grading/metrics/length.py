@@ -23,10 +23,10 @@ class Length(Metric):
     A word is a run of letters, digits, ' and -.
     """
 
-    min_words: int | None = Field(None, ge=0, description="At least so many words.")
-    max_words: int | None = Field(None, ge=0, description="At most so many words.")
-    min_chars: int | None = Field(None, ge=0, description="At least so many characters.")
-    max_chars: int | None = Field(None, ge=0, description="At most so many characters.")
+    min_words: int | None = Field(None, ge=0, description="At least this many words.")
+    max_words: int | None = Field(None, ge=0, description="At most this many words.")
+    min_chars: int | None = Field(None, ge=0, description="At least this many characters.")
+    max_chars: int | None = Field(None, ge=0, description="At most this many characters.")
 
     def checks_nothing(self) -> bool:
         return not self._bounds()

@@ -83,7 +83,7 @@ class Bounded(Metric):
 class Latency(Bounded):
     """How long the run took, from the question to the end of the answer. A run that was not timed is an error."""
 
-    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many milliseconds.")
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many milliseconds.")
 
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return transcript.timing.total_ms
@@ -97,9 +97,9 @@ class Tokens(Bounded):
 
     bounds: ClassVar[tuple[str, ...]] = ("max", "input_max", "output_max")
 
-    max: int | None = Field(None, ge=0, description="At most so many tokens, input and output together.")
-    input_max: int | None = Field(None, ge=0, description="At most so many input tokens, over all turns.")
-    output_max: int | None = Field(None, ge=0, description="At most so many output tokens, over all turns.")
+    max: int | None = Field(None, ge=0, description="At most this many tokens, input and output together.")
+    input_max: int | None = Field(None, ge=0, description="At most this many input tokens, over all turns.")
+    output_max: int | None = Field(None, ge=0, description="At most this many output tokens, over all turns.")
 
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         usage = transcript.usage
@@ -124,7 +124,7 @@ class Tokens(Bounded):
 class Cost(Bounded):
     """What the run cost. A run whose cost is not known is an error."""
 
-    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many US dollars.")
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most this many US dollars.")
 
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return transcript.usage.cost
@@ -136,7 +136,7 @@ class Cost(Bounded):
 class Steps(Bounded):
     """How many tool calls the agent made."""
 
-    max: int | None = Field(None, ge=0, description="At most so many tool calls.")
+    max: int | None = Field(None, ge=0, description="At most this many tool calls.")
 
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return len(transcript.tool_calls)

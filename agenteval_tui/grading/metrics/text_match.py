@@ -51,10 +51,10 @@ class TextMatch(Metric):
         None, description="Each of these stands somewhere in the text.", json_schema_extra=ANSWER_TEXTS
     )
     contains_any: list[str] | None = Field(
-        None, description="At least one of these stands in the text.", json_schema_extra=ANSWER_TEXTS
+        None, description="The text contains at least one of these.", json_schema_extra=ANSWER_TEXTS
     )
     not_contains_any: list[str] | None = Field(
-        None, description="None of these stands in the text.", json_schema_extra=ANSWER_TEXTS
+        None, description="The text contains none of these.", json_schema_extra=ANSWER_TEXTS
     )
     starts_with: str | None = Field(None, description="The text begins with this.", json_schema_extra=ANSWER_TEXTS)
     starts_with_any: list[str] | None = Field(

@@ -60,9 +60,9 @@ class ToolCheckData(BaseModel):
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     required: bool = Field(True, description="Whether the tool must be called at all.")
     min_calls: int | None = Field(
-        None, ge=0, description="At least so many calls. Without it: 1 if the tool is required, else 0."
+        None, ge=0, description="At least this many calls. Without it: 1 if the tool is required, else 0."
     )
-    max_calls: int | None = Field(None, ge=0, description="At most so many calls. Without it: any number.")
+    max_calls: int | None = Field(None, ge=0, description="At most this many calls. Without it: any number.")
     arguments: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None,
         description="The arguments of each call: names with the expected value (any JSON), or a matcher such as "
@@ -132,7 +132,7 @@ def findings_of(metric: ToolCheck) -> Iterator[ConfigWarning]:
             text = f"{quoted(tool.name)} is both required and forbidden: this can never pass"
             yield ConfigWarning("error", "contradictory", text, ("forbidden_tools", _place(metric, tool.name)))
         elif tool.name in forbidden:
-            text = f"{quoted(tool.name)} is forbidden: what stands here can change nothing"
+            text = f"{quoted(tool.name)} is forbidden: this has no effect"
             yield ConfigWarning("warning", "without-effect", text, (*at, "name"))
         if metric.tool_call_forbidden and tool.required:
             text = f"{quoted(tool.name)} is required, but no tool may be called: this can never pass"

@@ -100,7 +100,7 @@ def event_data(event: AgentEvent) -> list[Any]:
             return [name, codec.to_json(transcript)]
         case agents.Failed(error, retry, retry_after_s):
             return [name, [asdict(error), retry, retry_after_s]]
-    raise TypeError(f"the agent yielded a {name}, which is no event")
+    raise TypeError(f"the agent yielded a {name}, which is not an event")
 
 
 def read_event(data: Any) -> AgentEvent:

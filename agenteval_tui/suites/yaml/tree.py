@@ -126,7 +126,7 @@ def _forbidden_characters(text: str, report: Report) -> int:
             "bad-character",
             match.start(),
             match.end(),
-            f"the character U+{code:04X} may not stand in a YAML file",
+            f"the character U+{code:04X} is not allowed in a YAML file",
             f'remove it, or write it as "\\x{code:02x}" in double quotes' if code < 0x100 else "remove it",
         )
     return found

@@ -239,7 +239,7 @@ class ImportScreen(_FileScreen):
             execution = report.execution_id
         said = [(f"{count(files, 'file')} with {count(runs, 'run')} came in.", "passed" if files else "")]
         if before:
-            said.append((f"{count(before, 'file')} came in before: nothing was added of them.", ""))
+            said.append((f"{count(before, 'file')} were already imported: nothing was added.", ""))
         said += [(f"passed over {one_line(one, 200)}", "dim") for one in found.said()]
         said += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:

@@ -380,7 +380,7 @@ def _ended_lines(labelled_now: int, skipped: int, width: int) -> list[Line]:
     else:
         head = (f"That was all: {labelled_now} labelled, {skipped} skipped.", "passed")
     keys = (
-        ("f", "failures that nobody has labelled"),
+        ("f", "failures without a label"),
         ("d", "results that differ from their label"),
         ("m", "20 runs by chance"),
         ("A", "how far criteria and judges agree with people"),

@@ -138,7 +138,7 @@ SAID: dict[str, tuple[str, str]] = {
     "object": ("protocol", "https://api.example.com/v1/embeddings sent no JSON object"),
     "too long": ("protocol", "https://api.example.com/v1: the reply is longer than 10 MB"),
     "no answer": ("timeout", "https://api.example.com/v1 sent no answer within 30.1 s"),
-    "fell silent": ("timeout", "http://127.0.0.1:8080/v1 fell silent for 30 s in the midst of its answer"),
+    "fell silent": ("timeout", "http://127.0.0.1:8080/v1 fell silent for 30 s in the middle of its answer"),
     "no prompt": ("bad_request", "the conversation has no user message"),
     "steps": ("max_steps", "the model still called tools after 25 requests"),
     "no reason": ("agent", "the agent gave no reason"),

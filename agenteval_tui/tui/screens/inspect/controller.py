@@ -229,7 +229,7 @@ class InspectController:
         elif draft is not None and draft.base != saved:
             draft.base = saved
             self._say(
-                "The file's config changed since you began to edit it. Your edit is kept here; F6 shows the file's.",
+                "The file's config changed since you started to edit it. Your edit is kept here; F6 shows the file's.",
                 severity="warning",
             )
         # How it is saved was judged when the run was opened; an edit is judged now.
