@@ -26,7 +26,7 @@ This page is made by `docs/make_command_line.py` from what the verbs say of them
 | 130 | interrupted: by Ctrl-C, or by `agenteval cancel` from anywhere |
 
 With failures and errors both, it is 1: a failure is a verdict. A limit (`--max-cost`, `--max-tokens`, `--max-time`) is
-a gate of yours that was not kept, and so 1 as well: 3 is what a job may safely try again, and that would cost the same
+a gate that was not kept, and so 1 as well: 3 is what a job may safely try again, and that would cost the same
 again.
 
 On a terminal `run` and `resume` start the execution in a process of its own and watch it: Ctrl-C cancels it, a second
@@ -61,7 +61,9 @@ def page() -> str:
 def _verb(name: str, command: click.Command) -> str:
     arguments = [_argument(one) for one in command.params if isinstance(one, click.Argument)]
     lines = [f"## {name}", "", f"`{' '.join(['agenteval', name, *arguments])}`", "", *_wrapped(command.help or ""), ""]
-    options = [one for one in command.params if isinstance(one, click.Option) and not set(one.opts) & COMMON]
+    options = [
+        one for one in command.params if isinstance(one, click.Option) and not one.hidden and not set(one.opts) & COMMON
+    ]
     if options:
         lines += ["| option | |", "|---|---|"]
         lines += [f"| `{_cell(_option(one))}` | {_cell(' '.join((one.help or '').split()))} |" for one in options]

@@ -1,7 +1,7 @@
 """A/B: the same tests and rows under two agents or configurations, and what may be said of the difference.
 
 A case is a test, or a row of its dataset; its repetitions are not independent, so each case counts once: with the
-difference of its pass rates. Errors are no verdicts, and are counted apart.
+difference of its pass rates. Errors are not verdicts, and are counted apart.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def compare_versions(
     """The newest runs of a test under two versions of one of its criteria; no agent and no judge is called.
 
     A run's outcome is that of the criterion alone. Where a judge was never asked with one of the versions it is an
-    error, and errors are no verdicts.
+    error, and errors are not verdicts.
     """
     rows = [row for row in store.runs_of_test(suite_key, test_id, MOST_RUNS) if row.status in _GRADED]
     runs = {run.id: run for run in store.read(lambda c: compared_runs(c, [row.id for row in rows]))}
@@ -181,7 +181,7 @@ _GRADED = ("passed", "failed", "needs_review")
 def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: CriterionSpec) -> LoadedSuite:
     """Write a version into the suite's file, in place of the criterion with that name; only its bytes change.
 
-    Name, description, weight and severity stay as they are now: they are no part of a version. Raises `AgentevalError`
+    Name, description, weight and severity stay as they are now: they are not part of a version. Raises `AgentevalError`
     when the criterion is not in the file, and what saving raises.
     """
 

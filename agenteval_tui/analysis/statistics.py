@@ -29,7 +29,7 @@ class Counted(Struct, frozen=True):
 
     @property
     def n(self) -> int:
-        """The runs that the figures are over: errors are no verdicts, and are in it only when asked for."""
+        """The runs that the figures are over: errors are not verdicts, and are in it only when asked for."""
         return self.passed + self.failed + (self.errors if self.count_errors else 0)
 
     @property

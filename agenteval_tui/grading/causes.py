@@ -490,7 +490,7 @@ def words_of(cause: Cause) -> str:
         if cause.condition == Code.NOT_MEASURED:
             why = f"{MEASURES.get(cause.about, cause.about)} was not measured"
         said = ": ".join(part for part in (why, cause.way) if part)
-        return f"{cause.metric or 'the check'} can't be made: {said or 'no reason given'}"
+        return f"{cause.metric or 'the check'} cannot be decided: {said or 'no reason given'}"
     if not (cause.criterion or cause.metric or cause.way or cause.condition):
         return "no stored result says why"
     if cause.condition.startswith("verdict of "):

@@ -89,7 +89,7 @@ class DatasetCheck(Struct):
             if column is not None and column.empty:
                 message = (
                     f'this row has nothing in "{name}", which {who} looks for{_more(column.empty)}: '
-                    "the check can't be made"
+                    "this cannot be checked"
                 )
                 fix = f'fill "{name}" in, or leave the row out'
                 found.append(self.problem(column.empty_line, "empty-value", message, fix, "warning"))

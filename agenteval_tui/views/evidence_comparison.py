@@ -216,7 +216,7 @@ def _near_note(near: Mapping[str, Any]) -> str:
     if "ends_before" in near:
         return f"{_said(near['ends_before'])} is missing at the end"
     if "goes_on" in near:
-        return f"goes on with {_said(near['goes_on'])}"
+        return f"continues with {_said(near['goes_on'])}"
     return f"{_said(near['found'])} instead of {_said(near['expected'])}"
 
 

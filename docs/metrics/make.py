@@ -44,7 +44,7 @@ def pages() -> dict[str, str]:
 
 def overview(names: list[str]) -> str:
     """The list of metrics, and the prototype classes with their properties."""
-    lines = ["# Metrics", "", _MADE, "", "Each stands in the list `metrics` of a `config_uxon`.", ""]
+    lines = ["# Metrics", "", _MADE, "", "Each belongs in the list `metrics` of a `config_uxon`.", ""]
     for remote, title in ((False, "Checked at once"), (True, "Checked by asking somebody")):
         lines += [f"## {title}", "", "| metric | what it does |", "|---|---|"]
         for name in names:
@@ -65,7 +65,7 @@ def metric_page(name: str) -> str:
     kind = object_type(metric(name), name)
     lines = [f"# {name}", "", _MADE, "", kind.doc, "", "## Properties", "", *_table(kind)]
     for inner, where in _inner(kind):
-        lines += [f"### {inner.name}", "", f"{inner.doc} It stands in `{where}`.", "", *_table(inner)]
+        lines += [f"### {inner.name}", "", f"{inner.doc} It belongs in `{where}`.", "", *_table(inner)]
     example = example_of(name)
     prototype_class = example.get("prototype_class", "TextResponse")
     lines += ["## Example", "", f"Prototype class `{prototype_class}`, `config_uxon`:", ""]

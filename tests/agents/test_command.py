@@ -153,7 +153,11 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
         ("import sys; print('part'); sys.exit('it is\\nbroken')", "program", "exit code 1: it is broken"),
         ("import os; os.kill(os.getpid(), 9)", "program", "ended by the signal SIGKILL"),
         ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "te\', end=\'\')', "protocol", "line, 2, is cut"),
-        ('print(\'{"type": "text", "text": "x"}\'); print(\'oops\')', "protocol", "line 2 of its output is not an event"),
+        (
+            'print(\'{"type": "text", "text": "x"}\'); print(\'oops\')',
+            "protocol",
+            "line 2 of its output is not an event",
+        ),
         ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "txt"}\')', "protocol", "did you mean 'text'?"),
         ('print(\'{"type": "tool_result", "id": "q"}\')', "protocol", "the call 'q', which was not made"),
         ('print(\'{"type": "text"}\')', "protocol", "an event of type 'text' has no `text`"),

@@ -54,7 +54,7 @@ def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
     assert step_change_text(found.divergence) == "step 1: it called search_docs, now it answers at once"
     assert set(found.by_criterion) == {"cites the policy", "looks it up"}
     assert attribute(store, [("OLD-gone-0-1", "nowhere")]) is None
-    # Errors are no verdicts.
+    # Errors are not verdicts.
     assert who(store, "broken") == ("unknown", "a run ended as error, which is not a verdict")
 
 

@@ -70,8 +70,8 @@ def test_what_it_is_and_whether_it_is_whole(cli: Any, db: Path) -> None:
         direct.execute("UPDATE executions SET passed = 7")
     direct.close()
     wrong = cli("--db", db, "db", "check")
-    assert (wrong.code, "db check --mend" in wrong.out) == (3, True)
-    mended = cli("--db", db, "db", "check", "--mend")
+    assert (wrong.code, "db check --fix" in wrong.out) == (3, True)
+    mended = cli("--db", db, "db", "check", "--fix")
     assert (mended.code, "put right" in mended.out) == (0, True)
     assert "the history is whole" in mended.out
     assert cli("--db", db.with_name("gone.db"), "db").code == 2
@@ -170,10 +170,10 @@ def test_tables_that_lack_something(cli: Any, db: Path) -> None:
     assert said.code == 3
     assert "column labels.passed is missing" in said.out
     assert "index plans_by_tags of table plans is missing" in said.out
-    assert "--mend adds what is missing" in said.out
+    assert "--fix adds what is missing" in said.out
     shown = cli("--db", db, "db")
     assert (shown.code, "whole" in shown.out) == (3, False)
-    mended = cli("--db", db, "db", "check", "--mend")
+    mended = cli("--db", db, "db", "check", "--fix")
     assert (mended.code, "put right: column labels.passed is missing" in mended.out) == (0, True)
     with sqlite3.connect(db) as direct:
         direct.execute("ALTER TABLE suites DROP COLUMN name")

@@ -150,7 +150,7 @@ def test_what_stays_locked_is_no_whole_history(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "verb",
     [
-        ["db", "prune", "--older-than", "0h", "--yes"], ["db", "vacuum"], ["db", "check"], ["db", "check", "--mend"],
+        ["db", "prune", "--older-than", "0h", "--yes"], ["db", "vacuum"], ["db", "check"], ["db", "check", "--fix"],
         ["db"], ["db", "export", "copy.db"], ["db", "move", "nowhere", "."],
     ],
 )  # fmt: skip

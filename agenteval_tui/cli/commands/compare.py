@@ -56,7 +56,7 @@ def command(
     execution before).
 
     A and B are ids or their beginnings, a test's id (its newest execution), `last`, or `baseline` for A. Tests are
-    compared with themselves, row by row and repetition by repetition; errors are no verdicts.
+    compared with themselves, row by row and repetition by repetition; errors are not verdicts.
     For each test that changed, the old output is graded with the new criterion and the new output with the old one:
     that says who changed it, the agent, the criterion, both, or the judge's noise. No agent and no judge is called.
     """  # fmt: skip

@@ -97,7 +97,7 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     alike = [name for name in names if name.casefold() == wanted.casefold()]
     alike = alike or [name for name in names if name.casefold().startswith(wanted.casefold())]
     if len(alike) != 1:
-        what = "fits several criteria" if alike else "is no criterion"
+        what = "matches several criteria" if alike else "is not a criterion"
         raise AgentevalError(f"{wanted!r} {what} of {test_id}", mend=f"there are: {listed}")
     return versions(store, key, test_id, alike[0])
 

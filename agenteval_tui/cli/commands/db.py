@@ -145,15 +145,16 @@ def _print(out: Output, found: HistoryHealth) -> None:
 @click.command("check")
 @click.option("--deep", is_flag=True, help="Unpack every transcript and result too.")
 @click.option(
-    "--mend",
-    "mending",
+    "--fix",
+    "fixing",
     is_flag=True,
     help="Repair missing columns, totals, the search index, and rows that refer to nothing.",
 )
+@click.option("--mend", "fixing", is_flag=True, hidden=True)  # its first name
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
-def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bool) -> int:
+def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: bool) -> int:
     """Read the whole history file: every page, its tables, the search index, totals, and rows that name others.
 
     Exit code 3 when something is wrong. What was lost with an earlier, damaged file is listed, but does not count as
@@ -162,7 +163,7 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
     path = existing(invocation)
     began = time.monotonic()
     found = check(path, deep=deep)
-    if mending and found.wrong and not found.damage:
+    if fixing and found.wrong and not found.damage:
         with invocation.store() as store:  # opening it adds what its tables lack
             repair(store)
         before, found = found.wrong, check(path, deep=deep)
@@ -200,9 +201,9 @@ def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: floa
     elif not all(one.addable for one in found.shape):
         out.line("agenteval db salvage writes everything in it into a new history with the right tables")
     elif found.shape:
-        out.line("agenteval db check --mend adds what is missing (so does the next start), after a copy was made")
+        out.line("agenteval db check --fix adds what is missing (so does the next start), after a copy was made")
     elif found.wrong:
-        out.line("agenteval db check --mend puts it right: it counts anew and removes what names nothing")
+        out.line("agenteval db check --fix repairs it: it counts again and removes what refers to nothing")
     else:
         state = "sound, but for what is lost" if found.lost or found.lost_evidence else "whole"
         out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")

@@ -25,7 +25,7 @@ def command(invocation: Invocation, headless: bool) -> int:
     The demo works on copies of the sample suites and has a history of its own, in the data folder. Your history stays
     as it is.
 
-    Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is no error
+    Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is expected
     here; the exit code is 0 unless something is broken.
     """
     samples = _samples()

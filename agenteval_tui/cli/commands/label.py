@@ -77,7 +77,7 @@ def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) ->
     of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
     own = [one for one in of_this if one.who == who]
     if not own:
-        others = ", ".join(dict.fromkeys(one.who or "nobody named" for one in of_this))
+        others = ", ".join(dict.fromkeys(one.who or "someone without a name" for one in of_this))
         raise AgentevalError(
             f"{who} has no label of {criterion or 'the run'}",
             where=f"run {run_id}",

@@ -12,7 +12,7 @@ from agenteval_tui.cli.run_options import execution_options, limit_options, repo
 
 @click.command("resume")
 @click.argument("execution", required=False, default="last", metavar="[ID]")
-@click.option("--errors", is_flag=True, help="Also run again what ended in an error of an agent or of grading.")
+@click.option("--errors", is_flag=True, help="Also run again runs that ended in an error of an agent or of grading.")
 @click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
 @limit_options
 @report_options

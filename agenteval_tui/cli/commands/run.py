@@ -66,8 +66,8 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     `-` is a suite on standard input. Its relative paths are meant from the current folder. What it would start needs
     --trust, whatever folder you trust; it can't be detached, and `resume` takes up only what needs no file of it.
 
-    Every run is in the history as soon as it has ended. Ctrl-C cancels what is running, and keeps what ended; a
-    terminal that is lost leaves it running (`agenteval attach`). In a pipe everything happens in this process.
+    Every run is in the history as soon as it has ended. Ctrl-C cancels what is running and keeps the runs that ended;
+    a terminal that is lost leaves it running (`agenteval attach`). In a pipe everything happens in this process.
     """
     limits, reports = execution_options(given)
     if resume is None:

@@ -49,7 +49,7 @@ class Why(Document, frozen=True, kw_only=True):
     error: Annotated[StoredError | None, Meta(description="why the agent did not finish")]
     ending: Annotated[
         AnswerEnding | None,
-        Meta(description="what ended the answer, where it was cut, stopped by a filter, or empty"),
+        Meta(description="why the answer ended, if it was cut off, stopped by a filter, or empty"),
     ]
     notes: tuple[StoredNote, ...]
     divergence: Annotated[

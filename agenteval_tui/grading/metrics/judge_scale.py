@@ -23,7 +23,7 @@ class OffScaleError(ValueError):
 
 
 class NoScoreError(ValueError):
-    """Something that is no score at all."""
+    """Something that is not a score at all."""
 
 
 class Scale(Struct, frozen=True):
@@ -44,10 +44,10 @@ class Scale(Struct, frozen=True):
         if self.name == "pass_fail" and (said := _word(given)) is not None:
             return float(said)
         if isinstance(given, bool):
-            raise NoScoreError(f"{str(given).lower()} is no number")
+            raise NoScoreError(f"{str(given).lower()} is not a number")
         number = _number(given)
         if number is None:
-            raise NoScoreError(f"{_short(given)} is no score")
+            raise NoScoreError(f"{_short(given)} is not a score")
         if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
             raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})")
         return number

@@ -28,7 +28,7 @@ _NEAR = 12  # near misses are looked for of so many keywords; each may cost mill
 
 
 class Keywords(Metric):
-    """Counts how many of the keywords stand in the text. The score is their share.
+    """Counts how many of the keywords are in the text. The score is their share.
 
     A keyword may stand inside a longer word, as `contains` of TextMatch finds it. Empty keywords are ignored.
     """

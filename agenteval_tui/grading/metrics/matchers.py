@@ -98,7 +98,7 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
     if is_matcher(expected):
         if "$optional" in expected and not named:
             raise MatcherError(
-                "`$optional` stands at an argument or a key: nothing else can be left out", (*path, "$optional")
+                "`$optional` belongs at an argument or a key: nothing else can be left out", (*path, "$optional")
             )
         parts = [_one(name, operand, (*path, name)) for name, operand in expected.items()]
         if len(parts) == 1:

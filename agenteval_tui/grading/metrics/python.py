@@ -24,7 +24,7 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class Python(RemoteMetric):
-    """Calls a function of yours: `function(value, **properties)`.
+    """Calls your own function: `function(value, **properties)`.
 
     `value` is the extracted text; any other property of the metric is passed on by name. A function that names
     `transcript`, `expected` or `variables` among its parameters gets those too. It returns a bool, a score 0..1, or

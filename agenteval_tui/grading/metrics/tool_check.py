@@ -67,7 +67,7 @@ class ToolCheckData(BaseModel):
         None,
         description="The arguments of each call: names with the expected value (any JSON), or a matcher such as "
         '{"$any": true}, {"$contains": "x"}, {"$regex": "..."}, {"$one_of": [...]}, {"$gte": 1}, {"$optional": "x"} '
-        "(may be absent; if given, it is x). As a list of objects an argument may stand there several times: any of "
+        "(may be absent; if given, it is x). As a list of objects, an argument may occur several times: any of "
         "its values will do.",
         examples=MATCHER_EXAMPLES,
         json_schema_extra=TOOL_ARGUMENTS,

@@ -113,7 +113,7 @@ def _changed(value: Any, op: Op, depth: int) -> Any:
             new[step] = _changed(value[step], op, depth + 1)
         return new
     if not isinstance(value, dict):
-        raise TypeError(f"nothing can stand at {op.path}")
+        raise TypeError(f"nothing can be written at {op.path}")
     if last and op.kind == "rename":
         if op.value in value:
             raise KeyError(op.value)

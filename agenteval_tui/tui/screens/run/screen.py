@@ -268,7 +268,7 @@ class RunScreen(FrameScreen):
             return [*named, suites, *keys[-1:]]
         pause, cancel = named_keys("run", ("pause", "cancel"), keymap)
         both = " ".join(key for key, _, _ in named_keys("run", ("more", "less"), keymap))
-        first = (pause[0], "go on" if view.paused else pause[1], pause[2])
+        first = (pause[0], "continue" if view.paused else pause[1], pause[2])
         return [first, cancel, (both, "at once", "more|less"), *named, *keys[-1:]]
 
     def _rekey(self) -> None:

@@ -1,0 +1,100 @@
+"""What people read is plain English: turns that read like a translation are found here, not by a reader.
+
+Read: every text in the package that is not a docstring, the docstrings that people are shown (commands, and the classes
+that the editor explains), the README and the documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BANNED = re.compile(
+    r"""
+    (?<!there\ )(?<!There\ )\b(?:is|are|was|were)\ no\ (?!longer\b|more\b|such\b|way\b|one\b|doubt\b)[a-z]+  # "is no X"
+    | \bin\ the\ midst\b
+    | \botherwise\ than\b
+    | \bof\ yours\b
+    | \bstands?\ (?:in|at|behind|above|below|there|for\ itself)\b
+    | \bwent\ away\b
+    | \bgo(?:es)?\ on\b
+    | \bwithout\ a\ word\b
+    | \bmend(?:s|ed|ing)?\b
+    | \bsaid\ so\b
+    | \bwhat\ (?:ended|came|stands)\b
+    | \bso\ many\ [a-z]+s\b
+    | \bcan't\ be\ made\b
+    """,
+    re.VERBOSE,
+)
+INSTEAD = "write it as you would say it to a colleague: subject, verb, object (CONTRIBUTING.md, Words)"
+SENTENCE = re.compile(r"\S\s\S")
+NOT_READ = {
+    # Old sentences, which old histories hold.
+    "history/agent_signatures.py": "*",
+    "history/data_migrations.py": "*",
+    "history/open_database.py": "the process that ran it ended without a word",
+    # Part of a prompt: other words would be another question, and ask every judge again.
+    "grading/metrics/judge.py": "Length and politeness are no merit by themselves",
+}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Where a text is, and the text."""
+    package = ROOT / "agenteval_tui"
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        left_out = NOT_READ.get(name, "")
+        if left_out == "*":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        hidden = {id(text) for node in ast.walk(tree) for text in _docstrings(node, shown=_shown(name))}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden:
+                text = node.value.replace(left_out, "") if left_out else node.value
+                if SENTENCE.search(text):
+                    yield f"{name}:{node.lineno}", text
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        # In quotes or backquotes are names: of options, of fields, of what programs print.
+        prose = re.sub(r"`[^`\n]*`|\"[^\"\n]{1,20}\"", "…", path.read_text(encoding="utf-8"))
+        yield path.relative_to(ROOT).as_posix(), prose
+
+
+def _shown(name: str) -> bool:
+    """Whether docstrings of classes and functions of this module are shown to people."""
+    return name.startswith(("cli/commands/", "grading/metrics/", "grading/extractors/"))
+
+
+def _docstrings(node: ast.AST, *, shown: bool) -> Iterator[ast.AST]:
+    """The texts of a node that only developers read: its docstring, and those that follow an assignment."""
+    body = getattr(node, "body", None)
+    if not isinstance(body, list):
+        return
+    for one in body:
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+            is_shown = shown and (
+                isinstance(node, ast.ClassDef)
+                or (isinstance(node, ast.FunctionDef) and any("command" in ast.dump(d) for d in node.decorator_list))
+            )
+            if not is_shown or node.name.startswith("_"):  # type: ignore[attr-defined]
+                yield one.value
+
+
+def test_nothing_that_people_read_sounds_like_a_translation() -> None:
+    found = [
+        f"{where}: …{' '.join(text[max(0, match.start() - 40) : match.end() + 40].split())}…"
+        for where, text in texts()
+        for match in BANNED.finditer(text)
+    ]
+    assert not found, f"{len(found)} to write again; {INSTEAD}\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("text", ["this is no suite", "it went on", "are no tests", "what ended is saved"])
+def test_the_list_finds_what_it_names(text: str) -> None:
+    assert bool(BANNED.search(text)) == (text != "it went on")
+    assert not BANNED.search("there is no suite here, and no one is no longer asked")
