@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -75,14 +76,24 @@ class Attributed(Struct, frozen=True):
     by_criterion: Mapping[str, Attribution] = field(default_factory=dict)
 
 
-class _Stored(Struct, frozen=True):
-    """All that is stored of one of the two runs."""
+class _Stored:
+    """A run as it is stored. What judges and people said of it is read when a criterion asks for it: most do not."""
 
-    row: RunRow
-    transcript: Transcript
-    results: tuple[CriterionResult, ...]
-    replies: tuple[StoredReply, ...]
-    labels: tuple[Label, ...]
+    def __init__(self, store: Store, run: str) -> None:
+        self._store = store
+        self.row: RunRow = store.run(run)
+        self.transcript: Transcript = store.transcript(self.row.id)
+        self.results: tuple[CriterionResult, ...] = store.results(self.row.id)
+
+    @cached_property
+    def replies(self) -> tuple[StoredReply, ...]:
+        """What judges answered."""
+        return self._store.replies(self.row.id)
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """What people said of it."""
+        return tuple(self._store.labels([self.row.id]))
 
 
 def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAIRS) -> Attributed | None:
@@ -115,7 +126,7 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
 
 def attribute_pair(store: Store, before: str, after: str) -> Flip:
     """Who changed the verdict between two runs. Raises `AgentevalError` when one of them can't be read."""
-    old, new = _read(store, before), _read(store, after)
+    old, new = _Stored(store, before), _Stored(store, after)
     criteria = tuple(_of_criteria(store, old, new))
     changed = first_change(old.transcript, new.transcript)
     return Flip(before, after, _of_test(old, new, criteria), criteria, changed)
@@ -132,13 +143,6 @@ def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
 
 
 # Reading
-
-
-def _read(store: Store, run: str) -> _Stored:
-    row = store.run(run)
-    return _Stored(
-        row, store.transcript(row.id), store.results(row.id), store.replies(row.id), tuple(store.labels([row.id]))
-    )
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec | None:
