@@ -12,12 +12,22 @@ from msgspec import Struct, field
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.executors import ADDRESS, DASK
+from agenteval_tui.runs.executors import LOCAL, executor_class, executor_names
 
 F = TypeVar("F", bound=Callable[..., Any])
 STDOUT = "-"
 KINDS = ("json", "junit", "csv", "md", "html")
+
+
+class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it takes none
+    """The choices are agenteval's own names; a plug-in's is taken too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        plugin = value not in self.choices and value in executor_names()
+        return value if plugin else super().convert(value, param, ctx)
 
 
 def limit_options(function: F) -> F:
@@ -36,7 +46,7 @@ def limit_options(function: F) -> F:
             "--fail-under", metavar="RATE", help="Exit code 1 only when the pass rate is below this (0.8 or 80%)."
         ),
         click.option(
-            "--executor", type=click.Choice(("local", "dask")), default=None,
+            "--executor", type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))), default=None,
             help="Where agents run: on this machine, or on the workers of a Dask cluster (extra `dask`).",
         ),
         click.option(
@@ -148,9 +158,12 @@ def execution_options(options: dict[str, Any]) -> tuple[Limits, ReportFiles]:
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
     import os
 
-    if scheduler and executor != DASK:
-        raise AgentevalError("--scheduler is for --executor dask only", mend="give both")
-    return executor or "", scheduler or (os.environ.get(ADDRESS, "") if executor == DASK else "")
+    if executor in (None, LOCAL):
+        if scheduler:
+            others = " or ".join(entry_points.own(EXECUTORS))
+            raise AgentevalError(f"--scheduler is for --executor {others} only", mend="give both")
+        return executor or "", ""
+    return executor, scheduler or os.environ.get(executor_class(executor).address_variable, "")
 
 
 def runs_apart(invocation: Invocation, *, detach: bool) -> bool:

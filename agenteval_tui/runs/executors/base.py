@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from agenteval_tui.agents.base import Agent
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import EXECUTORS
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs.executors import DASK
+from agenteval_tui.runs.executors import executor_class
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan
 
@@ -19,7 +16,12 @@ OnLost = Callable[[str], None]
 
 
 class Executor(Protocol):
-    """Runs the agents of one execution elsewhere. Used in one event loop: `open`, then its agents, then `close`."""
+    """Runs the agents of one execution elsewhere. Used in one event loop: `open`, then its agents, then `close`.
+
+    `address_variable`: the environment variable that says where it is, when `--scheduler` does not.
+    """
+
+    address_variable: ClassVar[str]
 
     def takes(self, agent: AgentPlan) -> bool:
         """Whether runs of this agent happen elsewhere; otherwise they do in the execution's process."""
@@ -48,8 +50,5 @@ def executor_of(plan: Plan) -> Executor | None:
     """
     if plan.cluster is None:
         return None
-    point = entry_points.find(EXECUTORS, DASK)
-    if point is None:
-        raise AgentevalError(f"no package offers the executor {DASK!r}", mend="install agenteval again")
-    executor: Executor = point.load()(plan.cluster.scheduler)
+    executor: Executor = executor_class(plan.cluster.executor)(plan.cluster.scheduler)
     return executor

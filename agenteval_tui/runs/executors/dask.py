@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 class DaskExecutor:
     """An `Executor` on the cluster whose scheduler has this address. Raises `AgentevalError` without the extra."""
 
+    address_variable = "DASK_SCHEDULER_ADDRESS"
+
     def __init__(self, scheduler: str) -> None:
         self._scheduler = scheduler
         self._library = _library()

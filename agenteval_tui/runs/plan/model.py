@@ -18,7 +18,7 @@ from msgspec.structs import asdict, fields
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.executors import ADDRESS, DASK, LOCAL
+from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
@@ -42,8 +42,8 @@ class PlanOptions(Struct, frozen=True):
     repetitions. `seed` changes what seeded agents do. `judge` is the agent that judges, whatever judges metrics name.
     `trust`: programs and functions of the suites' folders may run, whether they were trusted before or not.
 
-    `executor`: "dask" runs agents on the Dask cluster whose scheduler has the address `scheduler`; "local" (and "")
-    in this machine's process.
+    `executor`: the name of an `Executor`, which runs agents on the cluster whose scheduler has the address
+    `scheduler`; "local" (and "") in this machine's process.
 
     `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
     reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
@@ -147,9 +147,10 @@ class Limits(Struct, frozen=True):
 
 
 class Cluster(Struct, frozen=True):
-    """The cluster on which agents run: its scheduler's address. `all_threads`: nobody said how many runs may be at
-    work at once, so as many as its workers have threads."""
+    """The cluster on which agents run: its executor's name, its scheduler's address. `all_threads`: nobody said how
+    many runs may be at work at once, so as many as its workers have threads."""
 
+    executor: str
     scheduler: str
     all_threads: bool = True
 
@@ -209,18 +210,21 @@ class Plan(Struct, frozen=True):
 
 def check_executor(options: PlanOptions) -> None:
     """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
-    if options.executor not in ("", LOCAL, DASK):
-        raise AgentevalError(f"executor is {LOCAL} or {DASK}, not {options.executor!r}")
-    if options.executor == DASK and not options.scheduler:
+    if options.executor in ("", LOCAL):
+        return
+    variable = executor_class(options.executor).address_variable
+    if not options.scheduler:
         raise AgentevalError(
             "nothing says where the cluster's scheduler is",
-            mend=f"give --scheduler tcp://HOST:PORT, or set {ADDRESS}",
+            mend=f"give --scheduler tcp://HOST:PORT, or set {variable}",
         )
 
 
 def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
     """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
-    return Cluster(options.scheduler, all_threads) if options.executor == DASK else None
+    if options.executor in ("", LOCAL):
+        return None
+    return Cluster(options.executor, options.scheduler, all_threads)
 
 
 # A/B: two agents or variations over the same tests, rows, repetitions and seeds
