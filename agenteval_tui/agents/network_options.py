@@ -7,6 +7,8 @@ from typing import Annotated, Any, Protocol, Self, TypeVar
 from pydantic import Field, model_validator
 
 from agenteval_tui.agents.options import AgentOptions, OptionGroup
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.entry_points import TOOLSETS
 
 
 class _HasKey(Protocol):
@@ -74,7 +76,10 @@ class ModelOptions(AgentOptions):
     model: str = Field(min_length=1, description="The model's name as the server knows it.")
     system: str | None = Field(None, description="The system prompt.")
     tools: str | list[Any] | None = Field(
-        None, description='The tools: a list, a YAML file beside the suite, or "builtin:demo-shop".'
+        None,
+        description="The tools: a list, a YAML file beside the suite, or "
+        + " or ".join(f'"builtin:{name}"' for name in entry_points.own(TOOLSETS))
+        + ".",
     )
     max_steps: int = Field(12, ge=1, description="Requests in one run before its loop of tool calls is an error.")
     stream: bool = Field(True, description="false: one reply instead of a stream.")

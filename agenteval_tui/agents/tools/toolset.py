@@ -186,8 +186,8 @@ def make_toolbox(
 ) -> Toolbox:
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
-    `tools` is a list, the name of a file with one, or "builtin:" and the name of a toolset, such as
-    "builtin:demo-shop". Programs get `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (from
+    `tools` is a list, the name of a file with one, or "builtin:" and the name of a toolset (entry point group
+    `agenteval.toolsets`). Programs get `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (of
     the trust check) starts what must run; with trust, files and folders outside of `base_dir` may be used. `host` keeps
     the MCP servers that runs share; without one each run has its own. It also keeps the toolset of `run` from one
     `turn` to the next, until `host.release(run)`. Nothing is started before the toolbox is entered.
