@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.http.address import is_this_machine, own_keys, read_address
+from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
 from agenteval_tui.suites.tool_files import load_tools
 
-_LOCAL = frozenset(("demo", "replay", "command", "python"))  # what programs send is asked about as programs
+_PROGRAMS = ("command", "python")  # what they send is asked about as programs
 _ADDRESSES = {"openai": ("base_url",), "anthropic": ("base_url",), "http": ("url",), "mcp": ("url",)}
 # Where a kind asks when no address is written, and the key that it takes there without being told.
 _USUAL = {
@@ -142,7 +143,7 @@ def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
     own = {name: value for name, value in config.items() if name != "tools"}
     # What a model is told of tools goes to its server; what an MCP server gets goes to that one alone.
     described = [_without_server(one) for one in tools] if isinstance(tools, list | tuple) else None
-    if kind not in _LOCAL:
+    if kind not in _PROGRAMS and not is_local_agent(kind):
         yield _Part(kind, own, described)
     if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
         return

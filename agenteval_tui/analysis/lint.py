@@ -503,8 +503,7 @@ def _unknown(
     except AgentevalError as error:
         if key == "judge":
             return error
-        # A kind stands for itself; that of a server needs an address, and so an agent.
-        return None if name != "openai" and entry_points.find(EMBEDDERS, name) is not None else error
+        return None if entry_points.is_ready_embedder(name) else error
     if key == "embedder":
         kind = str(found.as_dict().get("kind", ""))
         if entry_points.find(EMBEDDERS, kind) is None:

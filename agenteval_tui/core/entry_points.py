@@ -20,6 +20,7 @@ PROTOTYPES = "agenteval.prototypes"
 METRICS = "agenteval.metrics"
 AGENTS = "agenteval.agents"
 AGENT_OPTIONS = "agenteval.agent_options"
+LOCAL_AGENTS = "agenteval.local_agents"
 EMBEDDERS = "agenteval.embedders"
 LOCAL_EMBEDDERS = "agenteval.local_embedders"
 IMPORTERS = "agenteval.importers"
@@ -69,6 +70,20 @@ def own(group: str) -> dict[str, str]:
     return _own().setdefault(group, {})
 
 
+def is_local_agent(kind: object) -> bool:
+    """Whether agents of this kind stay in our process: they send nothing, start nothing, and always answer alike."""
+    name = str(kind)
+    known = name in own(AGENTS) or name in own(EMBEDDERS)
+    return name in (own if known else _offered)(LOCAL_AGENTS)
+
+
+def is_ready_embedder(name: str) -> bool:
+    """Whether it is a kind of embedder that is used by its name alone. One that is also a kind of agent needs an
+    agent's options: an address, a model."""
+    here = own if name in own(EMBEDDERS) else _offered
+    return name in here(EMBEDDERS) and name not in here(AGENTS)
+
+
 def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[str]:
     """A sentence for each name that a plug-in offers in vain: it is agenteval's own, or another plug-in's too.
 
@@ -86,6 +101,10 @@ def conflicts(taken: Mapping[str, Collection[str]] | None = None) -> Iterator[st
 def plugin_packages() -> tuple[str, ...]:
     """The packages that offer something, sorted."""
     return tuple(sorted({one.package for group in _plugins().values() for found in group.values() for one in found}))
+
+
+def _offered(group: str) -> Collection[str]:
+    return _plugins().get(group, {})
 
 
 def _both(offered: tuple[EntryPoint, ...]) -> str:

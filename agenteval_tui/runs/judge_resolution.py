@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.entry_points import is_ready_embedder
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.remote_requests import RemoteRequest
@@ -73,10 +74,10 @@ class Respondents(Struct, frozen=True):
 
     def _embedder(self, name: str, suite_key: str) -> AgentPlan:
         # Here and not above: 10 ms, which only a metric that compares vectors needs.
-        from agenteval_tui.agents.embedders.registry import is_embedder, local_embedders
+        from agenteval_tui.agents.embedders.registry import local_embedders
 
         if name:
-            if not self._knows(name, suite_key) and is_embedder(name) and name != "openai":
+            if not self._knows(name, suite_key) and is_ready_embedder(name):
                 return _kind_itself(name)
             return self.named(name, suite_key)
         if self._knows(EMBEDDER, suite_key):

@@ -2,8 +2,8 @@
 
 Everything that reaches the agent counts: its configuration, the files that it names, the conversation, the testing
 context, the seed. The seed differs between tests and repetitions, so each repetition has an answer of its own, and two
-runs of one execution hardly ever ask the same: no run waits for another's answer. Runs of `replay` and `demo` agents
-are not looked up: they cost nothing and always do the same.
+runs of one execution hardly ever ask the same: no run waits for another's answer. Runs of agents that
+stay in our process (`replay`) are not looked up: they cost nothing and always do the same.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.registry import is_model
+from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json, content_hash
 from agenteval_tui.suites.tool_files import load_tools
 
-_NEVER = ("replay", "demo")
 # These say how the agent is asked and what it is called, not what it is asked.
 _WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price", "error_on_finish")
 _LARGEST = 10_000_000  # bytes of a file that is looked into
@@ -31,7 +31,7 @@ def fingerprint(config: Mapping[str, Any], base_dir: Path, *, trusted: bool = Fa
     A configuration that names a file of its folder, a tools file or a program, stands for what is in the file: an
     agent whose code was edited is another one.
     """
-    if config.get("kind") in _NEVER:
+    if is_local_agent(config.get("kind")):
         return ""
     asked = {key: value for key, value in config.items() if key not in _WITHOUT}
     tools = _tools(config.get("tools"), base_dir, trusted)

@@ -28,11 +28,17 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.key_destinations import sends_keys
 from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.core import entry_points
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.executors.base import executor_of
 from agenteval_tui.runs.executors.dask import ClusterAgent, Inbox
 from agenteval_tui.runs.executors.dask_worker import LONGEST, PIECE, STREAMED, Gathered
 from agenteval_tui.runs.executors.task_codec import event_data, read_event, read_task, task_data
 from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.model import Plan, PlanOptions, check_executor, cluster_of
+from agenteval_tui.runs.response_cache import fingerprint
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -240,3 +246,43 @@ async def test_an_agent_of_a_cluster_is_checked_and_closed_on_this_machine() -> 
     assert not report.ok
     assert "on the workers" in report.message
     await nowhere.close()
+
+
+PLUGIN = """
+class Farm:
+    address_variable = "FARM_ADDRESS"
+    def __init__(self, address): self.address = address
+class Clerk: pass
+"""
+
+
+def test_an_executor_and_a_local_kind_of_a_plugin_are_as_good_as_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "farming-1.0.dist-info"
+    info.mkdir()
+    (tmp_path / "farming.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: farming\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[agenteval.executors]\nfarm = farming:Farm\n"
+        "[agenteval.agents]\nclerk = farming:Clerk\n"
+        "[agenteval.local_agents]\nclerk = farming:Clerk\nopenai = farming:Clerk\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry_points._plugins.cache_clear()
+    try:
+        with pytest.raises(AgentevalError, match="FARM_ADDRESS"):
+            check_executor(PlanOptions(executor="farm"))
+        asked = PlanOptions(executor="farm", scheduler="here")
+        check_executor(asked)
+        plan = Plan("E", "", (), 1, cluster=cluster_of(asked, all_threads=True))
+        assert cast(Any, executor_of(plan)).address == "here"
+        with pytest.raises(AgentevalError, match="executor is local or dask or farm, not 'moon'"):
+            check_executor(PlanOptions(executor="moon", scheduler="here"))
+        # A clerk sends no key anywhere and its answers need not be kept; what is agenteval's own stays as it is.
+        url = {"url": "https://somewhere.example/x", "api_key_env": "SOME_KEY"}
+        assert sends_keys({"kind": "clerk", **url}, tmp_path, {"SOME_KEY": "x"}) == ()
+        assert fingerprint({"kind": "clerk"}, tmp_path) == ""
+        assert fingerprint({"kind": "openai"}, tmp_path) != ""
+    finally:
+        entry_points._plugins.cache_clear()

@@ -21,11 +21,6 @@ def embedder_kinds() -> tuple[str, ...]:
     return entry_points.names(EMBEDDERS)
 
 
-def is_embedder(kind: str) -> bool:
-    """Whether there is such a kind of embedder."""
-    return entry_points.find(EMBEDDERS, kind) is not None
-
-
 def local_embedders() -> Iterator[tuple[str, type[LocalEmbedder]]]:
     """The kinds of embedder that need no address, with their classes: agenteval's own first.
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.suites.tool_files import declared_tools
-
-_OURS = ("demo", "replay")
 
 
 def executes(config: Mapping[str, Any], base_dir: Path, context: Mapping[str, Any]) -> tuple[str, ...]:
@@ -41,7 +40,7 @@ def _agent(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:
     tools = config.get("tools")
-    if config.get("kind") in _OURS:
+    if is_local_agent(config.get("kind")):
         return
     if isinstance(tools, str) and "${" in tools:
         yield f"whatever tools the file {tools} declares"
