@@ -110,7 +110,7 @@ def through_runs(on: Walk, texts: list[str]) -> None:
     press(ESCAPE)
     for number in range(len(texts)):
         press("g", *["j"] * (2 + number), " ", "j", TAB, TAB, "k", " ")
-        on.to("InspectScreen", ENTER, holds="looked at")
+        on.to("InspectScreen", ENTER, holds="evidence")
         terminal.settle()
         press("c", "c", "t", "t", "x", "x", ".", ",", "F", "F", "/", "3133", ENTER, ESCAPE)
         on.to("ChooseRunScreen", "D", holds="Compare run")
@@ -121,7 +121,7 @@ def through_runs(on: Walk, texts: list[str]) -> None:
         on.to("DivergenceScreen", "b", holds="divergence")
         terminal.settle()
         press("g", "j", "f", "a", "s", "j", "d", "y")
-        on.to("InspectScreen", "4", holds="looked at")
+        on.to("InspectScreen", "4", holds="evidence")
         press("e", "\x1b[B", " ", F4, F7)
         terminal.settle()
         press(ESCAPE, F9, ESCAPE, F6, ESCAPE, "N", "N", "n", "p")

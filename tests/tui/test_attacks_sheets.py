@@ -195,7 +195,7 @@ def history(on: Walk, folder: Path) -> None:
 
 
 def inspect(on: Walk, folder: Path) -> None:
-    on.to("InspectScreen", "j", ENTER, holds="looked at")
+    on.to("InspectScreen", "j", ENTER, holds="evidence")
     on.settle()
     on.sheet("L", "LabelScreen", "t", "y")
     on.sheet("R", "AskedScreen", "n", "p", holds="asked about")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from agenteval_tui.analysis.run_facts import RunFacts
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import explain
+from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.sentences import evidence_sentence, own_criterion_sentence
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.evidence_pane import looked_at
+from agenteval_tui.tui.presenters.evidence_pane import looked_at, looked_rows
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.views.evidence import fact_tree
 from agenteval_tui.views.evidence_comparison import comparisons
@@ -71,3 +77,42 @@ def test_a_score_is_named_and_stands_alone() -> None:
     lines = [plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60)]
     assert lines[0].endswith("failed  score 0.00")
     assert not any("rating" in line for line in lines)
+
+
+def judged(outcome: Outcome, **fields: Any) -> CriterionResult:
+    """The result of a judge of tone."""
+    metric = MetricResult("Judge", "Judge", outcome, code=Code.UNREADABLE_REPLY, fields={"problem": "it is no JSON"})
+    return CriterionResult("tone", outcome, None, criterion_hash="H", metrics=(metric,), **fields)
+
+
+def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
+    request = RemoteRequest("chat", "tone", {"messages": []})
+    said = [Reply("Sure!\nIt is polite.", "m", "", 1, 1, None, 0), Reply("no\n" * 50, "m", "", 1, 1, None, 0)]
+    result = judged(Outcome.ERROR)
+    bench = cast("Any", SimpleNamespace(stored=[result], run=SimpleNamespace(status="error")))
+    for reply, more in zip(said, (False, True), strict=True):
+        facts = RunFacts(replies=(StoredReply(request, "k", reply, "H"),))
+        lines = [plain(line) for line in looked_rows(bench, 0, result, [result], 70, facts).lines]
+        shown = "\n".join(lines)
+        assert "the judge's reply can't be read" in shown
+        assert "it is no JSON" in shown
+        assert "the judge replied" in shown
+        assert "R all replies" in shown
+        assert reply.raw.split("\n")[0] in shown
+        assert ("more lines" in shown) is more
+
+
+def test_the_verdict_of_another_tool_comes_before_a_criterion_that_checks_nothing() -> None:
+    scratch = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
+    foreign = CriterionResult("faithful", Outcome.FAILED, 0.2, message="it made up a price", source="promptfoo")
+    lines = [plain(line) for line in looked_at(cast("Any", None), 0, scratch, [scratch, foreign], 60)]
+    assert lines[0].startswith("✗ faithful")
+    assert any("it made up a price" in line for line in lines[:4])
+    assert any(line.startswith("– scratch") for line in lines)
+
+
+def test_what_did_not_hold_stands_first() -> None:
+    metric = {"type": "TextMatch", "contains_all": ["Revenue", "5000"], "not_contains_any": ["EUR"]}
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
+    shown = "\n".join(plain(line) for line in looked_at(cast("Any", None), 0, result, [result], 60))
+    assert shown.index("contains_all[1]") < shown.index("contains_all[0]")

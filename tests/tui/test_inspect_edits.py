@@ -112,7 +112,7 @@ async def the_smallest_edits_that_pass_are_one_key_away(pilot: Pilot[int], app: 
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(app.screen, InspectScreen))
     await settle(pilot)
-    assert "the criteria as shown say passed" in text_of(app)
+    assert "graded with your edit: passed" in text_of(app)
     assert "problems 0" in text_of(app)
 
 
@@ -142,7 +142,7 @@ async def an_edit_is_judged_counted_saved_and_nothing_else_changes(
     await settle(pilot)
     shown = text_of(app)
     assert "edited" in shown
-    assert "the criteria as shown say passed" in shown
+    assert "graded with your edit: passed" in shown
     assert "3 runs flip to passed" in shown
     await pilot.press("f9")
     await settle(pilot)

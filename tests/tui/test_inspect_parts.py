@@ -25,6 +25,7 @@ from agenteval_tui.tui.presenters.json_document import JsonDocument, parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
 from agenteval_tui.tui.presenters.text_search import PIECE, occurrences
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument, number_of
+from agenteval_tui.tui.screens.inspect.panes import tab_cells
 from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000
@@ -185,3 +186,17 @@ def test_a_run_is_written_in_every_form(tmp_path: Path) -> None:
         assert len({file_name("a/b", 1, form) for form in forms()}) == len(forms())
     finally:
         store.close()
+
+
+def test_the_names_of_panes_shrink_and_none_goes() -> None:
+    names = {"transcript": "transcript", "looked": "evidence", "config": "config_uxon ●"}
+    for width in (60, 44, 40, 34, 28, 24, 20):
+        cells, ends = tab_cells(names, "looked", width)
+        line = plain(cells)
+        assert width_of(cells) <= width
+        assert "[evidence]" in line, "the one that is shown has its whole name"
+        assert [pane for pane, _ in ends] == list(names)
+        assert line.lstrip()[0] == "t"
+        assert line.rpartition("]")[2].strip()[0] == "c"
+    assert "config_uxon ●" in plain(tab_cells(names, "looked", 40)[0])
+    assert "…" in plain(tab_cells(names, "looked", 30)[0])

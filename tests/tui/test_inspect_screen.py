@@ -255,23 +255,24 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await inspect(pilot, runs[0])
         name = screen.controller.criterion_name
-        await pilot.press("tab")
-        await settle(pilot)
-        assert f"✗ {name}" in text_of(app)
+        rows = text_of(app).split("\n")
+        assert screen.pane == "looked", "a failure opens on its evidence"
+        assert "differs only in order_id" in rows[3], "why it failed stands below the names of the panes"
+        assert f"✗ {name}" in rows[4]
         await pilot.press("tab", "escape", "c")
         await settle(pilot)
         other = screen.controller.criterion_name
         assert other != name
         await pilot.press("tab")
         await settle(pilot)
-        assert f"{other}   " in text_of(app).split("\n")[2], "the pane shows the criterion that was chosen elsewhere"
+        assert f"{other}   " in text_of(app).split("\n")[4], "the pane shows the criterion that was chosen elsewhere"
         for words in ("short", "other"):
             await pilot.press("shift+tab")
             await settle(pilot)
             screen.evidence.view.show(lambda width, words=words: [((words, ""),)])
             await pilot.press("tab")
             await settle(pilot)
-            assert text_of(app).split("\n")[2].split() == [words], "a pane shows what came while it was hidden"
+            assert text_of(app).split("\n")[4].split() == [words], "a pane shows what came while it was hidden"
         await pilot.press("shift+tab", "C", "A")
         await until(pilot, lambda: screen.controller.is_edited)
         await settle(pilot)

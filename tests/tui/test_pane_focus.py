@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shop import app_on, copy_samples, run_samples, settle, until
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.color import Color
 
 from agenteval_tui.history.store import Store
@@ -129,3 +129,24 @@ def test_a_title_is_as_wide_as_its_pane_and_keeps_how_much() -> None:
             .rstrip()
             .endswith("● edited")
         )
+
+
+async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole(ran: tuple[Path, Path, str]) -> None:
+    suites, db, run = ran
+    app = app_on(suites, db)
+    async with app.run_test(size=(40, 12)) as pilot:
+        await settle(pilot)
+        app.go("inspect")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+        await settle(pilot)
+        said = " ".join(text_of(app).split())
+        assert "1 suites, enter on a test: its latest failure." in said
+        assert "5 history, enter on an execution, enter on a run." in said
+        app.inspect(run)
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == run)
+        await settle(pilot)
+        shown = text_of(app)
+        assert "[evidence]" in shown
+        assert "transcript" in shown
+        assert "config_uxon" in shown
+        assert "score 0." in shown.split("\n")[1]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from shop import copy_samples, run_samples
 
 from agenteval_tui.analysis.overview import Overview, overview
+from agenteval_tui.analysis.run_facts import RunFacts
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
@@ -29,7 +30,7 @@ from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, ex
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.number_format import clock, cost, duration, percent, tokens
 from agenteval_tui.tui.presenters.pane_title import pane_title
-from agenteval_tui.tui.presenters.run_header import agreement, run_heading
+from agenteval_tui.tui.presenters.run_header import agreement, reason_line, run_header
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
 from agenteval_tui.tui.presenters.status_style import (
@@ -135,7 +136,9 @@ def test_the_panes_of_inspect_fit_for_real_runs(ran: tuple[Path, Store], width: 
             result = bench.judge(number)
             check(looked_at(bench, number, result, results, width), width)
             check(tool_text_lines(bench, result, width), width)
-        check([run_heading(bench, results, width)], width)
+        left, right = run_header(bench, results, RunFacts(), width, place="failure 1 of 3", keys="< p  n >")
+        assert width_of(left) + width_of(right) <= max(width, 40)
+        check([reason_line(bench, None, results, width)], width)
 
 
 def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
@@ -147,7 +150,7 @@ def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
     shown = "\n".join(map(plain, looked_at(bench, number, results[number], results, 70)))
     assert f"criteria of this test {len(results)}" in shown
     assert f"▸ ✗ {results[number].criterion}" in shown
-    assert agreement("passed", results) == "the criteria as shown say failed"
+    assert agreement("passed", results) == "graded with today's criteria: failed"
     assert agreement("failed", results) == ""
     assert agreement("error", results) == ""
     text = "\n".join(map(plain, tool_text_lines(bench, results[number], 70)))

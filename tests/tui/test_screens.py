@@ -183,7 +183,7 @@ async def test_every_theme_can_be_lived_in(fresh: tuple[Path, Path]) -> None:
             await go_to(pilot, "kunden-deutschland")
             await pilot.press("enter")
             await settle(pilot)
-            assert "looked at" in text_of(app), theme
+            assert "evidence" in text_of(app), theme
             again = app_on(*fresh)
             assert again.theme == theme  # kept for the next start
             await pilot.press("1")

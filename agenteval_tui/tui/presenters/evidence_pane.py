@@ -27,6 +27,8 @@ from agenteval_tui.views.evidence_comparison import comparison_title, comparison
 from agenteval_tui.views.label import labels_view
 
 TOOL_LINES = 400
+REPLY_LINES = 8
+"""Lines of a judge's reply that are shown below its error; `R` shows all."""
 
 Target = int | Evidence
 """What a row stands for: a criterion of the test, by number, or a piece of evidence."""
@@ -62,6 +64,10 @@ def looked_rows(
 ) -> LookedAt:
     """The same with what rows stand for; with `facts` also what people and judges said of it."""
     made = LookedAt()
+    foreign = [one for one in others if one.source and one.outcome in ("failed", "error")] if result.neutral else []
+    for one in foreign:
+        # Another tool's verdict is why the run failed; the criterion that was put beside it checks nothing yet.
+        made.add([*_verdict(one, width), *_foreign_reason(one, width), ()])
     made.add(_verdict(result, width))
     made.add(_people(bench, result, facts, width))
     made.add([()])
@@ -70,6 +76,7 @@ def looked_rows(
     for metric in result.metrics:
         _metric(made, metric, width)
         made.add([()])
+    made.add(_replies(bench, result, facts, width))
     if result.outcome == "failed" and not result.source:
         that_pass = " that pass" if width >= 42 else ""
         keys: Line = (("F7", "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
@@ -95,6 +102,25 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
         return disagrees(label, outcome)
 
     return view_lines(labels_view((one, differs(one)) for one in counts.values()), width)
+
+
+def _foreign_reason(one: CriterionResult, width: int) -> list[Line]:
+    said = sentences.criterion_sentence(one)
+    return [((f"  from {one_line(one.source)}", "dim"),), *(paragraph(said, width, "", 2) if said else ())]
+
+
+def _replies(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
+    """What a judge replied, where no verdict could be made of it: the last reply, as it came."""
+    if result.outcome != "error" or facts is None:
+        return []
+    hashes = _hashes(bench, result)
+    own = [one.reply for one in facts.replies if one.request.kind == "chat" and one.criterion in hashes]
+    if not own:
+        return []
+    said = paragraph(own[-1].error or own[-1].raw or "(nothing)", width, "", 2)
+    more = [((f"  … {count(len(said) - REPLY_LINES, 'more line')}", "dim"),)] if len(said) > REPLY_LINES else []
+    key: Line = (("R", "bold accent"), (" all replies", "dim"))
+    return [spread((("the judge replied", "bold"),), key, width), *said[:REPLY_LINES], *more, ()]
 
 
 def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
@@ -157,13 +183,21 @@ def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
         tail.append((f" score {metric.score:.2f}", "dim"))
     made.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
-    for one in metric.evidence:
+    for one in _missed_first(metric.evidence):
         if one.group and one.group != group:
             group = one.group
             made.add([((f"  {one_line(group)}", "dim"),)])
         made.add(_condition(one, width), one)
-    if (metric.neutral or not metric.evidence) and (said := sentences.metric_sentence(metric)):
-        made.add(paragraph(said, width, "error" if metric.outcome == "error" else "dim" if metric.neutral else "", 2))
+    broke = metric.outcome == "error"
+    if (metric.neutral or broke or not metric.evidence) and (said := sentences.metric_sentence(metric)):
+        made.add(paragraph(said, width, "error" if broke else "dim" if metric.neutral else "", 2))
+
+
+def _missed_first(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The groups with what did not hold before the others, and in each what did not hold first."""
+    missed = {one.group for one in evidence if one.passed is False}
+    place = {group: number for number, group in enumerate(dict.fromkeys(one.group for one in evidence))}
+    return sorted(evidence, key=lambda one: (one.group not in missed, place[one.group], one.passed is not False))
 
 
 def _condition(one: Evidence, width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""The run that is inspected, in a line."""
+"""The run that is inspected, in a line; and why it did not pass, in another."""
 
 from __future__ import annotations
 
@@ -7,67 +7,119 @@ from collections.abc import Sequence
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.tui.presenters.number_format import duration, tokens
-from agenteval_tui.tui.presenters.status_style import mark, word, word_of_run
+from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word, word_of_run
 from agenteval_tui.tui.presenters.view_lines import cell
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 from agenteval_tui.views.label import WARNING, labelled_text
 
+_GAP = 3
+_LEAST = 8  # cells of a test's name, whatever else there is to say
 
-def run_cells(bench: Workbench, repetitions: int = 0, width: int = 0) -> tuple[Cell, ...]:
-    """Outcome, test, repetition (of so many), verdict and score, as they were when it ran. `width`: the cells there
-    are (0: enough); a long name gives way, what came of it does not."""
+
+def run_header(
+    bench: Workbench,
+    results: Sequence[CriterionResult],
+    known: RunFacts,
+    width: int,
+    *,
+    edited: bool = False,
+    place: str = "",
+    keys: str = "",
+) -> tuple[Line, Line]:
+    """What stands left and right in the header of a run, in `width` cells together.
+
+    Left the outcome, the test, the repetition, the score, and what is to be noted: labels, checks that could not be
+    made, an outcome that is another one today (`edited`: with an edit that is not saved). Right the agent, what the run
+    took, the `keys` to its neighbours, and its `place` among them. Where there is no room for all, the agent goes
+    first, then what it took, the keys, the notes; a long name is cut.
+    """
     run = bench.run
-    of = f" of {repetitions}" if repetitions >= run.repetition and repetitions > 1 else ""
-    score = f" {run.score:.2f}" if run.score is not None else ""
-    end: list[Cell] = [(f"  run {run.repetition}{of}", ""), (f"  {word_of_run(run.status, run.why)}{score}", "dim")]
-    name: list[Cell] = [(one_line(run.test_id), "bold")]
+    of = f" of {known.repetitions}" if known.repetitions >= run.repetition and known.repetitions > 1 else ""
+    how = f"score {run.score:.2f}" if run.score is not None else word_of_run(run.status, run.why)
+    end: Line = ((f"  run {run.repetition}{of}", ""), (f"   {how}", "dim"))
+    name: Line = ((one_line(run.test_id), "bold"),)
     if run.variation:
-        name.append((f" · {one_line(run.variation)}", ""))
-    if width:
-        name = list(fit(name, max(width - 2 - width_of(end), 8)))
-    return (mark(run.status), (" ", ""), *name, *end)
+        name = (*name, (f" · {one_line(run.variation)}", ""))
+    took = " · ".join(facts(bench))
+    parts: dict[str, Line] = {
+        "place": ((place, "dim"),),
+        "notes": _notes(bench, results, known, edited),
+        "keys": ((keys, "accent"),),
+        "took": ((took, "dim"),),
+        "agent": ((one_line(run.agent, 30), "dim"),),
+    }
+    room = width - 2 - width_of(end) - min(width_of(name), max(width // 3, _LEAST))
+    shown: set[str] = set()
+    for part, cells in parts.items():
+        if size := width_of(cells):
+            room -= size + _GAP
+            if room < 0:
+                break
+            shown.add(part)
+    notes: Line = ((" " * _GAP, ""), *parts["notes"]) if "notes" in shown else ()
+    right: list[Cell] = []
+    for part in ("agent", "took", "keys", "place"):
+        if part in shown:
+            right += [(" " * _GAP, ""), *parts[part]] if right else parts[part]
+    left_over = width - 2 - width_of((*end, *notes, *right)) - (_GAP if right else 0)
+    return (mark(run.status), (" ", ""), *fit(name, max(left_over, _LEAST)), *end, *notes), tuple(right)
 
 
-def facts(bench: Workbench) -> tuple[Cell, ...]:
-    """Agent, duration, tokens."""
-    run = bench.run
-    known = (one_line(run.agent, 30), duration(run.duration_ms), tokens(bench.transcript.usage.total_tokens))
-    return (("   ".join(fact for fact in known if fact), "dim"),)
+def facts(bench: Workbench) -> list[str]:
+    """How long the run took, how many tokens, why the answer ended."""
+    known = (
+        duration(bench.run.duration_ms),
+        tokens(bench.transcript.usage.total_tokens),
+        one_line(bench.transcript.finish_reason or "", 20),
+    )
+    return [fact for fact in known if fact]
 
 
-def run_heading(
-    bench: Workbench, results: Sequence[CriterionResult], width: int, run_facts: RunFacts | None = None
-) -> Line:
-    """The run over the whole width; with what today's criteria say, where that differs."""
+def _notes(bench: Workbench, results: Sequence[CriterionResult], known: RunFacts, edited: bool) -> Line:
     # A scratch criterion is nobody's verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
-    known = run_facts or RunFacts()
-    differs = agreement(bench.run.status, results, known.pass_threshold) if in_a_file else ""
-    note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
-    if missing := not_made_sentence(not_made(results)) if bench.run.status in ("passed", "failed") else "":
-        note = (*note, ("   ", ""), (missing, "error"))
-    note = (*note, *_label_note(bench.run.status, known))
-    return spread(((" ", ""), *run_cells(bench, known.repetitions), *note), (*facts(bench), (" ", "")), width)
+    status = bench.run.status
+    notes: list[Cell] = []
+    if in_a_file and (differs := agreement(status, results, known.pass_threshold, edited=edited)):
+        notes.append((differs, "error"))
+    if status in ("passed", "failed") and (missing := not_made_sentence(not_made(results))):
+        notes.append((missing, "error"))
+    if labels := list(last_labels(known.labels, "").values()):
+        said = labelled_text(labels)
+        differ = any(disagrees(one, status) for one in labels)
+        notes.append(cell(f"{WARNING[0]} {said}", WARNING[1]) if differ else (said, "dim"))
+    gap: Cell = (" " * _GAP, "")
+    return tuple(part for note in notes for part in (gap, note))[1:]
 
 
-def _label_note(status: str, known: RunFacts) -> tuple[Cell, ...]:
-    """What people said of the run as a whole; the last one of each, a sign where one disagrees with the outcome."""
-    labels = list(last_labels(known.labels, "").values())
-    if not labels:
-        return ()
-    if any(disagrees(one, status) for one in labels):
-        return (("   ", ""), cell(f"{WARNING[0]} {labelled_text(labels)}", WARNING[1]))
-    return (("   ", ""), (labelled_text(labels), "dim"))
-
-
-def agreement(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None) -> str:
+def agreement(
+    stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None, *, edited: bool = False
+) -> str:
     """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
     own = [result for result in results if not result.source and not result.derived]
     if not own or stored not in ("passed", "failed"):
         return ""
     now = verdict_of(own, pass_threshold).outcome
-    return "" if now == stored else f"the criteria as shown say {word(now)}"
+    what = "your edit" if edited else "today's criteria"
+    return "" if now == stored else f"graded with {what}: {word(now)}"
+
+
+def reason_line(
+    bench: Workbench, result: CriterionResult | None, results: Sequence[CriterionResult], width: int
+) -> Line:
+    """Why the run did not pass, in one line: what ended it, else the chosen criterion's reason, else that of the first
+    one that did not pass; () for a run that passed in all."""
+    error = bench.transcript.error
+    if error is not None:
+        return fit((mark("error"), (f" {error.kind}: {one_line(error.message)}", "")), width)
+    for one in (*((result,) if result is not None else ()), *results):
+        if one.outcome in ("failed", "error", "needs_review"):
+            name = () if one is result else ((f"{one_line(one.criterion, 40)}: ", "dim"),)
+            said = one_line(why(one) or word(one.outcome))
+            return fit(((f"{glyph(one.outcome)} ", token(one.outcome)), *name, (said, "")), width)
+    return ()

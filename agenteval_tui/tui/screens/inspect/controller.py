@@ -17,6 +17,7 @@ from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion,
 from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench, agreement, opinions
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
@@ -121,6 +122,21 @@ class InspectController:
         if self.result is not None and self.criterion < len(results):
             results[self.criterion] = self.result
         return tuple(results)
+
+    @property
+    def has_failed(self) -> bool:
+        """Did the open run not pass, or does it not pass under the criteria as they are shown?"""
+        bad = ("failed", "error", "needs_review")
+        return self.bench is not None and (
+            self.bench.run.status in bad or any(one.outcome in bad for one in self.results)
+        )
+
+    def place(self) -> str:
+        """Where the open run stands among the failures around it: "failure 1 of 15"."""
+        failures = self.around.failures()
+        if self.run_id in failures:
+            return f"failure {failures.index(self.run_id) + 1} of {len(failures)}"
+        return count(len(failures), "failure") if failures else ""
 
     @property
     def was_graded(self) -> bool:

@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
@@ -24,7 +25,7 @@ from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
-from agenteval_tui.tui.presenters.text_layout import indented
+from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
@@ -33,7 +34,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.titled_pane import TitledPane
+from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import agreement_text
@@ -55,21 +56,32 @@ class PaneTabs(LineBlock):
         """`names`: what each pane is called, by pane; `right` stands at the end of the line."""
 
         def lines(width: int) -> list[Line]:
-            cells: list[Cell] = [(" ", "")]
-            ends = []
-            for pane, name in names.items():
-                chosen = pane == active
-                cells.append((f"[{name}]" if chosen else f" {name} ", "bold accent" if chosen else "dim"))
-                cells.append(("  ", ""))
-                ends.append((pane, width_of(cells) - 2))
-            self._ends = tuple(ends)
-            return [spread(cells, right, width)]
+            cells, self._ends = tab_cells(names, active, width)
+            room = width - width_of(cells)
+            return [spread(cells, right, width) if width_of(right) <= room else fit(cells, width)]
 
         self.show(lines)
 
     def pane_at(self, x: int) -> str:
         """The pane whose name stands in column `x`; "" for none."""
         return next((name for name, end in self._ends if x < end), "")
+
+
+def tab_cells(names: Mapping[str, str], active: str, width: int) -> tuple[Line, tuple[tuple[str, int], ...]]:
+    """The names of tabs in a line, the active one in brackets, and the column behind each. Where there is no room for
+    all of them the others shrink, letter by letter; none goes."""
+    for most in (*range(max(map(len, names.values()), default=1), 0, -1), 0):
+        cells: list[Cell] = [(" ", "")] if most else []
+        ends = []
+        for pane, name in names.items():
+            if pane == active:
+                cells.append((f"[{name}]", "bold accent"))
+            else:
+                cells.append((f" {one_line(name, most) if most else name[:1]} ", "dim"))
+            ends.append((pane, width_of(cells)))
+        if width_of(cells) <= width:
+            break
+    return tuple(cells), tuple(ends)
 
 
 class TranscriptPane(TitledPane[None]):
@@ -226,17 +238,27 @@ class EvidencePane(TitledPane[InspectController]):
 
     @property
     def what(self) -> str:
-        """What it shows, in two words."""
-        return "tool text" if self.shows_tool_text else "looked at"
+        """What it shows, in a word or two."""
+        return "tool calls" if self.shows_tool_text else "evidence"
 
     def heading(self) -> tuple[str, str]:
         state = self._controller
-        which = f"criterion {state.criterion + 1} of {len(state.bench.criteria)}" if state.bench is not None else ""
-        return self.what, which
+        if state.bench is None:
+            return self.what, ""
+        return self.what, f"{state.criterion + 1} of {count(len(state.bench.criteria), 'criterion')}"
 
-    def say(self, lines: Sequence[Line]) -> None:
-        """Show these lines while no run is open."""
-        self.view.show(lambda width: lines)
+    def say(self, *sentences: tuple[str, str]) -> None:
+        """Show these sentences (text, style) while no run is open."""
+        made = partial(_sentences, sentences)
+        self.view.show(made)
+
+    def say_nothing_is_open(self) -> None:
+        """Say that no run is open, and how one is opened."""
+        self.say(
+            ("No run is open.", ""),
+            ("1 suites, enter on a test: its latest failure.", "dim"),
+            ("5 history, enter on an execution, enter on a run.", "dim"),
+        )
 
     def draw(self, *, keep_place: bool = True) -> None:
         """Show what is known of the chosen criterion now."""
@@ -303,16 +325,16 @@ class ConfigPane(TitledPane[InspectController]):
         """The editor."""
         return self.query_one("#config", ConfigEditor)
 
-    def heading(self) -> tuple[str, str]:
+    def heading(self) -> Heading:
         state = self._controller
         if state.bench is None:
             return "config_uxon", ""
         if state.is_new:
-            return "config_uxon", f"{EDITED} new"
+            return "config_uxon", ((f"{EDITED} new", "accent"),)
         if state.bench.criteria[state.criterion].index is None:
             return "config_uxon", "not in a file"
         if state.is_edited:
-            return "config_uxon", f"{EDITED} edited"
+            return "config_uxon", ((f"{EDITED} edited", "accent"),)
         return "config_uxon", "saved"
 
     def load(self, config: ConfigToEdit) -> None:
@@ -449,6 +471,10 @@ class ConfigPane(TitledPane[InspectController]):
         state = self._controller
         assert state.bench is not None
         return state.bench.criteria[state.criterion].spec.prototype_class
+
+
+def _sentences(sentences: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    return [(), *(line for said, style in sentences for line in paragraph(said, max(width - 1, 1), style, 2))]
 
 
 def starter_of_calls(transcript: Transcript) -> Starter | None:

@@ -18,7 +18,6 @@ from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.grading.results import Evidence
 from agenteval_tui.grading.spec import CriterionSpec
@@ -31,7 +30,8 @@ from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
-from agenteval_tui.tui.presenters.run_header import facts, run_cells, run_heading
+from agenteval_tui.tui.presenters.run_header import facts, reason_line, run_header
+from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -63,9 +63,11 @@ from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.state import text
-from agenteval_tui.tui.styled_text import Cell, width_of
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
+
+PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
 
 
 class InspectScreen(FrameScreen):
@@ -95,8 +97,8 @@ class InspectScreen(FrameScreen):
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
-        yield LineBlock(id="run")
         yield self.tabs
+        yield LineBlock(id="reason")
         with Horizontal(id="body"):
             yield from self.panes.values()
         yield self.key_bar()
@@ -168,7 +170,7 @@ class InspectScreen(FrameScreen):
             return
         self._restoring = False
         if self.controller.bench is None:
-            self.evidence.say([(), (("  Reading the run …", "dim"),)])
+            self.evidence.say(("Reading the run …", "dim"))
         read = self.controller.reader(self.agenteval.session, run_id, how)
         lay_out = self.transcript.view.lay_out
 
@@ -190,9 +192,13 @@ class InspectScreen(FrameScreen):
         if state.bench is None and self.has_class("narrow"):
             # What said that nothing is open stands in another pane.
             self._focus_pane("transcript")
+        other = state.run_id != loaded.bench.run.id
         self.transcript.open(loaded.bench.transcript, document)
         self._show_config(state.open(loaded, how))
         self.retitle()
+        if other and self.has_class("narrow") and self.pane != "config":
+            # A failure opens on its evidence; what passed on what was said.
+            self._focus_pane("looked" if state.has_failed else "transcript")
         if how.get("edit"):
             self.action_edit()
         if (at := how.get("at")) is not None:
@@ -200,14 +206,7 @@ class InspectScreen(FrameScreen):
             self.transcript.view.go_to_key(at)
 
     def _show_nothing(self) -> None:
-        self.evidence.say(
-            [
-                (),
-                (("  No run is open.", ""),),
-                (("  1 suites, enter on a test: its latest failure.", "dim"),),
-                (("  5 history, enter on an execution, enter on a run.", "dim"),),
-            ]
-        )
+        self.evidence.say_nothing_is_open()
         if self.size.width < self.NARROW:
             self._focus_pane("looked")
 
@@ -225,23 +224,28 @@ class InspectScreen(FrameScreen):
         self.evidence.retitle()
 
     def _draw_heading(self) -> None:
-        state = self.controller
-        bench = state.bench
-        if bench is not None:
-            self.query_one("#run", LineBlock).show(
-                lambda width: [run_heading(bench, state.results, width, state.facts)]
-            )
+        self.retitle()
+        if self.controller.bench is not None:
+            self.query_one("#reason", LineBlock).show(self._reason_lines)
             self._draw_tabs()
+
+    def _reason_lines(self, width: int) -> list[Line]:
+        """Where one pane is shown at a time: why the run failed, whichever pane that is."""
+        state = self.controller
+        if state.bench is None or not self.has_class("narrow"):
+            return []
+        said = reason_line(state.bench, state.result, state.results, width - 2)
+        return [((" ", ""), *said)] if said else []
 
     def _draw_tabs(self) -> None:
         state, hits = self.controller, self.transcript.hits
-        config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
         right: tuple[Cell, ...] = ()
         if hits:
             # The titles of panes are not shown here.
             right = ((hits, "bold"), (" ", ""))
         elif state.bench is not None:
-            right = (*facts(state.bench), (" ", ""))
+            right = ((" · ".join(facts(state.bench)), "dim"), (" ", ""))
+        config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
         names = {"transcript": "transcript", "looked": self.evidence.what, "config": config}
         self.tabs.draw(names, self.pane, right)
 
@@ -250,19 +254,15 @@ class InspectScreen(FrameScreen):
         self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        bench = self.controller.bench
-        if bench is None:
+        state = self.controller
+        if state.bench is None:
             return (), ()
-        failures = self.controller.around.failures()
-        right: tuple[Cell, ...] = ()
-        if bench.run.id in failures:
-            right = ((f"failure {failures.index(bench.run.id) + 1} of {len(failures)}", "dim"),)
-        elif failures:
-            right = ((count(len(failures), "failure"), "dim"),)
-        if width < self.NARROW:
-            room = width - width_of(right) - 3
-            return run_cells(bench, width=room), right
-        return ((one_line(bench.run.suite_name, 50), "dim"),), right
+        keymap = self.agenteval.keymap
+        back, on = key_of("inspect.previous_failure", keymap), key_of("inspect.next_failure", keymap)
+        keys = f"{PREVIOUS} {back}  {on} {NEXT}" if state.around.failures() else ""
+        edited = state.is_edited and state.result is not None
+        place = state.place()
+        return run_header(state.bench, state.results, state.facts, width - 3, edited=edited, place=place, keys=keys)
 
     def keys(self) -> list[tuple[str, str, str]]:
         state = self.controller
@@ -270,7 +270,7 @@ class InspectScreen(FrameScreen):
             hits = (("n", "next hit", "next_failure"), ("N", "hit before", "next_run"), ("/", "other words", "search"))
             return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self.pane != "config":
-            footer, tools = super().keys(), "looked at" if self.evidence.shows_tool_text else "tool text"
+            footer, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
             return [(key, tools if do == "tool_text" else word, do) for key, word, do in footer]
         named = [("relax", "smallest edits"), ("explain", "what is this")]
         if state.is_unsaved:
