@@ -152,8 +152,8 @@ def live_executions() -> list[Live]:
 
 
 def find(reference: str = "") -> Live:
-    """The living execution that `reference` means: its id, a beginning of it, or "last" for the newest; "" where there
-    is only one.
+    """The living execution that `reference` means: its id, a beginning or the end of it, or "last" for the newest; ""
+    where there is only one.
 
     Raises `AgentevalError` when there is none, or more than one.
     """
@@ -163,7 +163,9 @@ def find(reference: str = "") -> Live:
     wanted = reference.strip().upper()
     if wanted == "LAST":
         return living[-1]
-    found = [live for live in living if live.execution.upper().startswith(wanted)]
+    found = [
+        live for live in living if live.execution.upper().startswith(wanted) or live.execution.upper().endswith(wanted)
+    ]
     exact = [live for live in found if live.execution.upper() == wanted]
     if len(exact or found) == 1:
         return (exact or found)[0]

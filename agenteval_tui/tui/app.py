@@ -8,14 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
-from textual.events import DescendantFocus, Event
+from textual.events import DescendantFocus, Event, Key
 from textual.filter import LineFilter
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
@@ -27,10 +26,10 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.lock_wait import listen_for_waits
-from agenteval_tui.tui.actions import EVERYWHERE, bindings
+from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
-from agenteval_tui.tui.command_providers import PlacesProvider
+from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.key_queue import KeyQueue
@@ -51,15 +50,16 @@ from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker
 
-if TYPE_CHECKING:
-    from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.tui.execution_launcher import ExecutionLauncher
-    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-
 SERVER_SECONDS = 5.0
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
+
+
+def _places() -> type[Provider]:
+    from agenteval_tui.tui.command_providers import PlacesProvider
+
+    return PlacesProvider
 
 
 class AgentevalApp(TerminalApp):
@@ -73,7 +73,7 @@ class AgentevalApp(TerminalApp):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, PlacesProvider}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, _places}
 
     def __init__(self, start: AppStart) -> None:
         super().__init__()
@@ -94,13 +94,14 @@ class AgentevalApp(TerminalApp):
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
         self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation)
+        self.launcher = ExecutionLauncher(self, self.session, self.notifier, self.navigation, self.keymap)
         self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
         self.theme_controller = ThemeController(self, self.state, self.notifier)
         self._offer_services()
         self.theme_controller.begin()
 
     def _offer_services(self) -> None:
-        notifier, navigation = self.notifier, self.navigation
+        notifier, navigation, launcher = self.notifier, self.navigation, self.launcher
         self.notices = notifier.notices
         self.say = notifier.say
         self.say_error = notifier.say_error
@@ -123,30 +124,12 @@ class AgentevalApp(TerminalApp):
         self.new_test = navigation.new_test
         self.new_suite = navigation.new_suite
         self.watch_live = navigation.watch_live
+        self.start_run = launcher.start_run
+        self.resume_execution = launcher.resume_execution
+        self.choose_live = launcher.choose_live
+        self.ask_trust = launcher.ask_trust
         self.open_editor = self.programs.open_editor
-
-    @cached_property
-    def _launcher(self) -> ExecutionLauncher:
-        # 150 ms with what plans and runs tests: neither the first frame nor the tree of suites waits for it.
-        from agenteval_tui.tui.execution_launcher import ExecutionLauncher
-
-        return ExecutionLauncher(self, self.session, self.notifier, self.navigation)
-
-    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
-        """As `Services` says."""
-        self._launcher.start_run(paths, options)
-
-    def resume_execution(self, execution: str) -> None:
-        """As `Services` says."""
-        self._launcher.resume_execution(execution)
-
-    def choose_live(self, watched: str = "") -> None:
-        """As `Services` says."""
-        self._launcher.choose_live(watched)
-
-    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
-        """As `Services` says."""
-        self._launcher.ask_trust(asked, doing, then)
+        self.copy = self.programs.copy
 
     # What Textual asks and tells
 
@@ -174,6 +157,8 @@ class AgentevalApp(TerminalApp):
         """Letters of jump mode take a key first; any other key waits for the one before it."""
         if not self.help_controller.takes(event):
             self.navigation.follow(event)
+            if isinstance(event, Key) and not event.is_forwarded and self.notifier.is_standing:
+                self.clear_notifications()
             await self.key_queue.take(event, super().on_event)
 
     def on_load(self) -> None:
@@ -244,6 +229,10 @@ class AgentevalApp(TerminalApp):
             self.keep_places()
         super().exit(result, *arguments, **options)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """What Textual's own fields copy goes the same way as everything else."""
+        self.copy(text)
+
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """No cursor blinks, in Textual's own palette neither: who waits writes nothing to the terminal."""
         if isinstance(event.widget, Input):
@@ -291,6 +280,11 @@ class AgentevalApp(TerminalApp):
     async def action_quit(self) -> None:
         """Leave. Executions live in their own process and go on."""
         self._leave()
+
+    def action_help_quit(self) -> None:
+        """ctrl+c, which ends other programs."""
+        key = key_of("quit", self.keymap)
+        self.say(f"{key} quits; where text is typed, ^q. What runs continues.")
 
     def _leave(self) -> None:
         # What the terminal answers now would be typed to the shell.
@@ -361,11 +355,24 @@ if TYPE_CHECKING:
     _HAS_ALL_SERVICES: type[Services] = AgentevalApp
 
 
+def continuing(known: Iterable[str]) -> list[str]:
+    """What is to be said when the app has ended: which of these executions run on, and how to reach them."""
+    asked = set(known)
+    if not asked:
+        return []
+    from agenteval_tui.runs.client import live_executions
+
+    ends = [one.execution[-8:] for one in live_executions() if one.execution in asked]
+    return [f"{end} continues: agenteval attach {end} | agenteval cancel {end}" for end in ends]
+
+
 def run_app(start: AppStart) -> int:
     """Run the app until it is left. Returns the exit code."""
     app = AgentevalApp(start)
     result = app.run()
     if app.return_code:
         return app.return_code
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        sys.stdout.writelines(f"{line}\n" for line in continuing(app.live_executions.known))
     sys.stdout.flush()
     return result or 0

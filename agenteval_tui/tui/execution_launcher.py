@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 from textual.app import App
 
-from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.runs import client
-from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.plan.model import PlanOptions
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.navigation import Navigation
+from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
-from agenteval_tui.tui.presenters.run_rows import Expected
-from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-from agenteval_tui.tui.screens.executions import ExecutionsScreen
-from agenteval_tui.tui.screens.resume import ResumeScreen
-from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.workers import is_busy
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.live_registry import Live
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 T = TypeVar("T")
 
@@ -30,22 +28,34 @@ T = TypeVar("T")
 class ExecutionLauncher:
     """Starts and resumes executions for the screen that is shown, and has them watched."""
 
-    def __init__(self, app: App[Any], session: Session, notifier: Notifier, navigation: Navigation) -> None:
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        notifier: Notifier,
+        navigation: Navigation,
+        keymap: Mapping[str, str],
+    ) -> None:
         self._app = app
+        self._keymap = keymap
         self._session = session
         self._notifier = notifier
         self._navigation = navigation
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
+        from agenteval_tui.tui.presenters.run_rows import Expected
+
         self._launch(
             "Running this",
             lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
-            lambda started: self._navigation.watch_live(started[0], Expected.of(started[1])),
+            lambda started, show: self._navigation.watch_live(started[0], Expected.of(started[1]), show=show),
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
         """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        from agenteval_tui.tui.screens.resume import ResumeScreen
+
         if limits is None:
             screen = self._navigation.top
             if screen is None:
@@ -66,17 +76,29 @@ class ExecutionLauncher:
         self._launch(
             "Resuming this",
             lambda trust: self._session.workspace.resume(execution, replace(limits, trust=trust)),
-            self._navigation.watch_live,
+            lambda live, show: self._navigation.watch_live(live, show=show),
         )
 
-    def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
-        """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
+    def _launch(self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None]) -> None:
+        """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
+        call `watch` with what was started, and whether to show it: not to somebody who went elsewhere meanwhile."""
+        from agenteval_tui.agents.permission import NotTrustedError
+        from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+
         screen = self._navigation.top
         if screen is None:
             return
         if is_busy(screen, "start"):
             self._notifier.say("A run is being started already.")
             return
+
+        def then(started: T) -> None:
+            show = self._navigation.top is screen
+            watch(started, show)
+            if not show:
+                key = key_of("go.run", self._keymap)
+                self._notifier.say(f"The run has started: {key} shows it.", place=NotificationSource("screen", "run"))
+                screen.agenteval.count_running()
 
         def refused(error: AgentevalError) -> None:
             if not isinstance(error, NotTrustedError):
@@ -93,6 +115,7 @@ class ExecutionLauncher:
     def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
         when the folders are trusted now."""
+        from agenteval_tui.tui.screens.trust import TrustScreen
 
         def answered(answer: str | None) -> None:
             screen = self._navigation.top
@@ -108,6 +131,9 @@ class ExecutionLauncher:
 
     def choose_live(self, watched: str = "") -> None:
         """Choose which of the running executions to watch; the only one at once."""
+        from agenteval_tui.runs.client import live_executions
+        from agenteval_tui.tui.screens.executions import ExecutionsScreen
+
         screen = self._navigation.top
         if screen is None:
             return
@@ -129,4 +155,4 @@ class ExecutionLauncher:
 
                 self._app.push_screen(ExecutionsScreen(live, watched), watch)
 
-        screen.ask(client.live_executions, show, group="live")
+        screen.ask(live_executions, show, group="live")

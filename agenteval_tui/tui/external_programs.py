@@ -1,7 +1,8 @@
-"""What leaves the app: the person's own editor on a file, a picture of the screen."""
+"""What leaves the app: the person's own editor on a file, a text for the clipboard, a picture of the screen."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import subprocess
@@ -10,14 +11,18 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from agenteval_tui.core import directories
+from agenteval_tui.core.clipboard import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
+from agenteval_tui.tui.workers import start_worker
+
+TMUX_S = 2.0  # so long may tmux take
 
 
 class ExternalPrograms:
-    """Hands files to other programs."""
+    """Hands files and texts to other programs."""
 
     def __init__(self, app: TerminalApp, notifier: Notifier) -> None:
         self._app = app
@@ -51,6 +56,42 @@ class ExternalPrograms:
                 AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}")
             )
         self._app.refresh()
+
+    def copy(self, text: str, what: str = "") -> None:
+        """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
+        way = way_to_clipboard(os.environ)
+
+        def say(said: str) -> None:
+            if what:
+                self._notifier.say(f"{said}: {what}")
+
+        if way != "tmux":
+            self._app.keep_clipboard(text, clipboard_sequence(text, way))
+            say(said_of_copy(way))
+            return
+
+        self._app.keep_clipboard(text)
+
+        async def copy_in_tmux() -> None:
+            if await asyncio.to_thread(_copied_by_tmux, text):
+                say(said_of_copy("tmux"))
+            else:
+                # tmux may be one of another machine, or an old one: the terminal is asked, and tmux may let it through.
+                self._app.keep_clipboard(text, clipboard_sequence(text, "terminal"))
+                say(said_of_copy("terminal"))
+
+        start_worker(self._app, copy_in_tmux, group="copy", exclusive=False)
+
+
+def _copied_by_tmux(text: str) -> bool:
+    """Did tmux take the text? Waits for it: call it in a thread."""
+    try:
+        done = subprocess.run(  # noqa: S603  the tmux that this program is in
+            TMUX_COMMAND, input=text.encode("utf-8"), capture_output=True, timeout=TMUX_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
 
 
 def save_picture(svg: str, name: str) -> Path:

@@ -6,12 +6,9 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from textual.binding import Binding
-
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
-from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
@@ -82,6 +79,10 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
 
 def _of_widgets() -> list[str]:
     """The ids of what lists and transcripts bind themselves."""
+    from textual.binding import Binding
+
+    from agenteval_tui.tui.widgets.blocks_view import BlocksView
+
     bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
     return [one.id for one in bound if isinstance(one, Binding) and one.id]
 

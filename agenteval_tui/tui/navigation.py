@@ -15,9 +15,8 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
-from agenteval_tui.tui.screen_registry import FACTORIES, sheet
+from agenteval_tui.tui.screen_registry import FACTORIES
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
@@ -142,9 +141,7 @@ class Navigation:
             return
         known = self._made(name)
         if known is None:
-            screen = FACTORIES[name]()
-            screen.restore(self._state.of(name))
-            self._app.install_screen(screen, name)
+            self._make(name)
         if self._trail.shown:
             self._app.switch_screen(name)
         else:
@@ -153,6 +150,13 @@ class Navigation:
         if known is not None:
             known.revisited()
         self._app.call_later(self.keep_places)
+
+    def _make(self, name: str) -> FrameScreen:
+        """Make a screen that was never shown. It is mounted when it is shown."""
+        screen = FACTORIES[name]()
+        screen.restore(self._state.of(name))
+        self._app.install_screen(screen, name)
+        return screen
 
     def _open(self, name: str) -> Any:
         """Show a screen and return it."""
@@ -165,6 +169,8 @@ class Navigation:
 
     def choose_screen(self) -> None:
         """List the screens, with their keys; for the mouse, which has no numbers."""
+        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
+
         there = {f"go.{name}": name for name in FACTORIES}
         choices = [
             (there[one.id], f"{keys_of(one, self._keymap)}  {one.label}", one.description)
@@ -223,14 +229,18 @@ class Navigation:
     ) -> None:
         """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
         `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
+        from agenteval_tui.analysis.comparison_sides import Sides
+
         screen: CompareScreen = self._open("compare")
-        screen.compare(a, b, agents, variations, test)
+        screen.open(Sides(a, b, tuple(agents), tuple(variations)), test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
         with nothing given, of the last execution."""
+        from agenteval_tui.tui.screens.causes_scope_picker import cause_scope
+
         screen: CausesScreen = self._open("causes")
-        screen.open_failures(execution, suites, tests)
+        screen.open(cause_scope(execution, suites, tests))
 
     def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion over the stored runs of its test."""
@@ -252,25 +262,30 @@ class Navigation:
 
     def new_test(self, loaded: LoadedSuite) -> None:
         """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
+        from agenteval_tui.tui.screens.new_test import NewTestScreen
 
         def made(test: str | None) -> None:
             if test:
                 self.edit_test(loaded.key, test)
 
-        self._app.push_screen(sheet("new_test", loaded), made)
+        self._app.push_screen(NewTestScreen(loaded), made)
 
     def new_suite(self) -> None:
         """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
+        from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 
         def made(written: tuple[str, str] | None) -> None:
             if written:
                 self.edit_test(*written)
 
-        self._app.push_screen(sheet("new_suite"), made)
+        self._app.push_screen(NewSuiteScreen(), made)
 
-    def watch_live(self, live: Live, expected: Expected | None = None) -> None:
-        """Show an execution that runs now. `expected`: what its plan said that it takes."""
-        screen: RunScreen = self._open("run")
+    def watch_live(self, live: Live, expected: Expected | None = None, *, show: bool = True) -> None:
+        """Watch an execution that runs now. `expected`: what its plan said that it takes. Not `show`: the Run screen
+        watches it, and the person stays where they are."""
+        if show:
+            self.go("run")
+        screen = cast("RunScreen", self._made("run") or self._make("run"))
         screen.attach(live, expected)
 
     def watches(self, execution: str) -> bool:

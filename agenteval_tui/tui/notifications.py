@@ -14,7 +14,7 @@ from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.notification_log import Notices, NotificationSource
 from agenteval_tui.tui.terminal.output_filters import print_note
 
-MOST_STANDING = 3  # notes that stand on the screen at once: the oldest goes
+MOST_STANDING = 2  # notes that stand on the screen at once: the oldest goes
 NAME = 60  # cells of a name in a note
 
 
@@ -56,6 +56,11 @@ class Notifier:
         one = print_note(message, times=times, severity=severity)
         self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
         self._show(one)
+
+    @property
+    def is_standing(self) -> bool:
+        """Does a note stand on the screen?"""
+        return any(not shown.has_expired for _, _, shown in self._standing)
 
     def forget_standing(self) -> None:
         """All notes were taken from the screen."""

@@ -145,6 +145,9 @@ class Services(Protocol):
 
     # Other programs
 
+    def copy(self, text: str, what: str = "") -> None:
+        """Give `text`, which may be shown, to the clipboard; with `what` it is, say how far it came."""
+
     def open_editor(self, path: Path, line: int) -> None:
         """Open the person's own editor on a file at a line; the app waits for it."""
 

@@ -270,7 +270,7 @@ async def test_one_of_several_executions_is_chosen(tmp_path: Path, monkeypatch: 
         await settle(pilot)
         await pilot.press("w")
         await settle(pilot)
-        assert "3 run ◐2" in text_of(app)
+        assert "2 executions running" in text_of(app)
         await pilot.press("j", "enter")
         await settle(pilot)
         assert watched == ["EXECUTION-2"]

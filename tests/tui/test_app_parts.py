@@ -47,7 +47,7 @@ def test_the_same_note_is_counted_and_few_stand_at_once() -> None:
     for message in ("a", "a", "b", "c", "d"):
         notes.notifier.say(message)
     assert "×2" in notes[1].message
-    assert [one.timeout == 0.0 for one in notes] == [True, True, False, False, False]
+    assert [one.timeout == 0.0 for one in notes] == [True, True, True, False, False]
     notes.notifier.forget_standing()
     notes.notifier.say("d")
     assert "×" not in notes[-1].message, "it does not stand any more"

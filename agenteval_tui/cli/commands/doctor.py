@@ -19,6 +19,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS
 from agenteval_tui.core import directories, entry_points
+from agenteval_tui.core.clipboard import way_to_clipboard
 from agenteval_tui.core.entry_points import COMMANDS
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
@@ -34,6 +35,7 @@ from agenteval_tui.suites.trust import Trust
 State = Literal["ok", "warning", "error"]
 _MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
 _SMALLEST = (80, 24)
+_BY_MOUSE = "select text with the mouse (in most terminals with shift held), and copy it there"
 
 
 @click.command("doctor")
@@ -102,9 +104,22 @@ def _terminal(out: Output) -> Iterator[DoctorCheck]:
         yield DoctorCheck("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
     else:
         yield DoctorCheck("terminal", "ok", said)
+    yield _clipboard()
     if out.ascii_only:
         mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
         yield DoctorCheck("characters", "warning", "the terminal's encoding is not UTF-8", mend)
+
+
+def _clipboard() -> DoctorCheck:
+    """How `y` in the app copies, and who may refuse it."""
+    way = way_to_clipboard(os.environ)
+    if way == "tmux":
+        if shutil.which("tmux") is None:
+            return DoctorCheck("clipboard", "warning", "inside tmux, but there is no tmux here to copy with", _BY_MOUSE)
+        return DoctorCheck("clipboard", "ok", "copied into tmux's buffer; tmux passes it on to the terminal")
+    if way == "screen":
+        return DoctorCheck("clipboard", "ok", "sent through screen to the terminal (OSC 52), which may ignore it")
+    return DoctorCheck("clipboard", "ok", "sent to the terminal (OSC 52), which may ignore it")
 
 
 def _surroundings() -> list[tuple[str, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -84,12 +84,6 @@ class CausesScreen(FilteredScreen):
         """Labels, edits and new runs change what is shown."""
         if self._read is not None:
             self.reload()
-
-    def open_failures(self, execution: str, suites: Sequence[str], tests: Sequence[str]) -> None:
-        """Show the causes of an execution's failures, else of the newest runs of these suites' tests, else of the last
-        execution."""
-        named = execution or suites or tests
-        self.open(CauseScope(execution, tuple(suites), tuple(tests)) if named else CauseScope())
 
     def open(self, looking: CauseScope) -> None:
         """Show the causes of these runs."""
@@ -331,8 +325,7 @@ class CausesScreen(FilteredScreen):
         row = self._row()
         if row is not None:
             command = f"agenteval triage {row.group.cause.id} "
-            self.app.copy_to_clipboard(command)
-            self.agenteval.say(f"Copied: {command}")
+            self.agenteval.copy(command, command)
 
     def action_next_pane(self) -> None:
         view, details = self.query_one("#causes", VirtualList), self.query_one("#details", LinesView)

@@ -209,5 +209,4 @@ class DifferenceScreen(FrameScreen):
         if found is None:
             return
         command = command_line("agenteval", "show", found.left.id, "--diff", found.right.id)
-        self.app.copy_to_clipboard(command)
-        self.agenteval.say(f"Copied: {command}")
+        self.agenteval.copy(command, command)

@@ -76,5 +76,4 @@ class RawJsonScreen(Sheet[None]):
     def action_copy(self) -> None:
         """What is selected, else the part under the cursor."""
         text = self.query_one("#json", JsonView).selected_text
-        self.app.copy_to_clipboard(displayable(text))
-        services(self).say(f"Copied {len(text):,} characters of JSON.")
+        services(self).copy(displayable(text), f"{len(text):,} characters of JSON.")

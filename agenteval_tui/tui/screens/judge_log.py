@@ -71,5 +71,5 @@ class AskedScreen(Sheet[None]):
 
     def action_copy(self) -> None:
         """The question and the reply at the top, whole."""
-        self.app.copy_to_clipboard(displayable(self._entries[self._here()].text))
-        services(self).say("Copied this question with its reply.")
+        text = displayable(self._entries[self._here()].text)
+        services(self).copy(text, "this question with its reply.")

@@ -32,6 +32,12 @@ class TerminalApp(App[int]):
         """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
         return self.minimal_redraw.awaits_terminal
 
+    def keep_clipboard(self, text: str, sequence: str = "") -> None:
+        """What is pasted in our own fields is `text` from now on; `sequence` gives it to the terminal."""
+        self._clipboard = text
+        if sequence and self._driver is not None:
+            self._driver.write(sequence)
+
     def action_redraw(self) -> None:
         """Paint the screen anew, whatever the terminal shows."""
         self.minimal_redraw.forget_terminal()

@@ -111,17 +111,6 @@ class CompareScreen(FilteredScreen):
 
     # What is compared
 
-    def compare(
-        self,
-        a: str,
-        b: str,
-        agents: Sequence[str] = (),
-        variations: Sequence[str] = (),
-        test: tuple[str, str] | None = None,
-    ) -> None:
-        """As `open`; the sides as `Services.compare` takes them."""
-        self.open(Sides(a, b, tuple(agents), tuple(variations)), test)
-
     def open(self, sides: Sides, test: tuple[str, str] | None = None, *, known: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
         of the test to begin with. `known`: what is shown, and stays as it is where nothing changed."""
@@ -436,8 +425,7 @@ class CompareScreen(FilteredScreen):
         words = self.controller.command()
         if words is not None:
             command = command_line(*words)
-            self.app.copy_to_clipboard(command)
-            self.agenteval.say(f"Copied: {command}")
+            self.agenteval.copy(command, command)
 
     def action_next_pane(self) -> None:
         details = self.query_one("#details", LinesView)

@@ -708,14 +708,12 @@ class InspectScreen(FrameScreen):
         if not found:
             self._say("Nothing is selected, and the cursor is on nothing.")
             return
-        self.app.copy_to_clipboard(displayable(found))
         what = "what is selected" if selected else "this block"
-        self._say(f"Copied {what}: {len(found):,} characters.")
+        self.agenteval.copy(displayable(found), f"{what}, {len(found):,} characters.")
 
     def action_copy_address(self) -> None:
         """The command that opens this run at this criterion."""
         address = self.controller.address()
         if not address:
             return
-        self.app.copy_to_clipboard(address)
-        self._say(f"Copied {one_line(address)}; `agenteval open` with it leads back here.")
+        self.agenteval.copy(address, f"{one_line(address)}; `agenteval open` with it leads back here.")
