@@ -86,7 +86,8 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         await settle(pilot)
         shown = text_of(app)
         assert "✓ Never" in shown
-        assert "2 runs flip to passed   F9 list" in shown
+        assert "now  ✗✗   0 %" in shown
+        assert "then ✓✓ 100 %  +2  F9 list" in shown
         assert "if saved 2 → passed  F9" in shown
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, FlipsScreen))

@@ -334,10 +334,25 @@ def test_impact_counts_and_fits(width: int) -> None:
         check(impact_lines(Impact(0, 0), edited, width), width)
     text = "\n".join(map(plain, impact_lines(impact, True, 90)))
     assert "if saved: 5 runs of 2 tests" in text
-    assert "1 run flips to passed" in text
-    assert "2 runs flip to review" in text
+    assert text.splitlines()[1:] == [" now  ✗✗✗✓✓  40 % ", " then ✓??✓✓  60 %  +1 ? 2  F9 list"]
     impact.done = 3
     assert "3 of 5 runs" in plain(impact_lines(impact, True, 90)[0])
+
+
+def test_now_and_then_stand_run_below_run() -> None:
+    impact = Impact(15, 1, 15, {"failed": 15}, {"passed": 15})
+    impact.flips = [(str(number), "failed", "passed") for number in range(15)]
+    now, then = map(plain, impact_in_one_line(impact, True, 60))
+    assert now == " now  ✗✗✗✗✗✗✗✗✗✗✗✗✗✗✗   0 % "
+    assert then == " then ✓✓✓✓✓✓✓✓✓✓✓✓✓✓✓ 100 %  +15  F9 list"
+    # Of many runs a strip shows the shares; what is rare takes a cell.
+    many = Impact(200, 1, 200, {"passed": 150, "failed": 50}, {"passed": 189, "failed": 11})
+    many.flips = [(str(n), "failed", "passed") for n in range(40)] + [("x", "passed", "failed")]
+    now, then = map(plain, impact_in_one_line(many, True, 80))
+    assert [now.count(sign) for sign in "✓✗"] == [30, 10]
+    assert [then.count(sign) for sign in "✓✗"] == [37, 3]
+    assert then.endswith("+40 −1  F9 list")
+    check(impact_in_one_line(many, True, 20), 20)
 
 
 def test_figures() -> None:

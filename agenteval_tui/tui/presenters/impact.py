@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agenteval_tui.analysis.workbench import Impact
@@ -9,10 +10,14 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, token, word
+from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
+from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
+STRIP = 40
+"""A strip of outcomes is at most so many cells long."""
+MINUS = "−" if UNICODE else "-"
 ORDER = ("passed", "failed", "error", "needs_review", "skipped")
 
 
@@ -31,23 +36,71 @@ def impact_lines(impact: Impact | None, edited: bool, width: int, flips_key: str
         return [fit(((head, "bold"), ("   ", ""), *counts(impact.then)), width)]
     if not edited:
         return [fit(((head.replace("if saved", "stored"), "dim"), ("   ", ""), *counts(impact.now)), width)]
-    now: tuple[Cell, ...] = ((" now ", "dim"), *counts(impact.now))
-    then: tuple[Cell, ...] = ((" with this edit ", "dim"), *counts(impact.then))
-    both: tuple[Cell, ...] = (*now, ("  ", ""), *then)
-    lines = [fit(((head, "bold"),), width)]
-    lines += [fit(both, width)] if width >= 52 else [fit(now, width), fit(then, width)]
-    lines.append(fit((*_flips(impact, flips_key),), width))
-    return lines
+    return [fit(((head, "bold"),), width), *_now_and_then(impact, width, flips_key)]
 
 
 def impact_in_one_line(impact: Impact | None, edited: bool, width: int, flips_key: str = "F9") -> list[Line]:
-    """The same in one line, for a narrow screen."""
+    """The same without a heading, for a narrow screen."""
     if impact is None or impact.total == 0 or not edited:
         return impact_lines(impact, False, width)
-    head: Cell = (f" if saved, of {count(impact.total, 'run')}:", "dim")
     if impact.done and not impact.now:
-        return [fit((head, (" ", ""), *counts(impact.then)), width)]
-    return [fit((head, *_flips(impact, flips_key)), width)]
+        return [fit((_if_saved(impact), (" ", ""), *counts(impact.then)), width)]
+    return _now_and_then(impact, width, flips_key)
+
+
+def _if_saved(impact: Impact) -> Cell:
+    return f" if saved, of {count(impact.total, 'run')}:", "dim"
+
+
+def _now_and_then(impact: Impact, width: int, key: str) -> list[Line]:
+    """The outcomes with the saved config and with the edit, run below run: first those that flip."""
+    end: tuple[Cell, ...] = ((" no run flips", "dim"),)
+    if impact.flips:
+        end = ((" ", ""), *gain(impact), (f"  {key} list", "dim"))
+    room = width - len(" then  100 %  ") - width_of(end)
+    columns = _columns(impact, max(min(room, STRIP), 4))
+    lines = []
+    for name, place, numbers, right in (("now ", 0, impact.now, ()), ("then", 1, impact.then, end)):
+        cells: list[Cell] = [(f" {name} ", "dim")]
+        for pair, size in columns:
+            cells.append((glyph(pair[place]) * size, token(pair[place])))
+        rate = 100 * numbers.get("passed", 0) // max(impact.done, 1)
+        lines.append(fit((*cells, (f" {rate:3} % ", "bold" if place else ""), *right), width))
+    return lines
+
+
+def _columns(impact: Impact, room: int) -> list[tuple[tuple[str, str], int]]:
+    """Outcome now and then, and how many cells of a strip it takes: one a run, or less where there is no room for all.
+
+    What is there takes a cell at least.
+    """
+    pairs = Counter((now, then) for _, now, then in impact.flips)
+    for outcome in ORDER:
+        stays = impact.now.get(outcome, 0) - sum(number for (now, _), number in pairs.items() if now == outcome)
+        if stays:
+            pairs[outcome, outcome] = stays
+    ordered = sorted(pairs.items(), key=lambda one: (one[0][0] == one[0][1], *map(ORDER.index, reversed(one[0]))))
+    total = sum(pairs.values())
+    if total <= room:
+        return ordered
+    sizes = [max(number * room // total, 1) for _, number in ordered]
+    largest = sizes.index(max(sizes))
+    sizes[largest] = max(sizes[largest] + room - sum(sizes), 1)
+    return [(pair, size) for (pair, _), size in zip(ordered, sizes, strict=True)]
+
+
+def gain(impact: Impact) -> tuple[Cell, ...]:
+    """How many more runs pass, how many that passed do not any more, and what becomes of others: `+15 −1 ! 2`."""
+    better = impact.flipped_to("passed")
+    worse = sum(1 for _, now, _ in impact.flips if now == "passed")
+    cells: list[Cell] = [(f"+{better:,}", "bold passed")] if better else []
+    cells += [(f"{' ' if cells else ''}{MINUS}{worse:,}", "bold failed")] if worse else []
+    others = Counter(then for _, now, then in impact.flips if now != "passed" and then != "passed")
+    for outcome in ORDER:
+        if others[outcome]:
+            space = " " if cells else ""
+            cells.append((f"{space}{glyph(outcome)} {others[outcome]:,}", f"bold {token(outcome)}"))
+    return tuple(cells) or (("±0" if UNICODE else "0", "dim"),)
 
 
 def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
@@ -60,25 +113,13 @@ def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _flips(impact: Impact, key: str) -> tuple[Cell, ...]:
-    if not impact.flips:
-        return ((" no run flips", "dim"),)
-    cells: list[Cell] = []
-    for outcome in ORDER:
-        number = impact.flipped_to(outcome)
-        if number:
-            verb = "run flips" if number == 1 else "runs flip"
-            cells.append((f" {number} {verb} to {word(outcome)}", f"bold {token(outcome)}"))
-    cells.append((f"   {key} list", "dim"))
-    return tuple(cells)
-
-
 def problem_lines(
     result: CriterionResult | None, diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4
 ) -> list[Line]:
     """This run's verdict under the config as it stands in the editor, and the config's problems.
 
-    The errors come first, each in one line with its place, and its fix with the key that applies it.
+    The errors come first, each with its place, in as many lines as it needs, and below it its fix with the key that
+    applies it.
     """
     head: list[Cell] = [(" this run ", "dim")]
     if result is not None:
@@ -93,16 +134,20 @@ def problem_lines(
     for one in ordered[:most]:
         line, column = line_and_column(text, one.start)
         style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
-        cells: list[Cell] = [(f" {_SIGNS.get(one.severity, '·')} {line}:{column} ", style), (one_line(one.message), "")]
-        lines.append(fit(cells, width))
+        place = f" {_SIGNS.get(one.severity, '·')} {line}:{column} "
+        room, space = max(width - len(place), 1), " " * len(place)
+        said = [
+            ((space if number else place, style), *rest) for number, rest in enumerate(paragraph(one.message, room))
+        ]
         if one.fix is not None:
-            lines.append(fit(((f"     F4 {one_line(one.fix.title)}", "accent"),), width))
+            said += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(one.fix.title)}", room, "accent")]
+        lines += wrap_to(said, width)
     if len(ordered) > most:
         lines.append(fit(((f"   … {len(ordered) - most} more", "dim"),), width))
     return lines
 
 
-_SIGNS = {"error": "✗", "warning": "!", "info": "·"}
+_SIGNS = {"error": glyph("failed"), "warning": "▲" if UNICODE else "!", "info": "·"}
 
 
 def flip_line(test: str, repetition: int, why: str, now: str, then: str, width: int) -> Line:

@@ -1,4 +1,5 @@
-"""The smallest edits under which the open run would pass, with what each would flip; enter puts one into the editor."""
+"""The smallest edits under which the open run would pass: what each flips, and a preview; enter puts one into the
+editor."""
 
 from __future__ import annotations
 
@@ -7,30 +8,36 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 
 from agenteval_tui.analysis.workbench import Suggestion, Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.edit_preview import preview_lines
+from agenteval_tui.tui.presenters.impact import gain
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
+NONE = "No small edit makes this run pass: its answer is far from what the criterion asks for."
 
 
 def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
     """What would be edited, and what that does to the stored runs."""
-    against = len(suggestion.labels.against)
-    warn: tuple[tuple[str, str], ...] = ((f"  ! against {against} labels", "error"),) if against else ()
-    return spread(
-        ((" ", ""), (one_line(suggestion.relaxation.title), "")),
-        ((suggestion.said, "dim"), *warn, (" ", "")),
-        width,
-    )
+    impact, against = suggestion.impact, len(suggestion.labels.against)
+    flips: tuple[Cell, ...] = (("counting …", "dim"),)
+    if impact is not None:
+        flips = (*gain(impact), (f" of {count(impact.total, 'run')}", "dim"))
+        if not suggestion.counted:
+            flips = (*flips, (f", {impact.done:,} counted", "dim"))
+    warn: tuple[Cell, ...] = ((f"  ▲ against {count(against, 'label')}", "error"),) if against else ()
+    return spread(((" ", ""), (one_line(suggestion.relaxation.title), "")), (*flips, *warn, (" ", "")), width)
 
 
 class _Rows:
@@ -63,32 +70,23 @@ class RelaxScreen(Sheet[str]):
         self._suggestions: Sequence[Suggestion] = ()
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="sheet"):
-            yield LineBlock(
-                lambda width: [(("The smallest edits under which this run passes, best first", "bold"),), ()], id="head"
-            )
+        with Vertical(id="sheet") as sheet:
+            sheet.border_title = Content(f" Smallest edits that pass · {one_line(self._bench.run.test_id, 40)} ")
+            sheet.border_subtitle = Content(" esc close ")
             yield VirtualList(id="relaxations")
-            yield LineBlock(
-                lambda width: [
-                    (),
-                    (
-                        ("enter", "bold accent"),
-                        (" put it into the editor   ", ""),
-                        ("esc", "bold accent"),
-                        (" close", ""),
-                    ),
-                ],
-                id="foot",
-            )
+            with VerticalScroll(id="preview", can_focus=False) as preview:
+                preview.border_title = Content(" preview ")
+                yield LineBlock(id="edit")
 
     def on_mount(self) -> None:
         rows = self.query_one("#relaxations", VirtualList)
-        rows.set_empty([(("  Looking …", "dim"),)])
+        rows.set_empty([((" Looking …", "dim"),)])
+        rows.styles.height = 1
         rows.focus()
+        self.query_one("#preview").display = False
         start_worker(self, self._count, group="relax")
 
     async def _count(self) -> None:
-        rows = self.query_one("#relaxations", VirtualList)
         counting = self._bench.relaxations(self._criterion, self._config)
         # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
         try:
@@ -96,15 +94,33 @@ class RelaxScreen(Sheet[str]):
         except AgentevalError as error:
             services(self).say_error(error)
             return
-        rows.set_empty(
-            [(("  No small edit makes it pass.", ""),), (("  The answer is far from what is asked.", "dim"),)]
-        )
-        rows.set_source(_Rows(self._suggestions))
+        self._show()
+        rows = self.query_one("#relaxations", VirtualList)
         try:
             while await self._alone(lambda: next(counting, None)) is not None:
                 rows.refresh_rows()
         except AgentevalError as error:
             services(self).say_error(error)
+
+    def _show(self) -> None:
+        rows, found = self.query_one("#relaxations", VirtualList), self._suggestions
+        rows.set_empty([fit(((f" {NONE}", ""),), max(rows.size.width, 20))])
+        rows.styles.height = max(len(found), 1)
+        rows.set_source(_Rows(found))
+        if found:
+            self.query_one("#sheet").border_subtitle = Content(" enter apply   esc close ")
+            self.query_one("#preview").display = True
+            self._preview(0)
+
+    def _preview(self, index: int) -> None:
+        """Show what an edit changes."""
+        edits = self._suggestions[index].relaxation.edits.edits
+        self.query_one("#edit", LineBlock).show(lambda width: preview_lines(self._config, edits, width))
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another edit."""
+        if event.index < len(self._suggestions):
+            self._preview(event.index)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Put this one into the editor."""

@@ -538,7 +538,7 @@ class InspectScreen(FrameScreen):
         def chosen(config: str | None) -> None:
             if config:
                 editor.replace_all(config)
-                self._reveal("config")
+                self._focus_pane("config")
 
         self.app.push_screen(RelaxScreen(bench, self.controller.criterion, editor.text, self.controller.alone), chosen)
 
@@ -558,7 +558,7 @@ class InspectScreen(FrameScreen):
             return
         config, title = found
         editor.replace_all(config)
-        self._reveal("config")
+        self._focus_pane("config")
         self._say(f"In the editor: {one_line(title, 120)}. F7 lists others, F6 reverts, ^s saves.")
 
     def action_run_again(self) -> None:
