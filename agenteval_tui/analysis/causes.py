@@ -88,7 +88,7 @@ class CauseGroup(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The cause in a line, with what was expected where that is always the same."""
-        return f"{self.cause.title} ({self.wanted})" if self.wanted else self.cause.title
+        return self.cause.title_with(self.wanted)
 
     def address(self, number: int = 0) -> str:
         """RUN/CRITERION of one of the runs (the newest first); RUN alone for an agent's error."""
@@ -239,7 +239,9 @@ def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
             line = next((one for one in lines if way_of(metric.type, one).condition == cause.condition), None)
             if line is not None:
                 is_text = isinstance(line.expected, str) and line.expected
-                expected.add(quoted(line.expected, 40) if is_text else _figure(line.expected))
+                # A range of scores is no text that was looked for.
+                as_said = line.expected if cause.condition == "score" else quoted(line.expected, 40) if is_text else ""
+                expected.add(str(as_said) if is_text else _figure(line.expected))
     if len(expected) != 1:
         return group
     return replace(group, wanted=expected.pop())

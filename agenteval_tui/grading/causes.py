@@ -88,23 +88,25 @@ _EXTRACTION_WORDS: dict[str, str] = {
     "tool not called": "the tool whose result is looked at was not called",
     "no list in the result": "the tool's result holds no list",
 }
-_TEXT = {
-    "equals": "the text is different",
-    "equals_ignore_case": "the text is different",
-    "contains": "a text is missing",
-    "contains_ignore_case": "a text is missing",
-    "contains_any": "none of the texts is there",
-    "starts_with": "the text begins otherwise",
-    "starts_with_any": "the text begins otherwise",
-    "ends_with": "the text ends otherwise",
-    "ends_with_any": "the text ends otherwise",
+_TEXT: dict[str, tuple[str, str]] = {
+    "equals": ("the text is not {}", "the text is not the expected one"),
+    "equals_ignore_case": ("the text is not {}", "the text is not the expected one"),
+    "contains": ("{} is not in the text", "the expected text is missing"),
+    "contains_ignore_case": ("{} is not in the text", "the expected text is missing"),
+    "contains_any": ("", "none of the expected texts is there"),
+    "starts_with": ("the text does not begin with {}", "the text does not begin as expected"),
+    "starts_with_any": ("", "the text does not begin as expected"),
+    "ends_with": ("the text does not end with {}", "the text does not end as expected"),
+    "ends_with_any": ("", "the text does not end as expected"),
 }
-_LISTS = {
-    "contains_all": "text of contains_all is missing",
-    "not_contains_any": "forbidden text is there",
-    "keywords": "keyword is missing",
-    "secrets": "secret is in the text",
+"""Each with what was expected, where that is known ("": it is never one text), and without."""
+_LISTS: dict[str, tuple[str, str]] = {
+    "contains_all": ("{} is not in the text", "the {} expected text is missing"),
+    "not_contains_any": ("the text contains {}, which is forbidden", "the text contains the {} forbidden text"),
+    "keywords": ("the keyword {} is missing", "the {} keyword is missing"),
+    "secrets": ("", "the text contains the {} secret"),
 }
+"""The same of an entry of a list; without what was expected, with its place."""
 _PLACE = re.compile(r"^(\w+)\[(\d+)\]$")
 _ERRORS: dict[str, str] = {
     Code.UNKNOWN_VARIABLE: "a variable is unknown",
@@ -209,7 +211,13 @@ class Cause(Struct, frozen=True):
     @property
     def title(self) -> str:
         """One line: `Looks it up: get_order was never called`."""
-        return f"{self.criterion}: {self.words}" if self.criterion else self.words
+        return self.title_with("")
+
+    def title_with(self, wanted: str) -> str:
+        """The title with what was expected, as people read it ("": not known): `Window: "14 days" is not in the
+        text`."""
+        words = words_of(self, wanted)
+        return f"{self.criterion}: {words}" if self.criterion else words
 
 
 UNEXPLAINED = Cause("failed")
@@ -477,8 +485,11 @@ _WAYS: dict[str, Callable[[Evidence], Way]] = {
 # A cause in words: one line that says what is wrong, as far as it is the same in every run
 
 
-def words_of(cause: Cause) -> str:
-    """What is wrong, without the criterion's name."""
+def words_of(cause: Cause, wanted: str = "") -> str:
+    """What is wrong, without the criterion's name. `wanted`: what was expected, where that is the same in every run."""
+    if wanted and cause.kind == "failed" and cause.metric not in ("", "extraction"):
+        told = _told(cause, wanted)
+        return told or f"{words_of(cause)} ({wanted})"
     if cause.kind == "agent":
         return f"the agent failed ({cause.condition.replace('_', ' ')}): {_of_agent(cause)}"
     if cause.kind == "ending":
@@ -496,7 +507,7 @@ def words_of(cause: Cause) -> str:
     if cause.condition.startswith("verdict of "):
         return f"failed, says {cause.condition.removeprefix('verdict of ')}"
     if cause.condition == "negate":
-        return f"{cause.metric or 'everything'} holds, and must not"
+        return f"{cause.metric or 'everything'} holds, but must not"
     if cause.metric in ("", "extraction"):
         return _EXTRACTION_WORDS.get(cause.way, cause.way) or "the score is too low"
     special = {
@@ -516,13 +527,20 @@ def _of_agent(cause: Cause) -> str:
     return said.format(cause.way or "?")
 
 
+def _told(cause: Cause, wanted: str) -> str:
+    """What is wrong, in a sentence with what was expected; "" where there is none."""
+    place = _PLACE.match(cause.condition)
+    if place and place[1] in _LISTS:
+        return _LISTS[place[1]][0].format(wanted)
+    return _TEXT[cause.condition][0].format(wanted) if cause.metric == "TextMatch" and cause.condition in _TEXT else ""
+
+
 def _condition(cause: Cause) -> str:
     place = _PLACE.match(cause.condition)
     if place and place[1] in _LISTS:
-        return f"the {nth(int(place[2]) + 1)} {_LISTS[place[1]]}"
-    said = _TEXT.get(cause.condition) if cause.metric == "TextMatch" else None
-    if said:
-        return said
+        return _LISTS[place[1]][1].format(nth(int(place[2]) + 1))
+    if cause.metric == "TextMatch" and cause.condition in _TEXT:
+        return _TEXT[cause.condition][1]
     plain = {
         "pattern": "the pattern is not found",
         "not": "the pattern is found",
@@ -542,7 +560,7 @@ def _tools(cause: Cause) -> str:
             "not expected": "more calls than expected",
         }.get(way, f"{cause.metric}: {cause.condition} does not hold")
     if cause.condition == "forbidden_tools" or (cause.condition == "calls" and way == "called"):
-        return f"{about} was called, and must not be"
+        return f"{about} was called, which is forbidden"
     if cause.condition == "usage" and way == "called another number of times":
         return f"{about} was called another number of times"
     if way == "never called":
@@ -551,9 +569,16 @@ def _tools(cause: Cause) -> str:
         return f"{about} was called, but at another place"
     if way == "not expected" and cause.condition == "calls":
         return f"{about} was called, which is not expected"
-    return (
-        f"the arguments of {about}: {way}" if way != "other arguments" else f"{about} was called with other arguments"
-    )
+    return _ARGUMENTS[way].format(about) if way in _ARGUMENTS else f"the arguments of {about} differ: {way}"
+
+
+_ARGUMENTS = {
+    "other arguments": "{} was called with other arguments",
+    "other value": "{} was called with another value",
+    "missing": "{}: an argument is missing",
+    "not expected": "{}: an argument is not expected",
+    "unreadable": "the arguments of {} can't be read",
+}
 
 
 def _json_words(cause: Cause) -> str:

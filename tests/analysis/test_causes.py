@@ -60,7 +60,7 @@ def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before
     assert causes_text(causes) == "5 failures = 2 causes"
     assert causes.scope.before_words == "the execution before"
     text, down, gone = causes.groups
-    assert text.title == 'The filter: the 2nd text of contains_all is missing ("5000")'
+    assert text.title == 'The filter: "5000" is not in the text'
     assert (text.count, text.share, text.trend, text.before, text.ended) == (3, 0.6, "known", 1, 6)
     assert text.tests == ((SUITE, "smoke"), (SUITE, "refund"))
     assert text.run_ids == ("E2-003", "E2-001", "E2-000")

@@ -56,7 +56,7 @@ SCHEMA = {
         (
             said("country is there, 5.000"), TEXTS,
             '["failed","The answer","TextResponse","TextMatch","contains_all[1]"]',
-            "the 2nd text of contains_all is missing",
+            "the 2nd expected text is missing",
         ),
         (said(""), TEXTS, '["failed","The answer","TextResponse","","","","empty answer"]',
             "the final answer is empty"),
@@ -72,23 +72,23 @@ SCHEMA = {
         (
             said("x", ("get_order", {"order_id": "W1", "full": True})), ORDER,
             '["failed","The answer","ToolResponse","ToolCheck","arguments","get_order(order_id)","other value"]',
-            "the arguments of get_order(order_id): other value",
+            "get_order(order_id) was called with another value",
         ),
         (
             said("x", ("get_order", {"order_id": "#W1", "page": 2})), ORDER,
             '["failed","The answer","ToolResponse","ToolCheck","arguments","get_order(full, page)",'
             '"missing, not expected"]',
-            "the arguments of get_order(full, page): missing, not expected",
+            "the arguments of get_order(full, page) differ: missing, not expected",
         ),
         (
             said("x", ("get_order", "{broken")), ORDER,
             '["failed","The answer","ToolResponse","ToolCheck","arguments","get_order","unreadable"]',
-            "the arguments of get_order: unreadable",
+            "the arguments of get_order can't be read",
         ),
         (
             said("x", ("drop", {})), {"type": "ToolCheck", "forbidden_tools": ["a", "drop"]},
             '["failed","The answer","ToolResponse","ToolCheck","forbidden_tools","drop","called"]',
-            "drop was called, and must not be",
+            "drop was called, which is forbidden",
         ),
         (
             said("x", ("b", {})), {"type": "Trajectory", "mode": "unordered", "calls": [{"name": "a"}]},
@@ -177,7 +177,7 @@ def test_errors_negation_and_other_tools() -> None:
     )
     negated = cause_of(compile_criterion(spec).check(said("sorry")))
     assert negated is not None
-    assert (negated.condition, negated.words) == ("negate", "TextMatch holds, and must not")
+    assert (negated.condition, negated.words) == ("negate", "TextMatch holds, but must not")
     foreign = cause_of(CriterionResult("reward", Outcome.FAILED, 0.0, source="tau-bench"))
     assert foreign is not None
     assert foreign.title == "reward: failed, says tau-bench"

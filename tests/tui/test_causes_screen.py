@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from failing import make
-from pictures import Pictures, pictures
+from pictures import SIZES, Pictures, pictures
 from shop import app_on, settle, text_of
 from textual.pilot import Pilot
 
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.presenters.cause_rows import CauseRow, cause_lines
+from agenteval_tui.tui.presenters.cause_detail import cause_lines
+from agenteval_tui.tui.presenters.cause_rows import CauseRow
 from agenteval_tui.tui.screens.agreement import AgreementScreen
 from agenteval_tui.tui.screens.causes import CausesScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
@@ -53,9 +54,9 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         shown = await press(pilot, "9")
         assert isinstance(app.screen, CausesScreen)
         for part in ("5 failures = 2 causes", "execution E2, compared with the execution before", "2 open",
-                     "3 ✗ The filter: the 2nd text of contains_all is missing", "2 ! the agent failed (timeout)",
+                     '60 %   The filter: "5000" is not in the text', "40 % ! the agent failed (timeout)",
                      "60 % of the failures, 3 of 6 runs of smoke,", "1 run had it before", "example 1 of 3",
-                     'nearest "5.000"', "gone"):  # fmt: skip
+                     'nearest   "5.000"', "gone"):  # fmt: skip
             assert part in shown, part
         assert "example 2 of 3" in await press(pilot, "n")
         assert "the last of its runs" in await press(pilot, "n", "n")
@@ -167,7 +168,7 @@ async def test_empty_histories_say_what_to_do(tmp_path: Path) -> None:
     app = app_on(tmp_path, tmp_path / "none.db")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "1 goes to the suites" in await press(pilot, "9")
+        assert "1  goes to the suites" in await press(pilot, "9")
         assert "Nothing waits for a person." in await press(pilot, "0")
         assert "label some runs first" in await press(pilot, "A")
 
@@ -190,7 +191,7 @@ async def test_what_they_look_like(pictures: Pictures, failed: tuple[Path, Path]
     async with pictures.of(app_on(*failed)) as pilot:
         for name, key in (("causes", "9"), ("review", "0")):
             await press(pilot, key)
-            await pictures.take(f"test_what_they_look_like[{name}-{{size}}]")
+            await pictures.take(f"test_what_they_look_like[{name}-{{size}}]", *SIZES, (200, 60))
 
 
 def _signatures(store: Store) -> list[str]:
@@ -206,14 +207,15 @@ def test_a_cause_stays_within_its_pane(width: int) -> None:
     from agenteval_tui.analysis.causes import CauseGroup
     from agenteval_tui.core.display import displayable
     from agenteval_tui.grading.causes import Cause
-    from agenteval_tui.grading.explain import Fact
+    from agenteval_tui.grading.results import CriterionResult, Outcome
     from agenteval_tui.tui.presenters.cause_rows import CauseRows
     from agenteval_tui.tui.styled_text import plain, width_of
 
     text = "".join(ATTACKS.values())
     cause = Cause("failed", text, "X", text, text, text, text)
     group = CauseGroup(cause, (1,), ("r" + text,), (("s", text),), (text,), (0,), ("",), wanted=text)
-    lines = [*cause_lines(CauseRow(group), width, 0, None, [Fact("failed", text)])]
+    result = CriterionResult(text, "", Outcome.FAILED, 0.0, 1.0, prototype_class=text, value=text)
+    lines = [*cause_lines(CauseRow(group), width, 0, None, result)]
     lines.append(CauseRows([CauseRow(group)]).line(0, width, focused=True))
     for line in lines:
         assert width_of(line) <= width

@@ -1,4 +1,4 @@
-"""Causes of failures as rows of a list, and one of them in full."""
+"""Causes of failures as rows of a list."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from msgspec import Struct
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
-from agenteval_tui.grading.explain import Fact
-from agenteval_tui.history.records import RunRow
-from agenteval_tui.tui.presenters.status_style import glyph, mark
-from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
-from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, fit, right, spread
-from agenteval_tui.views.causes import cause_in_full
-from agenteval_tui.views.evidence import fact_tree
+from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.presenters.text_layout import empty_state, nothing_ran
+from agenteval_tui.tui.styled_text import Cell, Line, left, right, spread
+from agenteval_tui.views.causes import names_of_tests
 
+PURPOSE = "Why runs failed, grouped by cause, worst first: decide about each cause once."
+BAR, SHORT_BAR = 12, 6  # cells of the longest share
+ROOMY = 100  # cells from which bars are long
+WIDE = 130  # cells from which the tests are named
+_NAMES = 40
 WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
 
 
@@ -58,6 +59,7 @@ class CauseRows:
 
     def __init__(self, rows: Sequence[CauseRow]) -> None:
         self.rows = tuple(rows)
+        self._top = max((row.group.share for row in self.rows if row.group.trend != "gone"), default=0.0) or 1.0
 
     def count(self) -> int:
         """How many there are."""
@@ -75,14 +77,14 @@ class CauseRows:
         return found.group.cause.signature
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """`   6 ✗ Looks it up: get_order was never called   3 tests  new  ignored`."""
+        """`  69 ████████████ 36 %   Looks it up: get_order was never called   3 tests  new  ignored`."""
         row = self.rows[index]
         group, standing = row.group, row.standing
         gone = group.trend == "gone"
-        kind = "passed" if gone else "error" if group.cause.kind in ("agent", "error") else "failed"
         dim = "dim" if gone or not row.is_open else ""
         head: list[Cell] = [(right(str(group.before if gone else group.count), 5), dim or "bold"), (" ", "")]
-        head += [(glyph(kind), dim or kind), (" ", ""), (one_line(group.title, 300), dim)]
+        head += self._share(group, BAR if width >= ROOMY else SHORT_BAR, dim)
+        head += [_sign(group, dim), (" ", ""), (one_line(group.title, 300), dim)]
         tail: list[Cell] = []
         if standing is not None:
             said = WORDS.get(standing.decision.decision, standing.decision.decision)
@@ -90,57 +92,40 @@ class CauseRows:
         if group.trend in ("new", "gone"):
             tail.append((f"  {group.trend}", "passed" if gone else dim or "bold failed"))
         tests = len(group.tests)
+        if width >= WIDE:
+            tail.append((f"   {left(names_of_tests(group, 2), _NAMES)}", "dim"))
         tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
         return spread(head, [*tail, (" ", "")], width)
+
+    def _share(self, group: CauseGroup, bar: int, dim: str) -> list[Cell]:
+        """How much of the failures it is: the longest bar is the most frequent cause's."""
+        if group.trend == "gone":
+            return [(" " * (bar + 6), "")]
+        cells = min(max(round(bar * group.share / self._top), 1), bar)
+        full = "█" if UNICODE else "#"
+        return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), 5), "dim"), (" ", "")]
+
+
+def _sign(group: CauseGroup, dim: str) -> Cell:
+    """What is not a failed check has a sign."""
+    kind = "passed" if group.trend == "gone" else "error" if group.cause.kind in ("agent", "error") else ""
+    return (glyph(kind), dim or kind) if kind else (" ", "")
 
 
 def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
     """What the list says where it has no rows: why, and what to do next."""
 
-    def said(what: str, *then: str, style: str = "") -> list[Line]:
-        return [(), ((f"  {what}", style),), *(((f"  {one}", "dim"),) for one in then)]
-
-    scope = "s looks at the newest runs of every test, or at all runs."
+    scope = ("s", "looks at the newest runs of every test, or at all runs")
     if words:
-        return said("No cause has these words.", "esc clears the filter.")
+        return empty_state("", "No cause has these words.", "esc", "clears the filter")
     if only_open and causes.groups:
-        return said("Every cause was decided about.", "f shows them all.", style="passed")
+        return empty_state("", "Every cause was decided about.", "f", "shows them all", style="passed")
     if not causes.ended and causes.scope.runs:
         many = count(len(causes.scope.runs), "run")
         grade = "agenteval grade judges stored runs with the criteria of a file."
-        return said(f"Nothing was judged in {many}: no run passed or failed.", grade, scope)
+        return empty_state(PURPOSE, f"Nothing was judged in {many}: no run passed or failed.", *scope, grade)
     if not causes.ended and causes.scope.execution_id:
-        return said("No run of this execution has ended yet, or none is left.", scope)
+        return empty_state(PURPOSE, "No run of this execution has ended yet, or none is left.", *scope)
     if not causes.ended:
-        return said("Nothing was run yet.", "1 goes to the suites; r runs what is there.")
-    return said(f"Nothing failed in {count(causes.ended, 'run')}.", scope, style="passed")
-
-
-def cause_lines(
-    row: CauseRow,
-    width: int,
-    now: int,
-    example: RunRow | None = None,
-    facts: Sequence[Fact] = (),
-    number: int = 0,
-) -> list[Line]:
-    """One cause in full: what was decided, how much of it there is, its tests, and one of its runs explained."""
-    lines: list[Line] = []
-    for element in cause_in_full(row.group, row.standing, now):
-        lines += [*([()] if lines else []), *view_lines((element,), width)]
-    if example is not None:
-        lines += [(), *_example(row.group, example, facts, number, width)]
-    return wrap_to(lines, width)
-
-
-def _example(group: CauseGroup, example: RunRow, facts: Sequence[Fact], number: int, width: int) -> list[Line]:
-    place = f"{number + 1} of {len(group.runs)}"
-    head: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
-    head.append((f"  run {example.repetition}  {one_line(example.agent, 30)}   example {place}", "dim"))
-    lines: list[Line] = [fit(head, width)]
-    if example.prompt_head:
-        lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
-    if facts:
-        return [*lines, (), *view_lines((fact_tree(facts),), width)]
-    message = example.error_message or example.why
-    return [*lines, (), *paragraph(message or "Nothing more is known of it.", width)]
+        return nothing_ran(PURPOSE)
+    return empty_state("", f"Nothing failed in {count(causes.ended, 'run')}.", *scope, style="passed")

@@ -82,12 +82,26 @@ def looked_rows(
         keys: Line = (("F7", "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
         made.add([(*keys, ("A", "bold accent"), (" the first", "dim")), ()])
     made.add(_asked(bench, result, facts))
-    made.add(_value(bench, result, width))
+    made.add(_value(result, width))
     if others:
         made.add([()])
         _others(made, criterion, others, width)
     made.lines = wrap_to(made.lines, width)
     return made
+
+
+def result_lines(result: CriterionResult, width: int) -> list[Line]:
+    """A result by itself, as it is stored: verdict, evidence, and the value that it looked at, as text with marks."""
+    made = LookedAt()
+    made.add(_verdict(result, width))
+    if own := sentences.own_criterion_sentence(result):
+        made.add(paragraph(own, width, "error" if result.outcome == "error" else ""))
+    for metric in result.metrics:
+        made.add([()])
+        _metric(made, metric, width)
+    if value := _value(result, width):
+        made.add([(), *value])
+    return wrap_to(made.lines, width)
 
 
 def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
@@ -239,7 +253,7 @@ def _expected(one: Evidence) -> str:
     return "  " + one_line(said, 60)
 
 
-def _value(bench: Workbench, result: CriterionResult, width: int) -> list[Line]:
+def _value(result: CriterionResult, width: int) -> list[Line]:
     if result.value is None:
         return []
     rows = result.value.count("\n") + 1 if result.value else 0

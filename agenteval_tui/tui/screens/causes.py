@@ -18,18 +18,27 @@ from agenteval_tui.analysis.triage import TriageStatus, statuses
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.grading.explain import Fact, explain
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.references import NothingHereError
-from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
-from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.actions import bindings, named_keys
+from agenteval_tui.tui.presenters.cause_detail import cause_lines
+from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow, CauseRows, no_causes, rows_of
+from agenteval_tui.tui.presenters.cause_tabs import cause_tabs, tab_at
+from agenteval_tui.tui.presenters.text_layout import (
+    SUITES_KEY,
+    empty_state,
+    error_lines,
+    nothing_here,
+    nothing_ran,
+)
 from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
 from agenteval_tui.tui.screens.triage_dialog import ask_to_decide, ask_to_reopen
 from agenteval_tui.tui.state import flag
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.causes import causes_text
@@ -58,7 +67,7 @@ class CausesScreen(FilteredScreen):
         self._only_open = False
         self._example = 0
         self._shown: tuple[str, int] = ("", 0)
-        self._explained: tuple[RunRow | None, tuple[Fact, ...]] = (None, ())
+        self._explained: tuple[RunRow | None, CriterionResult | None] = (None, None)
         self._go_to: str | None = None
         """The cause that the cursor goes to when the list comes; "": to the first one; None: it stays on its own."""
         self._composed = False
@@ -130,17 +139,15 @@ class CausesScreen(FilteredScreen):
         if self._read is not None:
             self.agenteval.say_error(error)
             return
-        if error.what == NOTHING_RAN or isinstance(error, NothingHereError):
-            here = isinstance(error, NothingHereError)
-            lines = nothing_here(error.elsewhere, "H") if isinstance(error, NothingHereError) else nothing_ran()
-            self.query_one("#causes", VirtualList).set_empty(lines)
-            if here:
-                self.query_one("#details", LinesView).show(lambda width: [])
-            return
-        lines = error_lines(error, max(self.size.width // 2, 20))
-        hint: Line = (("  1 goes to the suites: r runs them. agenteval import brings in others' runs.", "dim"),)
-        self.query_one("#causes", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines), (), hint])
-        self.query_one("#details", LinesView).show(lambda width: [])
+        if isinstance(error, NothingHereError):
+            lines = nothing_here(error.elsewhere, "H", PURPOSE)
+        elif error.what == NOTHING_RAN:
+            lines = nothing_ran(PURPOSE)
+        else:
+            said = error_lines(error, max(self.size.width - 4, 20))
+            lines = [(), *(((" ", ""), *line) for line in said), *empty_state("", "", *SUITES_KEY)[2:]]
+        self.query_one("#causes", VirtualList).set_empty(lines)
+        self._detail()
 
     def _arrived(self, read: _Read) -> None:
         self._read = read
@@ -163,9 +170,12 @@ class CausesScreen(FilteredScreen):
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         read = self._read
         if read is None:
-            return (), ()
+            return tuple(cause_tabs(self.SCOPE)), ()
         causes = read.causes
-        left: list[Cell] = [(causes_text(causes), "bold failed" if causes.failed else "bold passed")]
+        left: list[Cell] = [
+            *cause_tabs(self.SCOPE),
+            (causes_text(causes), "bold failed" if causes.failed else "bold passed"),
+        ]
         if self._words:
             left.append((f"   “{one_line(self._words, 30)}”", ""))
         if self._only_open:
@@ -175,6 +185,25 @@ class CausesScreen(FilteredScreen):
             left.append((f", compared with {causes.scope.before_words}", "dim"))
         waiting = sum(row.is_open for row in rows_of(causes, read.decided))
         return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Only what does something with what is shown."""
+        row, keymap = self._row(), self.agenteval.keymap
+        if row is None:
+            names = ["scope", *(["only_open"] if self._only_open else []), "review"]
+        elif row.group.trend == "gone":
+            names = ["open", "history", "scope", "filter"]
+        else:
+            names = ["open", "fix", "accept", "quarantine", "label", "ignore"]
+            names += ["reopen"] if row.standing is not None else ["next"] if len(row.group.runs) > 1 else []
+        return [*named_keys(self.SCOPE, names, keymap), *super().keys()[-1:]]
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the other tab shows it."""
+        if event.block.id == "title" and event.y == 1 and tab_at(event.x, self.SCOPE) == "review":
+            self.action_review()
+        else:
+            super().on_line_block_clicked(event)
 
     # The chosen cause
 
@@ -187,6 +216,8 @@ class CausesScreen(FilteredScreen):
 
     def _detail(self) -> None:
         row = self._row()
+        self.set_class(row is None, "nothing")
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         if row is None:
             self.query_one("#details", LinesView).show(lambda width: [], keep_place=False)
             return
@@ -195,16 +226,16 @@ class CausesScreen(FilteredScreen):
             self._example, wanted = 0, (wanted[0], 0)
         if wanted == self._shown:
             return
-        self._shown, self._explained = wanted, (None, ())
+        self._shown, self._explained = wanted, (None, None)
         self._draw()
         store, run = self.agenteval.session.store, row.group.run_ids[wanted[1]]
         position = row.group.positions[wanted[1]]
 
-        def work() -> tuple[RunRow, tuple[Fact, ...]]:
+        def work() -> tuple[RunRow, CriterionResult | None]:
             results = store.results(run)
-            return store.run(run), explain(results[position : position + 1]) if position >= 0 else ()
+            return store.run(run), results[position] if 0 <= position < len(results) else None
 
-        def then(found: tuple[RunRow, tuple[Fact, ...]]) -> None:
+        def then(found: tuple[RunRow, CriterionResult | None]) -> None:
             if self._shown == wanted:
                 self._explained = found
                 self._draw()
@@ -215,9 +246,9 @@ class CausesScreen(FilteredScreen):
         row = self._row()
         if row is None:
             return
-        (example, facts), number, now = self._explained, self._example, now_ms()
+        (example, result), number, now = self._explained, self._example, now_ms()
         self.query_one("#details", LinesView).show(
-            lambda width: cause_lines(row, max(width - 1, 10), now, example, facts, number), keep_place=False
+            lambda width: cause_lines(row, max(width - 1, 10), now, example, result, number), keep_place=False
         )
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
