@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
@@ -36,16 +36,6 @@ class Context(Struct, frozen=True):
     failed: int = 0
     runs: int = 0
     examples: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
-        return {
-            "versions": list(self.versions),
-            "tests": [list(test) for test in self.tests],
-            "failed": self.failed,
-            "runs": self.runs,
-            "examples": list(self.examples),
-        }
 
 
 class Decision(Struct, frozen=True):
@@ -97,7 +87,7 @@ class Decide(Struct):
                 clean(one.note),
                 clean(one.who),
                 one.at_ms,
-                json_text(one.context.to_json()),
+                json_text(to_builtins(one.context)),
                 one.until_ms,
             ),
         )

@@ -13,6 +13,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from msgspec import ValidationError, to_builtins
+
 from agenteval_tui.core.directories import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
@@ -71,7 +73,7 @@ def start(request: ExecutionRequest) -> Live:
         threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-execution").start()
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError), child.stdin:
-            child.stdin.write(json.dumps(whole.to_json()).encode())
+            child.stdin.write(json.dumps(to_builtins(whole)).encode())
         return _understand(_answer(answer.fileno(), START_S), log_file)
 
 
@@ -194,7 +196,7 @@ def _answer(descriptor: int, timeout_s: float) -> bytes:
 def _understand(said: bytes, log_file: Path) -> Live:
     try:
         return parse_request(said)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
         pass
     try:
         tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:]

@@ -6,13 +6,12 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec.structs import replace
 
 from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.core.directories import runtime_dir
@@ -38,30 +37,6 @@ class ExecutionRequest(Struct, frozen=True):
     resume: str = ""
     errors: bool = False
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "paths": list(self.paths),
-            "options": self.options.to_json(),
-            "db": self.db,
-            "config_dir": self.config_dir,
-            "resume": self.resume,
-            "errors": self.errors,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ExecutionRequest:
-        """The request in what `to_json` gave. Raises KeyError or TypeError when it is something else."""
-        options = PlanOptions.from_json(data["options"])
-        return cls(
-            tuple(data["paths"]),
-            options,
-            str(data["db"]),
-            str(data["config_dir"]),
-            str(data.get("resume", "")),
-            bool(data.get("errors", False)),
-        )
-
 
 class Live(Struct, frozen=True):
     """An execution whose process lives: its id, the process, the socket to attach to, title and start.
@@ -77,23 +52,6 @@ class Live(Struct, frozen=True):
     started_ms: int
     notices: tuple[str, ...] = ()
     order: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Live:
-        """What `to_json` gave. Raises KeyError when something is missing."""
-        return cls(
-            str(data["execution"]),
-            int(data["pid"]),
-            str(data["socket"]),
-            str(data["title"]),
-            int(data["started_ms"]),
-            tuple(map(str, data.get("notices", ()))),
-            int(data.get("order", 0)),
-        )
 
 
 def live_dir() -> Path:
@@ -148,7 +106,7 @@ def registration(live: Live) -> Iterator[Live]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with locked(card.parent):  # the folder itself carries the lock
             live = replace(live, order=_next_order(card.parent))
-            os.write(descriptor, json.dumps(live.to_json()).encode())
+            os.write(descriptor, json.dumps(to_builtins(live)).encode())
             new.rename(card)  # it comes into being whole and locked
         yield live
     finally:
@@ -174,8 +132,8 @@ def read_card(card: Path) -> tuple[Live | None, bool]:
                 alive = False
             except BlockingIOError:
                 alive = True
-            return Live.from_json(json.loads(file.read())), alive
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return convert(json.loads(file.read()), Live), alive
+    except (OSError, ValueError, ValidationError, RecursionError):
         return None, False
 
 
@@ -184,7 +142,7 @@ def read_card(card: Path) -> tuple[Live | None, bool]:
 
 def ok_reply(live: Live) -> bytes:
     """It runs."""
-    return json.dumps({"live": live.to_json()}).encode() + b"\n"
+    return json.dumps({"live": to_builtins(live)}).encode() + b"\n"
 
 
 def error_reply(error: AgentevalError) -> bytes:
@@ -194,10 +152,11 @@ def error_reply(error: AgentevalError) -> bytes:
 
 
 def parse_request(line: bytes) -> Live:
-    """The execution that was started. Raises the `AgentevalError` that its process met, or ValueError for neither."""
+    """The execution that was started. Raises the `AgentevalError` that its process met, or
+    another error for neither."""
     data = json.loads(line)
     if "live" in data:
-        return Live.from_json(data["live"])
+        return convert(data["live"], Live)
     said = data["error"]
     kind = InfrastructureError if said["exit_code"] == INFRASTRUCTURE else AgentevalError
     raise kind(said["what"], where=said["where"], mend=said["mend"])

@@ -16,6 +16,8 @@ import signal
 import sys
 from pathlib import Path
 
+from msgspec import convert
+
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError, program_error
 from agenteval_tui.core.private_files import log_error
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         # The terminal may go away; that is what this process is for.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         handshake = _Handshake(ready)
-        request = ExecutionRequest.from_json(json.loads(sys.stdin.buffer.read()))
+        request = convert(json.loads(sys.stdin.buffer.read()), ExecutionRequest)
         return run_to_end(_execute(request, handshake))
     except AgentevalError as error:
         log.error("%s", error)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.agents.inline_secrets import put_back
@@ -95,7 +95,7 @@ def resume_plan(
         runs=tuple(_runs(missing, tasks, setup)),
         concurrency=merged.concurrency or setup.concurrency,
         source=row.source,
-        options={**row.options, **merged.to_json()},
+        options={**row.options, **to_builtins(merged)},
         respondents=setup.respondents,
         trust=asked.trust,
         limits=_limits_left(merged, spent, earlier),
@@ -128,8 +128,8 @@ def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
     # Trust was given for what stood in the folder then; it is asked for again.
     kept.pop("trust", None)
     try:
-        return PlanOptions.from_json({**kept, **given})
-    except TypeError as error:
+        return convert({**kept, **given}, PlanOptions)
+    except ValidationError as error:
         raise AgentevalError(f"the options of this execution can't be read: {error}") from error
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from agenteval_tui import __main__ as entrance
 from agenteval_tui.cli.commands import validate
@@ -136,7 +137,7 @@ def test_an_error_in_an_executions_process_is_told_and_kept() -> None:
     )
     ended = subprocess.run(
         [sys.executable, "-c", source],
-        input=json.dumps(ExecutionRequest((), PlanOptions(), "history.db", "config").to_json()).encode(),
+        input=json.dumps(to_builtins(ExecutionRequest((), PlanOptions(), "history.db", "config"))).encode(),
         capture_output=True,
         timeout=60,
         check=False,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -102,7 +103,7 @@ class Forks:
         assert self._program.stdout is not None
         variables = {key: value for key, value in os.environ.items() if key.startswith("AGENTEVAL_")}
         places = {"answer": str(folder / "answer"), "log": str(folder / "log")}
-        job = {"request": request.to_json(), "environment": variables, **places}
+        job = {"request": to_builtins(request), "environment": variables, **places}
         self._program.stdin.write(json.dumps(job) + "\n")
         self._program.stdin.flush()
         return Child(int(self._program.stdout.readline()))

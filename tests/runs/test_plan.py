@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import ValidationError, convert, to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
@@ -194,7 +195,7 @@ def test_only_what_failed_in_an_execution(suite: Load, store: Store, execution: 
 
 def test_options_survive_json() -> None:
     options = PlanOptions(tests=("a",), tags=("b", "c"), agent="x", repeat=2, failed_from="last", seed=3)
-    assert PlanOptions.from_json(options.to_json()) == options
-    assert PlanOptions().to_json() == {}
-    with pytest.raises(TypeError):
-        PlanOptions.from_json({"unknown": 1})
+    assert convert(to_builtins(options), PlanOptions) == options
+    assert to_builtins(PlanOptions()) == {}
+    with pytest.raises(ValidationError):
+        convert({"unknown": 1}, PlanOptions)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.model import Plan, PlanOptions, arm_label, arm_of
@@ -58,7 +59,7 @@ def test_both_arms_have_the_same_tests_rows_repetitions_and_seeds(duel: Callable
     for a, b in zip(arms["A"], arms["B"], strict=True):
         assert (a.seed, a.messages, a.context, a.specs) == (b.seed, b.messages, b.context, b.specs)
     assert plan.title == "Duel: bot against mine"
-    assert PlanOptions.from_json(plan.options).ab == ("bot", "mine")
+    assert convert(plan.options, PlanOptions).ab == ("bot", "mine")
 
 
 def test_an_agent_against_itself_can_be_told_apart(duel: Callable[..., Plan]) -> None:

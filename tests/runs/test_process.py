@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from agenteval_tui.core.directories import data_dir, history_file
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError, InfrastructureError
@@ -239,8 +240,9 @@ async def test_the_death_of_who_started_it_and_a_hang_up_stop_nothing(
     path.write_text(SUITE.format(answer=ANSWER, total_ms=1000, repeat=2))
     program = f"""
         import json, time
+        from msgspec import to_builtins
         from agenteval_tui.runs.client import start, ExecutionRequest
-        print(json.dumps(start(ExecutionRequest(({str(path)!r},))).to_json()), flush=True)
+        print(json.dumps(to_builtins(start(ExecutionRequest(({str(path)!r},))))), flush=True)
         time.sleep(600)
     """
     child = subprocess.Popen(
@@ -250,7 +252,7 @@ async def test_the_death_of_who_started_it_and_a_hang_up_stop_nothing(
         start_new_session=True,
     )
     assert child.stdout is not None
-    live = Live.from_json(json.loads(await asyncio.to_thread(child.stdout.readline)))
+    live = convert(json.loads(await asyncio.to_thread(child.stdout.readline)), Live)
     os.killpg(child.pid, signal.SIGKILL)  # the whole session of the terminal
     child.wait()
     child.stdout.close()
@@ -407,13 +409,14 @@ async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, total_ms=10, repeat=8, waiting=2)
     program = f"""
         import asyncio, json, sys
+        from msgspec import to_builtins
         from agenteval_tui.runs.client import attach, start, ExecutionRequest
         from agenteval_tui.runs.events import Graded
         from agenteval_tui.runs.plan.planner import PlanOptions
 
         async def main():
             live = start(ExecutionRequest(({str(path)!r},), PlanOptions(trust=True)))
-            print(json.dumps(live.to_json()), flush=True)
+            print(json.dumps(to_builtins(live)), flush=True)
             async for event in await attach(live):
                 if isinstance(event, Graded):
                     print(event.run, flush=True)
@@ -426,7 +429,7 @@ async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
         start_new_session=True,
     )
     assert child.stdout is not None
-    live = Live.from_json(json.loads(await asyncio.to_thread(child.stdout.readline)))
+    live = convert(json.loads(await asyncio.to_thread(child.stdout.readline)), Live)
     told = {(await asyncio.to_thread(child.stdout.readline)).decode().strip() for _ in range(2)}
     os.killpg(child.pid, signal.SIGKILL)
     os.kill(live.pid, signal.SIGKILL)

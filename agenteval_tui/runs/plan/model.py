@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import asdict, fields
 
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
@@ -32,9 +31,11 @@ DEFAULT = "default"
 ARMS = ("A", "B")
 
 
-class PlanOptions(Struct, frozen=True):
-    """What was asked for. `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of
-    `tags` (its suite's count too).
+class PlanOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What was asked for; as JSON, what differs from the defaults.
+
+    `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of `tags` (its suite's count
+    too).
 
     `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
     replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
@@ -73,20 +74,6 @@ class PlanOptions(Struct, frozen=True):
     sample: int | None = None
     executor: str = ""
     scheduler: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The options that differ from the defaults."""
-        plain = asdict(self)
-        return {one.name: plain[one.name] for one in fields(self) if plain[one.name] != one.default}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PlanOptions:
-        """The options in what `to_json` gave. Raises TypeError when it holds something else."""
-        plain = dict(data)
-        for name in ("tests", "tags", "ab"):
-            if name in plain:
-                plain[name] = tuple(plain[name])
-        return cls(**plain)
 
 
 class StopRule(Struct, frozen=True):

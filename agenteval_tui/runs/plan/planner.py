@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
@@ -72,7 +73,7 @@ def make_untrusted_plan(
         runs=runs,
         concurrency=concurrency or CONCURRENCY,
         source=", ".join(dict.fromkeys(str(one.loaded.path) for one in chosen)),
-        options=options.to_json(),
+        options=to_builtins(options),
         respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
         trust=options.trust,
         limits=Limits(options.max_cost, options.max_tokens, options.max_seconds),
