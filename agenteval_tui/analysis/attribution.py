@@ -20,7 +20,6 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.divergence import StepChange, first_change
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -34,20 +33,40 @@ from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.transcripts.model import Transcript
 
 Who = Literal["agent", "criterion", "both", "judge noise", "unknown"]
+ReasonCode = Literal[
+    "version_unknown",  # by: who judged, "" where the version is not stored
+    "no_verdict",  # output: old or new; result: what the other side's criterion says of it
+    "each_alone", "criterion_alone", "output_alone", "only_together",  # changed: criterion or row; now: the verdict
+    "judged_otherwise", "measured_otherwise", "output_changed",
+    "judge_varies",  # output: old or new; times, passed
+    "same_end", "not_a_verdict",  # status
+    "criteria_agree",  # criterion, more: how many others; reason: of the first
+    "criteria_differ",  # by: who, by criterion
+    "criterion_came", "criterion_gone", "criterion_counts",  # criterion
+    "no_criterion", "threshold_changed", "score_moved",
+    "pairs_differ",  # reason: of the most frequent; number, pairs, others: how many pairs, by whom
+]  # fmt: skip
 _DECIDED = (Outcome.PASSED, Outcome.FAILED)
 PAIRS = 5
 """Pairs of runs of a test that are looked at: the first ones."""
+
+
+class Reason(Struct, frozen=True):
+    """Why somebody is named: a code, and the fields that its sentence needs (`views.attribution.reason_text`)."""
+
+    code: ReasonCode
+    fields: Mapping[str, Any] = {}
 
 
 class Attribution(Struct, frozen=True):
     """Who changed one verdict. `criterion` is its name ("": the verdict of the test as a whole).
 
     `was` and `now` are the stored outcomes; `old_under_new` (the old output, the new criterion) and `new_under_old` the
-    crosswise ones, "" where they were not needed or can't be made. `reason` is a sentence.
+    crosswise ones, "" where they were not needed or can't be made.
     """
 
     who: Who
-    reason: str
+    reason: Reason
     criterion: str = ""
     was: str = ""
     now: str = ""
@@ -70,7 +89,7 @@ class Attributed(Struct, frozen=True):
     """Who changed a test's verdicts, over its `flips`; `by_criterion`: the same of each criterion by name."""
 
     who: Who
-    reason: str
+    reason: Reason
     divergence: StepChange | None
     flips: tuple[Flip, ...]
     by_criterion: Mapping[str, Attribution] = field(default_factory=dict)
@@ -138,8 +157,14 @@ def _most_frequent(attributions: Sequence[Attribution]) -> Attribution:
     chosen = next(attribution for attribution in attributions if attribution.who == who)
     if len(counts) == 1:
         return chosen
-    rest = ", ".join(f"{other} in {times}" for other, times in counts.items() if other != who)
-    return replace(chosen, reason=f"{chosen.reason} ({number} of {len(attributions)} pairs of runs; {rest})")
+    others = {other: times for other, times in counts.items() if other != who}
+    return _named(
+        chosen, who, "pairs_differ", reason=chosen.reason, number=number, pairs=len(attributions), others=others
+    )
+
+
+def _named(made: Attribution, who: Who, code: ReasonCode, **fields: Any) -> Attribution:
+    return replace(made, who=who, reason=Reason(code, fields))
 
 
 # Reading
@@ -175,11 +200,9 @@ def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attributi
 
 def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult, now: CriterionResult) -> Attribution:
     specs = _spec(store, was), _spec(store, now)
-    made = Attribution("unknown", "", now.criterion, str(was.outcome), str(now.outcome))
+    made = Attribution("unknown", Reason("version_unknown"), now.criterion, str(was.outcome), str(now.outcome))
     if specs[0] is None or specs[1] is None:
-        by = now.source or was.source
-        why = f"it is the verdict of {by}, whose criterion is not known" if by else "its old version is not stored"
-        return replace(made, reason=why)
+        return _named(made, "unknown", "version_unknown", by=now.source or was.source)
     same = specs[0].hash == specs[1].hash and old.row.variables == new.row.variables
     alike = not align(old.transcript, new.transcript).differences
     if same:
@@ -190,46 +213,34 @@ def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult
         _judged(specs[0], new, old.row.variables, replies),
     )
     made = replace(made, old_under_new=str(crossed[0].outcome), new_under_old=str(crossed[1].outcome))
-    for one, what in zip(
-        crossed, ("old output with the new criterion", "new output with the old criterion"), strict=True
-    ):
-        if one.outcome not in _DECIDED:
-            return replace(
-                made, reason=f"the {what} gives no verdict: {sentences.criterion_sentence(one) or one.outcome}"
-            )
-    by_criterion, by_agent = (one.outcome == now.outcome for one in crossed)
-    what = "criterion" if specs[0].hash != specs[1].hash else "expected values of the row"
-    verdict = "fails" if now.outcome is Outcome.FAILED else "passes"
-    before = "passed" if now.outcome is Outcome.FAILED else "failed"
-    if by_criterion and by_agent:
-        return replace(made, who="both", reason=f"the {what} changed and the output changed: each alone {verdict}")
-    if by_criterion:
-        said = (
-            f"the {what} changed: the old output {verdict} with it, too, and the new output {before} with the old one"
-        )
-        return replace(made, who="criterion", reason=said)
-    if by_agent:
-        said = f"the output changed: it {verdict} with the old {what}, too; the old output still {before} with the new"
-        return replace(made, who="agent", reason=said)
-    said = f"the {what} and the output changed, and only together it {verdict}"
-    return replace(made, who="both", reason=said)
+    for result, output in zip(crossed, ("old", "new"), strict=True):
+        if result.outcome not in _DECIDED:
+            return _named(made, "unknown", "no_verdict", output=output, result=result)
+    by_criterion, by_agent = (result.outcome == now.outcome for result in crossed)
+    who, code = _CROSSWISE[by_criterion, by_agent]
+    changed = "criterion" if specs[0].hash != specs[1].hash else "row"
+    return _named(made, who, code, changed=changed, now=str(now.outcome))
+
+
+_CROSSWISE: dict[tuple[bool, bool], tuple[Who, ReasonCode]] = {
+    (True, True): ("both", "each_alone"),
+    (True, False): ("criterion", "criterion_alone"),
+    (False, True): ("agent", "output_alone"),
+    (False, False): ("both", "only_together"),
+}
+"""By whether the new criterion alone, and the new output alone, gives the new verdict."""
 
 
 def _same_criterion(made: Attribution, spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool) -> Attribution:
     """The same version and the same variables judged both."""
     asks = compile_criterion(spec).asks
-    if alike and asks:
-        return replace(made, who="judge noise", reason="the same output under the same criterion was judged otherwise")
     if alike:
-        return replace(
-            made, who="agent", reason="the same output under the same criterion: what was measured of it changed"
-        )
-    for run, which in ((new, "new"), (old, "old")) if asks else ():
+        return _named(made, "judge noise", "judged_otherwise") if asks else _named(made, "agent", "measured_otherwise")
+    for run, output in ((new, "new"), (old, "old")) if asks else ():
         passed, times = _asked_again(spec, run)
         if 0 < passed < times:
-            said = f"asked {times} times about the {which} output, the judge says passed {passed} times"
-            return replace(made, who="judge noise", reason=said)
-    return replace(made, who="agent", reason="the criterion is the same, the output changed")
+            return _named(made, "judge noise", "judge_varies", output=output, times=times, passed=passed)
+    return _named(made, "agent", "output_changed")
 
 
 def _judged(
@@ -273,54 +284,54 @@ def _question(request: Mapping[str, Any]) -> str:
 def _of_test(old: _Stored, new: _Stored, criteria: Sequence[Attribution]) -> Attribution:
     """Of the criteria that changed as the test did, what all of them say."""
     was, now = old.row.status, new.row.status
-    made = Attribution("unknown", "", "", was, now)
+    made = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:
-        return replace(made, reason="both ended alike")
+        return made
     if {was, now} != {"passed", "failed"}:
-        return replace(made, reason=f"a run ended as {was if was not in _DECIDED else now}, which is not a verdict")
+        return _named(made, "unknown", "not_a_verdict", status=was if was not in _DECIDED else now)
     deciding = {result.criterion for result in new.results if result.severity == "error"}
     alike = [criterion for criterion in criteria if criterion.now == now and criterion.criterion in deciding]
     if not alike:
         return _without_flip(made, old, new)
-    found = {one.who for one in alike}
+    found = {criterion.who for criterion in alike}
+    first = alike[0]
+    if len(alike) == 1:
+        return replace(made, who=first.who, reason=first.reason)
     if len(found) == 1:
-        said = (
-            alike[0].reason if len(alike) == 1 else f"{alike[0].criterion} and {len(alike) - 1} more: {alike[0].reason}"
+        return _named(
+            made, first.who, "criteria_agree", criterion=first.criterion, more=len(alike) - 1, reason=first.reason
         )
-        return replace(made, who=alike[0].who, reason=said)
     if "unknown" in found:
-        return replace(made, reason=next(one.reason for one in alike if one.who == "unknown"))
-    said = ", ".join(f"{one.criterion}: {one.who}" for one in alike)
-    return replace(made, who="both", reason=said)
+        return replace(made, reason=next(criterion.reason for criterion in alike if criterion.who == "unknown"))
+    return _named(made, "both", "criteria_differ", by={criterion.criterion: criterion.who for criterion in alike})
 
 
 def _without_flip(made: Attribution, old: _Stored, new: _Stored) -> Attribution:
     """No criterion that decides changed its verdict: criteria came or went, or count otherwise."""
-    sides = [{result.criterion: result for result in run.results} for run in (old, new)]
-    came = [
-        result.criterion
-        for result in new.results
-        if result.criterion not in sides[0] and result.severity == "error" and result.outcome is Outcome.FAILED
-    ]
-    gone = [
-        result.criterion
-        for result in old.results
-        if result.criterion not in sides[1] and result.severity == "error" and result.outcome is Outcome.FAILED
-    ]
+    before, after = ({result.criterion: result for result in run.results} for run in (old, new))
+
+    def failed(results: Iterable[CriterionResult], elsewhere: Mapping[str, CriterionResult]) -> list[str]:
+        return [
+            result.criterion
+            for result in results
+            if result.criterion not in elsewhere and result.severity == "error" and result.outcome is Outcome.FAILED
+        ]
+
+    came, gone = failed(new.results, before), failed(old.results, after)
     if came and made.now == "failed":
-        return replace(made, who="criterion", reason=f"criterion {came[0]!r} is new, and fails")
+        return _named(made, "criterion", "criterion_came", criterion=came[0])
     if gone and made.now == "passed":
-        return replace(made, who="criterion", reason=f"criterion {gone[0]!r}, which failed, is gone")
+        return _named(made, "criterion", "criterion_gone", criterion=gone[0])
     moved = [
         name
-        for name in sides[0].keys() & sides[1].keys()
-        if (sides[0][name].severity, sides[0][name].weight) != (sides[1][name].severity, sides[1][name].weight)
+        for name in before.keys() & after.keys()
+        if (before[name].severity, before[name].weight) != (after[name].severity, after[name].weight)
     ]
     if moved:
-        return replace(made, who="criterion", reason=f"criterion {sorted(moved)[0]!r} counts differently than before")
+        return _named(made, "criterion", "criterion_counts", criterion=min(moved))
     if not old.results or not new.results:
-        return replace(made, reason="no criterion is stored with one of the runs")
-    scores = [{result.criterion: result.score for result in run.results} for run in (old, new)]
+        return _named(made, "unknown", "no_criterion")
+    scores = [{name: result.score for name, result in side.items()} for side in (before, after)]
     if scores[0] == scores[1]:
-        return replace(made, who="criterion", reason="all criteria give the same scores: the test's threshold changed")
-    return replace(made, who="agent", reason="the scores moved across the test's threshold")
+        return _named(made, "criterion", "threshold_changed")
+    return _named(made, "agent", "score_moved")

@@ -30,6 +30,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
+from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.divergence import step_change_text
 from agenteval_tui.views.model import (
     Column,
@@ -492,7 +493,7 @@ def _says_something(one: CriterionChange) -> bool:
 def _attribution_nodes(found: Attributed | None) -> Iterator[Node]:
     if found is not None:
         who = (who_text(found.who), "bold")
-        yield Node(text(("who changed it: ", "dim"), who, (f"  {one_line(found.reason, 300)}", "dim")))
+        yield Node(text(("who changed it: ", "dim"), who, (f"  {one_line(reason_text(found.reason), 300)}", "dim")))
         if found.divergence:
             yield Node(text((f"first divergence: {one_line(step_change_text(found.divergence), 300)}", "dim")))
 
@@ -709,8 +710,8 @@ def _who_facts(
         yield Fact("who", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
         return
     mine = found.by_criterion.get(criterion.name) if criterion is not None else None
-    who, reason = (mine.who, mine.reason) if mine is not None else (found.who, found.reason)
-    yield Fact("who", text((who_text(who), "bold accent"), (f"  {reason}" if reason else "", "dim")))
+    named = found if mine is None else mine
+    yield Fact("who", text((who_text(named.who), "bold accent"), (f"  {reason_text(named.reason)}", "dim")))
     if mine is not None and (mine.old_under_new or mine.new_under_old):
         yield Fact("crosswise", text(f"old output, new criterion: {mine.old_under_new}"))
         yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))

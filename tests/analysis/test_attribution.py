@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from compared import (
@@ -22,10 +23,12 @@ from compared import (
 )  # fmt: skip
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.attribution import attribute, attribute_pair
+from agenteval_tui.analysis.attribution import Reason, ReasonCode, attribute, attribute_pair
 from agenteval_tui.analysis.divergence import first_change
+from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
+from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.divergence import step_change_text
 
 
@@ -37,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def who(store: Store, test: str, number: int = 1) -> tuple[str, str]:
     flip = attribute_pair(store, f"OLD-{test}-0-{number}", f"NEW-{test}-0-{number}")
-    return flip.test.who, flip.test.reason
+    return flip.test.who, reason_text(flip.test.reason)
 
 
 def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
@@ -114,3 +117,19 @@ def test_the_first_divergence_in_words() -> None:
     )
     longer = answered("x", ("get_order", {"id": "#W1"}), ("refund", {}))
     assert step_change_text(first_change(one, longer)) == "step 2: it answered at once, now it calls refund"
+
+
+def test_each_code_has_its_sentence() -> None:
+    inner = Reason("score_moved")
+    fields = {
+        "by": {"polite": "agent"}, "output": "old", "result": CriterionResult("c", Outcome.SKIPPED, None),
+        "changed": "row", "now": "failed", "times": 3, "passed": 1, "status": "error", "criterion": "polite", "more": 2,
+        "reason": inner, "number": 2, "pairs": 3, "others": {"both": 1},
+    }  # fmt: skip
+    said = [reason_text(Reason(code, fields)) for code in get_args(ReasonCode)]
+    assert len(set(said)) == len(said)
+    assert not any("{" in one and "polite" not in one for one in said)
+    agree = reason_text(Reason("criteria_agree", {"criterion": "polite", "more": 1, "reason": inner}))
+    assert agree == "polite and 1 more: the scores moved across the test's threshold"
+    differ = reason_text(Reason("criteria_differ", {"by": {"polite": "agent", "kind": "both"}}))
+    assert differ == "polite: agent, kind: both"

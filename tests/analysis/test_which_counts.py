@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis import review_queue
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
-from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
+from agenteval_tui.analysis.attribution import PAIRS, Attribution, Reason, _most_frequent, attribute, attribute_pair
 from agenteval_tui.analysis.comparison import paired_suites, row_changes
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
@@ -30,6 +30,7 @@ from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Tally, TestName
 from agenteval_tui.history.triage import Context, Decision
+from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.baseline import missed_gates
 
 
@@ -48,7 +49,7 @@ def warning(*texts: str, name: str = "tone") -> CriterionSpec:
 
 def who(store: Store, test: str) -> tuple[str, str]:
     flip = attribute_pair(store, f"OLD-{test}-0-1", f"NEW-{test}-0-1")
-    return flip.test.who, flip.test.reason
+    return flip.test.who, reason_text(flip.test.reason)
 
 
 def test_warnings_do_not_decide_who_changed_it(store: Store) -> None:
@@ -91,12 +92,14 @@ def test_a_warning_that_came_or_went_is_no_reason(store: Store) -> None:
 
 
 def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equals_the_first() -> None:
-    agent, criterion, noise = (Attribution(one, f"by {one}") for one in ("agent", "criterion", "judge noise"))
+    agent, criterion, noise = (
+        Attribution(one, Reason("criterion_came", {"criterion": one})) for one in ("agent", "criterion", "judge noise")
+    )
     assert _most_frequent([agent, agent]) == agent
     assert _most_frequent([agent, criterion, criterion]).who == "criterion"
     assert _most_frequent([noise, agent]).who == "judge noise"
-    said = _most_frequent([agent, criterion, criterion, noise]).reason
-    assert said == "by criterion (2 of 4 pairs of runs; agent in 1, judge noise in 1)"
+    said = reason_text(_most_frequent([agent, criterion, criterion, noise]).reason)
+    assert said == "criterion 'criterion' is new, and fails (2 of 4 pairs of runs; agent in 1, judge noise in 1)"
 
 
 def test_the_first_pairs_are_looked_at_and_no_more(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.attribution import Attributed
+from agenteval_tui.analysis.attribution import Attributed, Reason
 from agenteval_tui.analysis.comparison_model import Comparison, CriterionChange, Overall, Side, Tally, TestChange
 from agenteval_tui.analysis.divergence import Action, StepChange
 from agenteval_tui.analysis.statistics import PairedCounts
@@ -25,7 +25,7 @@ FOUND = Comparison(
     (CHANGE,),
 )
 ASKED = Action("call", ("call", "ask", "{}"), "ask", {})
-KNOWN = {CHANGE.key: Attributed("unknown", "no reply is stored", StepChange(1, ASKED, None), ())}
+KNOWN = {CHANGE.key: Attributed("unknown", Reason("no_criterion"), StepChange(1, ASKED, None), ())}
 
 
 def media() -> dict[str, str]:

@@ -26,6 +26,7 @@ from agenteval_tui.analysis.regression_gate import BaselineResult
 from agenteval_tui.core.document import Count, Document, RowKey, Share, StatusOrNone, Time, one_of
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.history.baselines import Baseline
+from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
 from agenteval_tui.views.divergence import step_change_text
 
@@ -464,7 +465,9 @@ def _criterion(
         now=_tally(one.now),
         versions_was=tuple(one.versions_was),
         versions_now=tuple(one.versions_now),
-        attribution=None if attribution is None else AttributedCriterion(**asdict(attribution)),
+        attribution=None
+        if attribution is None
+        else AttributedCriterion(**{**asdict(attribution), "reason": reason_text(attribution.reason)}),
         metrics=tuple(
             ComparedMetric(
                 name=each.name,
@@ -477,12 +480,16 @@ def _criterion(
     )
 
 
+def _attributed_criterion(one: Attribution) -> AttributedCriterion:
+    return AttributedCriterion(**{**asdict(one), "reason": reason_text(one.reason)})
+
+
 def _attributed(one: Attributed | None) -> AttributedTest | None:
     if one is None:
         return None
     return AttributedTest(
         who=one.who,
-        reason=one.reason,
+        reason=reason_text(one.reason),
         divergence=step_change_text(one.divergence),
         flips=tuple(
             AttributedFlip(

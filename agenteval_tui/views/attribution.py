@@ -1,0 +1,62 @@
+"""What is shown of who changed a verdict: the sentence of each reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.analysis.attribution import Reason, ReasonCode
+from agenteval_tui.grading.sentences import criterion_sentence
+
+_CHANGED = {"criterion": "criterion", "row": "expected values of the row"}
+_SENTENCES: dict[ReasonCode, str] = {
+    "no_verdict": "the {output} output with the {other} criterion gives no verdict: {said}",
+    "each_alone": "the {what} changed and the output changed: each alone {verdict}",
+    "criterion_alone": "the {what} changed: the old output {verdict} with it, too, and the new output {before} with the"
+    " old one",
+    "output_alone": "the output changed: it {verdict} with the old {what}, too; the old output still {before} with the"
+    " new",
+    "only_together": "the {what} and the output changed, and only together it {verdict}",
+    "judged_otherwise": "the same output under the same criterion was judged otherwise",
+    "measured_otherwise": "the same output under the same criterion: what was measured of it changed",
+    "output_changed": "the criterion is the same, the output changed",
+    "judge_varies": "asked {times} times about the {output} output, the judge says passed {passed} times",
+    "same_end": "both ended alike",
+    "not_a_verdict": "a run ended as {status}, which is not a verdict",
+    "criteria_agree": "{criterion} and {more} more: {inner}",
+    "criterion_came": "criterion {criterion!r} is new, and fails",
+    "criterion_gone": "criterion {criterion!r}, which failed, is gone",
+    "criterion_counts": "criterion {criterion!r} counts differently than before",
+    "no_criterion": "no criterion is stored with one of the runs",
+    "threshold_changed": "all criteria give the same scores: the test's threshold changed",
+    "score_moved": "the scores moved across the test's threshold",
+    "pairs_differ": "{inner} ({number} of {pairs} pairs of runs; {rest})",
+}
+
+
+def reason_text(reason: Reason) -> str:
+    """Why somebody is named, in a sentence."""
+    fields = reason.fields
+    if reason.code == "version_unknown":
+        by = fields.get("by")
+        return f"it is the verdict of {by}, whose criterion is not known" if by else "its old version is not stored"
+    if reason.code == "criteria_differ":
+        return ", ".join(f"{criterion}: {who}" for criterion, who in fields["by"].items())
+    return _SENTENCES[reason.code].format(**fields, **_words(fields))
+
+
+def _words(fields: Mapping[str, Any]) -> dict[str, str]:
+    """What a sentence takes that follows from the fields."""
+    words = {}
+    if "reason" in fields:
+        words["inner"] = reason_text(fields["reason"])
+    if "others" in fields:
+        words["rest"] = ", ".join(f"{who} in {times}" for who, times in fields["others"].items())
+    if "changed" in fields:
+        failed = fields["now"] == "failed"
+        words["what"] = _CHANGED[fields["changed"]]
+        words["verdict"], words["before"] = ("fails", "passed") if failed else ("passes", "failed")
+    if "result" in fields:
+        words["other"] = "new" if fields["output"] == "old" else "old"
+        words["said"] = criterion_sentence(fields["result"]) or str(fields["result"].outcome)
+    return words
