@@ -72,6 +72,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.pane", "next_pane", "tab", "details", "Switch between the list and the details", "suites"),
     Action("suites.edit_test", "edit_test", "E", "edit test", "Open the selected test in the Editor", "suites"),
     Action("suites.new", "new_test", "n", "new", "Make a new test in the selected suite", "suites", 8),
+    Action("suites.import", "import_file", "i", "import…", "Import recordings of another tool", "suites"),
     Action("suites.new_suite", "new_suite", "N", "new suite", "Make a new suite, with a first test", "suites"),
     Action("suites.mark", "mark", "m", "mark", "Mark or unmark the test, to run, copy, delete or tag it", "suites"),
     Action(

@@ -11,6 +11,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.projects import projects_open, shows_all
+from agenteval_tui.suites.samples import are_samples, copied_samples
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
@@ -90,7 +91,7 @@ class Session:
             self._looked_in = self.paths
         else:
             here = Path.cwd()
-            self._looked_in = (here,) if discover([here]) else (directories.bundled("sample_suites"),)
+            self._looked_in = (here,) if discover([here]) else (_samples(),)
         return self._looked_in
 
     @property
@@ -100,10 +101,7 @@ class Session:
 
     def on_samples(self) -> bool:
         """Are the suites those that ship with the program, or the demo's copies? Walks no folder either."""
-        samples = (directories.bundled("sample_suites").resolve(), directories.demo_dir().resolve())
-        return bool(self.paths_looked_in) and all(
-            any(path.resolve().is_relative_to(one) for one in samples) for path in self.paths_looked_in
-        )
+        return bool(self.paths_looked_in) and all(map(are_samples, self.paths_looked_in))
 
     @property
     def shows_all(self) -> bool:
@@ -161,3 +159,11 @@ class Session:
             if self._store is not None:
                 self._store.close()
                 self._store = None
+
+
+def _samples() -> Path:
+    """The user's copies of the sample suites; where they can't be written, those that ship with the program."""
+    try:
+        return copied_samples()
+    except (OSError, AgentevalError):
+        return directories.bundled("sample_suites")

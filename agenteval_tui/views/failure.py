@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -14,6 +15,8 @@ from agenteval_tui.history.records import RunRow
 
 REASONS = 3  # that are told apart; of each one run is read
 _VALUE = 200  # characters of a value
+
+T = TypeVar("T")
 
 
 class Miss(Struct, frozen=True):
@@ -75,6 +78,17 @@ def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
                 if missed is not None and (compared := _compared(result.criterion, missed)):
                     return compared
     return Miss(result.criterion, said=why(result))
+
+
+def clearest(found: Mapping[T, Failures]) -> T | None:
+    """Whose first reason is the easiest to understand: two short values beside each other, in all runs. None where
+    nothing failed; of equal ones the first."""
+
+    def unclear(one: T) -> tuple[bool, float, int]:
+        first = found[one].reasons[0]
+        return not first.miss.expected, -first.runs / first.of, len(first.miss.expected + first.miss.got)
+
+    return min((one for one in found if found[one].reasons), key=unclear, default=None)
 
 
 def _compared(criterion: str, line: Evidence) -> Miss | None:

@@ -59,10 +59,10 @@ async def main() -> None:
                     await pilot.pause(0.02)
                 raise AssertionError(f"never shown: {text}")
 
-            await until("kunden-deutschland")
+            await until("order-status")
             tree = app.screen.query_one("#tree", VirtualList)
             tree.move_to_key(next(k for k in map(tree.source.key, range(tree.count)) if k.endswith("-deutschland")))
-            await until("Last runs")
+            await until("last runs")
             (HERE / "suites.svg").write_text(clean(app.export_screenshot(title="agenteval")), encoding="utf-8")
             await pilot.press("e")
             await until("stored: 5 runs")

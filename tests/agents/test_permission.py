@@ -62,6 +62,7 @@ WAYS_IN = {
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command
+    "suites/samples.py": "run",  # git, in a folder of our own
     "tui/external_programs.py": "run",  # the person's own editor
 }
 INTERPRETERS = {

@@ -23,7 +23,7 @@ SAMPLES = bundled("sample_suites")
 # What each version is meant to do, by how many of the repetitions pass.
 OUTCOMES: dict[str, dict[str, tuple[int, int, int]]] = {
     # test: (passed with v1, passed with v2, repetitions)
-    "shop-sql.suite.yaml": {
+    "tabellen.suite.yaml": {
         "kunden-deutschland": (2, 2, 5),  # without a look at the table the country is a code
         "tausenderpunkt": (0, 3, 3),  # 5.000 is five in SQL; mended in v2
         "bestellungen-im-maerz": (3, 3, 3),
@@ -51,7 +51,7 @@ OUTCOMES: dict[str, dict[str, tuple[int, int, int]]] = {
     },
 }
 AGENTS = {
-    "shop-sql.suite.yaml": ("shop/sql", "shop/sql-v2"),
+    "tabellen.suite.yaml": ("shop/sql", "shop/sql-v2"),
     "support.suite.yaml": ("shop/support", "shop/support-v2"),
     "recorded/recorded.suite.yaml": ("recorded/v1", "recorded/v2"),
 }

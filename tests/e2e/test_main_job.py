@@ -23,7 +23,7 @@ def suites(tmp_path: Path) -> Path:
     """The sample suites in a folder of the test's own; the agent a little slower, so that streaming can be seen."""
     target = tmp_path / "suites"
     target.mkdir()
-    shutil.copy(directories.bundled("sample_suites") / "shop-sql.suite.yaml", target)
+    shutil.copy(directories.bundled("sample_suites") / "tabellen.suite.yaml", target)
     return target
 
 
@@ -34,7 +34,7 @@ def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: st
 
 
 def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path) -> None:
-    file = suites / "shop-sql.suite.yaml"
+    file = suites / "tabellen.suite.yaml"
     before = file.read_text(encoding="utf-8")
     with start(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
@@ -61,7 +61,7 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
         terminal.wait_for("edited")
         terminal.wait_for("^s save")
         terminal.send("\x13")
-        terminal.wait_for("Saved shop-sql.suite.yaml")
+        terminal.wait_for("Saved tabellen.suite.yaml")
         terminal.send("\x14")  # run again, by the criterion that was saved
         terminal.wait_for("5 of 5  ✓ 5", timeout=60)
         terminal.wait_for("finished")
@@ -107,7 +107,7 @@ def test_idle_writes_nothing_and_a_signal_restores_the_terminal(suites: Path) ->
 
 
 def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:
-    slow = suites / "shop-sql.suite.yaml"
+    slow = suites / "tabellen.suite.yaml"
     slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")
     with start(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")

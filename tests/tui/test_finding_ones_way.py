@@ -199,7 +199,7 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         # A suite that another program writes is said; one that this app writes is not.
         await pilot.press("1")
         await settle(pilot)
-        path = next(suites.glob("shop-sql*.yaml"))
+        path = next(suites.glob("tabellen*.yaml"))
         loaded = next(one for one in app.session.workspace.suites() if one.path.name == path.name)
         app.session.workspace.duplicate_tests(loaded, ["tausenderpunkt"])
         assert app.session.is_own(path)

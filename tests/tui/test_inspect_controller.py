@@ -70,7 +70,7 @@ class Shop:
 
     def __init__(self, folder: Path) -> None:
         self.suites, self.db = copy_samples(folder), folder / "history.db"
-        self.file = self.suites / "shop-sql.suite.yaml"
+        self.file = self.suites / "tabellen.suite.yaml"
         run_samples(self.suites, self.db, tests=(TEST,))
         with Store.open(self.db) as store:
             self.runs = [row.id for row in store.runs_of_test(str(self.file), TEST, 9)]

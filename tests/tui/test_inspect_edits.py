@@ -120,7 +120,7 @@ async def the_smallest_edits_that_pass_are_one_key_away(pilot: Pilot[int], app: 
 async def test_an_edit_is_saved_in_its_place_and_never_over_what_somebody_else_wrote(tmp_path: Path) -> None:
     suites, db = copy_samples(tmp_path), tmp_path / "history.db"
     await asyncio.to_thread(run_samples, suites, db, tests=("kunden-deutschland",))
-    file = suites / "shop-sql.suite.yaml"
+    file = suites / "tabellen.suite.yaml"
     app = app_on(suites, db)
     async with app.run_test(size=(150, 45)) as pilot:
         await settle(pilot)

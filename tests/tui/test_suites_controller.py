@@ -15,7 +15,9 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.editing import Written
 from agenteval_tui.tui.presenters.suite_detail import TestRuns
 from agenteval_tui.tui.presenters.suite_tree import Node
-from agenteval_tui.tui.screens.suites.controller import MOST_UNDONE, PlanRequest, RunRequest, SuitesController
+from agenteval_tui.tui.screens.suites.controller import MOST_UNDONE, Offer, PlanRequest, RunRequest, SuitesController
+from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.views.failure import Failure, Miss
 
 CONFIG = "{metrics: [{type: TextMatch, contains: a}]}"
 TEST = (
@@ -138,8 +140,74 @@ def test_the_cursor_comes_back_to_the_row_that_the_filter_hid(controller: Suites
     assert controller.filter("nothing like that", four) == four
     assert controller.heading(120)[0][0][0] == "0 shown"
     controller.filter("tga:x", four)
-    hint = "".join(words for line in controller.hint(80, on_samples=False) for words, _ in line)
+    hint = "".join(words for line in controller.hint(80, samples="") for words, _ in line)
     assert "did you mean tag:?" in hint
+
+
+def said(controller: SuitesController, samples: str = "") -> str:
+    return "\n".join(plain(line) for line in controller.hint(140, samples=samples))
+
+
+def summary(test: str, *recent: str, execution: int = 1) -> TestSummary:
+    executions = (execution,) * len(recent)
+    return TestSummary(test, len(recent), 0, 0, recent, 1, None, None, {}, executions=executions)
+
+
+def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: SuitesController) -> None:
+    assert "Nothing was run yet." in said(controller)
+    assert "R  run all of them now" in said(controller)
+    of_samples = said(controller, "/data/demo")
+    assert "3 sample suites with 5 tests. Their agent is a small program: no key, no network." in of_samples
+    assert "i  import a recording" in of_samples
+    assert "git diff shows your changes: /data/demo" in of_samples
+    narrow = [plain(line) for line in controller.hint(60, samples="/data/demo")]
+    assert not any("…" in line for line in narrow), "nothing is cut, only wrapped"
+    assert "?  keys" in "".join(narrow)
+    assert all(width_of(line) <= 60 for line in controller.hint(60, samples="/data/demo" * 20))
+
+
+def test_what_failed_last_is_offered_again_only_where_something_failed(
+    controller: SuitesController, read: Overview
+) -> None:
+    assert controller.tree is not None
+    suite, key = row(controller, "b"), read.suites[1].loaded.key
+    assert "run_failed" not in controller.key_names(suite, narrow=False)
+    assert controller.take_summaries(controller.tree, {key: {"five": summary("five", "passed")}})
+    assert "run_failed" not in controller.key_names(suite, narrow=False)
+    assert controller.take_summaries(controller.tree, {key: {"five": summary("five", "error")}})
+    assert "run_failed" in controller.key_names(suite, narrow=False)
+
+
+def test_the_first_run_ends_with_its_clearest_failure(controller: SuitesController, read: Overview) -> None:
+    key = read.suites[1].loaded.key
+    offer = Offer(key, "five", Failure(Miss("asks", "get_order order_id", '"#W1"', '"W1"'), 3, 3), 1, 2)
+    assert not controller.awaits_offer
+    assert controller.take_offer(offer) == "", "nothing was run"
+    assert controller.tree is not None
+    assert controller.take_summaries(
+        controller.tree, {key: {"four": summary("four", "passed"), "five": summary("five", "failed")}}
+    )
+    assert controller.awaits_offer
+    assert controller.take_offer(None) == "", "it is still running"
+    assert controller.take_offer(offer) == f"{key}\x1ffive"
+    assert [line.split() for line in said(controller).splitlines()] == [
+        ["┃", "1", "of", "2", "tests", "passed.", "The", "clearest", "failure:"],
+        ["┃", "five", "asks", "get_order", "order_id"],
+        ['┃', 'expected', '"#W1",', 'got', '"W1"'],
+        ["┃", "enter", "open", "it"],
+    ]
+    assert not controller.awaits_offer, "once"
+    assert controller.end_offer()
+    assert said(controller) == ""
+    assert not controller.end_offer()
+
+
+def test_who_has_runs_already_is_offered_nothing(read: Overview) -> None:
+    suite = replace(read.suites[1], summaries={"five": summary("five", "failed")})
+    controller = SuitesController()
+    controller.take_overview(Overview((read.suites[0], suite)))
+    assert not controller.awaits_offer
+    assert said(controller) == ""
 
 
 def test_what_is_run(controller: SuitesController, read: Overview) -> None:

@@ -26,7 +26,9 @@ async def test_the_first_start_says_which_key_to_press(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         shown = text_of(app)
-        assert "Nothing was run yet. R runs every test" in shown
+        assert "Nothing was run yet." in shown
+        assert "R  run all of them now" in shown
+        assert "rerun failed" not in shown
         assert "SQL-Assistent des Ladens" in shown
         assert "▸ – order-status" in shown
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.failure import Failure, Failures, Miss, failures, first_miss
+from agenteval_tui.views.failure import Failure, Failures, Miss, clearest, failures, first_miss
 
 
 def result(name: str, *lines: Evidence, severity: str = "error", negate: bool = False) -> CriterionResult:
@@ -69,3 +69,14 @@ def test_the_last_execution_counts_unless_all_of_it_passed() -> None:
     assert [(one.runs, one.of) for one in found.reasons] == [(2, 5), (1, 5), (1, 5)]
     assert failures([run("1", "passed", "A")], results_of) == Failures((), False)
     assert failures([], results_of) == Failures((), False)
+
+
+def test_the_clearest_failure_compares_two_short_values() -> None:
+    def one(miss: Miss, runs: int = 3) -> Failures:
+        return Failures((Failure(miss, runs, 3),))
+
+    said, long = one(Miss("c", said="not there")), one(Miss("c", "", '"a long value"', '"another"'))
+    short, rare = one(Miss("c", "", '"#1"', '"1"')), one(Miss("c", "", '"a"', '"b"'), runs=1)
+    assert clearest({"passed": Failures(), "said": said, "long": long, "short": short, "rare": rare}) == "short"
+    assert clearest({"said": said, "too": said}) == "said"
+    assert clearest({"passed": Failures()}) is None

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import click
 
-from agenteval_tui import __version__
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
-from agenteval_tui.core.errors import InfrastructureError
-from agenteval_tui.core.private_files import make_private
+from agenteval_tui.suites.samples import copied_samples
 
 
 @click.command("demo")
@@ -23,12 +18,12 @@ def command(invocation: Invocation, headless: bool) -> int:
     """Open the app on the sample suites. Their agent is a small program of rules: no key, no network, no AI model.
 
     The demo works on copies of the sample suites and has a history of its own, in the data folder. Your history stays
-    as it is.
+    as it is. Where git is installed the copies are a repository: `git diff` in their folder shows what you changed.
 
     Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is expected
     here; the exit code is 0 unless something is broken.
     """
-    samples = _samples()
+    samples = copied_samples()
     if invocation.db is None:
         invocation.db = directories.demo_history()
     invocation.out.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
@@ -39,17 +34,3 @@ def command(invocation: Invocation, headless: bool) -> int:
     from agenteval_tui.cli.demo_run import run_samples
 
     return run_samples(invocation, samples)
-
-
-def _samples() -> Path:
-    """The demo's copies of the sample suites, made where they are missing: of each version of the program its own."""
-    samples, copies = directories.bundled("sample_suites"), directories.demo_dir() / f"suites-{__version__}"
-    if not samples.is_dir():
-        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
-    make_private(directories.demo_dir())
-    for one in samples.rglob("*"):
-        copy = copies / one.relative_to(samples)
-        if one.is_file() and not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(one, copy)
-    return copies

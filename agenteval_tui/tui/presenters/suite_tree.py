@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.records import CriterionSummary, TestSummary
     from agenteval_tui.suites.model import Test
 
+_BAD = ("failed", "error", "flaky")
 Kind = Literal["suite", "test", "criterion"]
 
 SPARK = 8  # of the newest runs, so many are shown in a row
@@ -106,6 +108,26 @@ class SuiteTree:
                 self.rows.append(node)
                 if node.key in self.opened:
                     self.rows += [Node("criterion", suite, test, number) for number in range(len(test.criteria))]
+
+    @cached_property
+    def has_runs(self) -> bool:
+        """Was any of the tests ever run?"""
+        return any(suite.summaries for suite in self.overview.suites)
+
+    @cached_property
+    def has_failed(self) -> bool:
+        """Did any of the tests fail last time?"""
+        return bool(self.failed_tests())
+
+    def failed_tests(self) -> list[Node]:
+        """The tests that failed last time, in the order of their files."""
+        found = (suite for suite in self.overview.suites if suite.summaries and suite.loaded.suite)
+        return [
+            Node("test", suite, test)
+            for suite in found
+            for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
+            if outcome_of(suite.summaries.get(test.id)) in _BAD
+        ]
 
     def update(self, overview: Overview) -> None:
         """The same suites and tests with other problems: the rows stay."""
@@ -207,7 +229,7 @@ class SuiteTree:
         suite = node.suite.loaded.suite
         seen = [one for test in suite.tests if (one := node.suite.summaries.get(test.id)) is not None] if suite else []
         if not seen:
-            return [*_NOTHING] if suite is not None else [(" ", "")]
+            return [(" ", "")]
         states = [outcome_of(summary) for summary in seen]
         last: list[Cell] = []
         for outcome in ("failed", "error"):

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.inspect_target import RunToOpen
+from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
-from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.state import text, texts
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import Suite, Test
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
+    from agenteval_tui.views.failure import Failure
 
 LAST_RUNS = 20  # of a test, that the details speak of
+MOST_READ = 50  # failed tests of which the clearest is looked for
+BAR = "┃" if UNICODE else "|"
 MOST_KEPT = 500  # folds that are kept for the next start
 MOST_UNDONE = 20  # changes of files that can be undone, one after the other
-_BAD = ("failed", "error", "flaky")
 _CHANGES = {"copied": ("copy", "to"), "deleted": ("delete", "from"), "tagged": ("tag", "in"), "moved": ("move", "in")}
 
 
@@ -82,6 +85,35 @@ def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
     return TestRuns(rows, failures(rows, store.results))
 
 
+class Offer(Struct, frozen=True):
+    """The clearest failure of the first run: of so many tests so many passed."""
+
+    suite_key: str
+    test_id: str
+    failure: Failure
+    passed: int
+    tests: int
+
+
+def read_offer(store: Store, tree: SuiteTree) -> Offer | None:
+    """The clearest failure of what was run of these tests; None while an execution runs, or where all passed. Raises
+    `AgentevalError`."""
+    from agenteval_tui.views.failure import clearest, failures
+
+    executions = {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
+    if any(row.status == "running" for row in store.execution_rows(sorted(executions))):
+        return None
+    failed = {(node.suite.loaded.key, node.test.id): node for node in tree.failed_tests() if node.test is not None}
+    reasons = {
+        which: failures(store.runs_of_test(*which, LAST_RUNS), store.results) for which in list(failed)[:MOST_READ]
+    }
+    which = clearest(reasons)
+    ran = sum(len(suite.summaries) for suite in tree.overview.suites)
+    if which is None:
+        return None
+    return Offer(*which, reasons[which].reasons[0], ran - len(failed), ran)
+
+
 class SuitesController:
     """The state of the Suites screen; the rows, their folds, marks and order are the tree's.
 
@@ -101,6 +133,8 @@ class SuitesController:
         self._chosen: str | None = None  # the row that was chosen last by a person: a filter can hide it for a while
         self._filter_cursor: str | None = None  # the row that the filter's last letter put the cursor on
         self._mark_from = ""  # the test that was marked last: a range begins there
+        self.offer: Offer | None = None  # the clearest failure of the first run, until it was opened
+        self._began_without_runs = False
         self._undo: list[tuple[str, list[Written]]] = []  # what was done, in words, and the files of it
 
     def node_at(self, index: int) -> Node | None:
@@ -130,7 +164,10 @@ class SuitesController:
         tree = self.tree = SuiteTree(overview, folded=texts(kept, "folded"), opened=texts(kept, "opened"))
         tree.query, tree.worst_first = Query.parse(self.filter_text), bool(text(kept, "worst_first"))
         tree.arrange()
+        self._began_without_runs = not tree.has_runs
         cursor = text(kept, "cursor")
+        if not cursor and self._began_without_runs and not any(suite.problems for suite in overview.suites):
+            cursor = next((row.key for row in tree.rows if row.test is not None), "")
         return cursor if not self.wanted and any(row.key == cursor for row in tree.rows) else None
 
     def _show(self, old: SuiteTree, overview: Overview) -> None:
@@ -307,11 +344,7 @@ class SuitesController:
     def run_failed(self) -> RunRequest | str:
         """All tests that failed last time."""
         assert self.tree is not None
-        failed = [
-            node
-            for node in self.tree.all_tests()
-            if outcome_of(node.suite.summaries.get(node.test.id if node.test else "")) in _BAD
-        ]
+        failed = self.tree.failed_tests()
         return _run_of(failed, "what failed last") if failed else "Nothing failed last time."
 
     def plan(self, node: Node | None) -> PlanRequest | str:
@@ -408,19 +441,41 @@ class SuitesController:
         left = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(said))
         return left, ((" · ".join(facts), "dim"),)
 
-    def hint(self, width: int, *, on_samples: bool) -> list[Line]:
-        """What is not understood in the filter; at the first start which key to press."""
+    def hint(self, width: int, *, samples: str) -> list[Line]:
+        """What is not understood in the filter; at the first start what is here and which key to press; after the first
+        run its clearest failure. `samples`: the folder of the sample suites, where these are shown."""
         tree = self.tree
         if tree is not None and tree.query.problem:
             return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
-        if tree is None or not tree.overview.tests or any(suite.summaries for suite in tree.overview.suites):
+        if tree is None or not tree.overview.tests:
             return []
-        said = "Nothing was run yet. R runs every test, r the selected one."
-        if on_samples:
-            said += (
-                " These are the sample suites; their agent is a rule-based program that needs no network and no key."
-            )
-        return [*(((" ", ""), *line) for line in paragraph(said, width - 2, "accent")), ()]
+        if self.offer is not None:
+            return _banner(_offered(self.offer, width - 4))
+        return [] if tree.has_runs else _banner(_first_start(tree, samples, width - 4))
+
+    # The first run
+
+    @property
+    def awaits_offer(self) -> bool:
+        """Was nothing run when the app was started, and are there runs now, of one execution?"""
+        return self._began_without_runs and self.offer is None and self._only_execution() is not None
+
+    def _only_execution(self) -> int | None:
+        suites = self.tree.overview.suites if self.tree is not None else ()
+        found = {one for suite in suites for test in suite.summaries.values() for one in test.executions}
+        return found.pop() if len(found) == 1 else None
+
+    def take_offer(self, offer: Offer | None) -> str:
+        """The clearest failure of the first run; None: there is none yet. Gives the row to put the cursor on."""
+        if offer is None or not self.awaits_offer:
+            return ""
+        self.offer, self._began_without_runs = offer, False
+        return f"{offer.suite_key}\x1f{offer.test_id}"
+
+    def end_offer(self) -> bool:
+        """It was opened, or something else was done. False: there was none."""
+        was, self.offer = self.offer, None
+        return was is not None
 
     def empty(self, places: str) -> list[Line]:
         """What stands where the rows would be. `places`: where suites were looked for."""
@@ -448,6 +503,8 @@ class SuitesController:
             names = ["run", "run_shown", "plan", "edit_test", "filter", "new"]
         else:
             names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]
+        if not self.tree.has_failed:
+            names = [name for name in names if name != "run_failed"]
         # Narrow, the details are behind the list: only this key shows them.
         return [*names[:3], "pane", *names[3:6]] if narrow else names
 
@@ -457,3 +514,45 @@ def _run_of(nodes: Iterable[Node], title: str) -> RunRequest:
     chosen = list(nodes)
     paths = list(dict.fromkeys(node.suite.loaded.path for node in chosen))
     return RunRequest(paths, tuple(node.selector for node in chosen if node.test is not None), title)
+
+
+def _banner(lines: Iterable[Line]) -> list[Line]:
+    """Lines with a bar at their left, and an empty one below."""
+    bar: Cell = (f" {BAR} ", "accent")
+    return [*((bar, *line) for line in lines), ()]
+
+
+def _keys(width: int, *keys: tuple[str, str]) -> list[Line]:
+    """Keys with what they do, in as many lines as they take."""
+    lines: list[list[Cell]] = [[]]
+    for key, what in keys:
+        entry: list[Cell] = [(f"  {key}", "bold accent"), (f"  {what}", ""), ("  ", "")]
+        if lines[-1] and width_of((*lines[-1], *entry)) > width:
+            lines.append([])
+        lines[-1] += entry
+    return [fit(line, width) for line in lines]
+
+
+def _first_start(tree: SuiteTree, samples: str, width: int) -> list[Line]:
+    run, keys = ("R", "run all of them now"), ("?", "keys")
+    if not samples:
+        said = paragraph("Nothing was run yet.", width)
+        return [*said, *_keys(width, run, ("r", "run what is selected"), ("enter", "look at one"), keys)]
+    what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
+    return [
+        *paragraph(f"{what} Their agent is a small program: no key, no network.", width),
+        *_keys(width, run, ("enter", "look at one"), ("i", "import a recording"), keys),
+        *paragraph(f"They are copies, yours to edit; git diff shows your changes: {samples}", width, "dim"),
+    ]
+
+
+def _offered(offer: Offer, width: int) -> list[Line]:
+    miss = offer.failure.miss
+    said = f"expected {miss.expected}, got {miss.got}" if miss.expected else miss.said
+    where = " ".join(filter(None, (miss.criterion, miss.what)))
+    return [
+        *paragraph(f"{offer.passed} of {count(offer.tests, 'test')} passed. The clearest failure:", width),
+        fit((("  ", ""), (one_line(offer.test_id), "bold"), (f"   {one_line(where)}", "dim")), width),
+        *((("  ", ""), *line) for line in paragraph(said, width - 2)[:2]),
+        *_keys(width, ("enter", "open it")),
+    ]

@@ -18,7 +18,7 @@ from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import error_lines
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.suites.controller import RunRequest, SuitesController, read_runs
+from agenteval_tui.tui.screens.suites.controller import Offer, RunRequest, SuitesController, read_offer, read_runs
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -56,9 +56,9 @@ class SuitesScreen(FrameScreen):
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
+        yield LineBlock(self._hint_lines, id="hint")
         with Horizontal(id="body"):
             with Vertical(id="left", classes="pane"):
-                yield LineBlock(self._hint_lines, id="hint")
                 yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
                 yield PaneTitle(self._list_heading, id="tree-title")
                 yield VirtualList(cursor_width=WHOLE_ROW, id="tree")
@@ -123,6 +123,7 @@ class SuitesScreen(FrameScreen):
         def then(summaries: Mapping[str, Mapping[str, TestSummary]]) -> None:
             if self.controller.take_summaries(tree, summaries):
                 self._show_tree()
+            self._look_for_offer()
 
         self.ask(lambda: read_summaries(seen, store), then, group="figures", failed=lambda error: None)
 
@@ -191,6 +192,7 @@ class SuitesScreen(FrameScreen):
                 self.agenteval.say(notice, severity="warning")
             self._say_drafts({node.test_key for node in tree.all_tests()})
         self.call_after_refresh(self.agenteval.count_running)
+        self._look_for_offer()
         waiting = self.controller.waiting()
         if waiting is not None:
             waiting()
@@ -242,7 +244,21 @@ class SuitesScreen(FrameScreen):
         return self.controller.empty(one_line(", ".join(str(path) for path in self.agenteval.session.paths_looked_in)))
 
     def _hint_lines(self, width: int) -> list[Line]:
-        return self.controller.hint(width, on_samples=self.agenteval.session.on_samples())
+        session = self.agenteval.session
+        samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
+        return self.controller.hint(width, samples=samples)
+
+    def _look_for_offer(self) -> None:
+        """After the first run: the clearest failure has the cursor, and the banner says what it is."""
+        tree, store = self.controller.tree, self.agenteval.session.store
+        if tree is None or not self.controller.awaits_offer:
+            return
+
+        def then(offer: Offer | None) -> None:
+            if key := self.controller.take_offer(offer):
+                self._show_tree(key)
+
+        self.ask(lambda: read_offer(store, tree), then, group="offer", failed=lambda error: None)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading(width)
@@ -539,14 +555,14 @@ class SuitesScreen(FrameScreen):
 
     def _open_run(self, node: Node, *, edit: bool) -> None:
         assert node.test is not None
+        if self.controller.end_offer():
+            self.query_one("#hint", LineBlock).show(self._hint_lines)
         request = self.controller.run_to_open(node)
         if request is not None:
             self.agenteval.inspect(request.run, criterion=request.criterion, runs=request.runs, edit=edit)
-        elif edit:
+        else:
             # Without a run there is nothing to judge a config by: the Editor knows how to live without.
             self.action_edit_test()
-        else:
-            self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
 
     # Files
 
@@ -567,6 +583,16 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say("No suite is shown to write a test to: esc clears the filter.")
         else:
             self.action_new_suite()
+
+    def action_import_file(self) -> None:
+        """Bring in recordings of another tool, and show them."""
+        from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome, ImportScreen
+
+        def done(brought: ImportOutcome | str | None) -> None:
+            if isinstance(brought, ImportOutcome):
+                self.agenteval.show_execution(brought.execution)
+
+        self.app.push_screen(ImportScreen(), done)
 
     def action_new_suite(self) -> None:
         self.agenteval.new_suite()

@@ -1,0 +1,66 @@
+"""The sample suites, to be read, run and edited: copies in a folder of the user's."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from agenteval_tui import __version__
+from agenteval_tui.core import directories
+from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.private_files import make_private
+
+GIT_S = 10.0  # so long may git take
+_AS_THEY_CAME = "The sample suites, as they came"
+
+
+def copied_samples() -> Path:
+    """The folder with the copies, which are made where they are missing: of each version of the program its own.
+
+    Where there is git, they are a repository with one commit: `git diff` says what was changed. Raises
+    `InfrastructureError` where the samples are not there, and `OSError` where they can't be written.
+    """
+    samples, copies = directories.bundled("sample_suites"), copies_of_samples()
+    if not samples.is_dir():
+        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
+    make_private(directories.demo_dir())
+    for one in samples.rglob("*"):
+        copy = copies / one.relative_to(samples)
+        if one.is_file() and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(one, copy)
+    if not (copies / ".git").exists():
+        _keep_in_git(copies)
+    return copies
+
+
+def copies_of_samples() -> Path:
+    """Where the copies are, or would be."""
+    return directories.demo_dir() / f"suites-{__version__}"
+
+
+def are_samples(path: Path) -> bool:
+    """Is this one of the sample suites, or a folder of them: as they came, or a copy? Walks no folder."""
+    folders = (directories.bundled("sample_suites"), directories.demo_dir())
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _keep_in_git(folder: Path) -> None:
+    """Make the folder a repository with one commit. What git can't do is left: the samples work without."""
+    git = shutil.which("git")
+    if git is None:
+        return
+    # Nothing of the user's configuration is run or asked: no template, no hook, no signature.
+    us = ("-c", "user.name=agenteval", "-c", "user.email=agenteval@localhost", "-c", "core.hooksPath=/dev/null")
+    for words in (
+        ("init", "--quiet", "--template="),
+        ("add", "--all"),
+        ("commit", "--quiet", "--no-gpg-sign", "--message", _AS_THEY_CAME),
+    ):
+        try:
+            subprocess.run(  # noqa: S603  our own words, in a folder of ours
+                (git, *us, *words), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return
