@@ -193,13 +193,18 @@ def test_the_first_run_ends_with_its_clearest_failure(controller: SuitesControll
     assert [line.split() for line in said(controller).splitlines()] == [
         ["┃", "1", "of", "2", "tests", "passed.", "The", "clearest", "failure:"],
         ["┃", "five", "asks", "get_order", "order_id"],
-        ['┃', 'expected', '"#W1",', 'got', '"W1"'],
+        ["┃", "expected", '"#W1",', "got", '"W1"'],
         ["┃", "enter", "open", "it"],
     ]
     assert not controller.awaits_offer, "once"
     assert controller.end_offer()
     assert said(controller) == ""
     assert not controller.end_offer()
+
+
+def test_who_starts_on_the_samples_begins_at_the_first_test(read: Overview) -> None:
+    assert SuitesController().take_overview(read) is None
+    assert SuitesController().take_overview(read, at_test=True) == f"{read.suites[0].loaded.key}\x1fone"
 
 
 def test_who_has_runs_already_is_offered_nothing(read: Overview) -> None:

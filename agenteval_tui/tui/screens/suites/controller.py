@@ -144,20 +144,20 @@ class SuitesController:
 
     # What was read
 
-    def take_overview(self, overview: Overview) -> str | None:
+    def take_overview(self, overview: Overview, *, at_test: bool = False) -> str | None:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
-        first time; None: it stays."""
+        first time; None: it stays. `at_test`: who starts for the first time begins at the first test."""
         from agenteval_tui.analysis.overview import with_known_problems
 
         old = self.tree
         self._read |= self._changed
         self._changed = set()
         if old is None:
-            return self._first_tree(overview)
+            return self._first_tree(overview, at_test)
         self._show(old, with_known_problems(overview, old.overview))
         return None
 
-    def _first_tree(self, overview: Overview) -> str | None:
+    def _first_tree(self, overview: Overview, at_test: bool) -> str | None:
         """As the last start left it."""
         kept, self._restored = self._restored, {}
         self.filter_text = self.filter_text or text(kept, "filter")
@@ -166,7 +166,7 @@ class SuitesController:
         tree.arrange()
         self._began_without_runs = not tree.has_runs
         cursor = text(kept, "cursor")
-        if not cursor and self._began_without_runs and not any(suite.problems for suite in overview.suites):
+        if not cursor and self._began_without_runs and at_test:
             cursor = next((row.key for row in tree.rows if row.test is not None), "")
         return cursor if not self.wanted and any(row.key == cursor for row in tree.rows) else None
 

@@ -179,7 +179,7 @@ class SuitesScreen(FrameScreen):
 
     def _show_overview(self, overview: Overview) -> None:
         first = self.controller.tree is None
-        cursor = self.controller.take_overview(overview)
+        cursor = self.controller.take_overview(overview, at_test=self.agenteval.session.on_samples())
         if first and self.controller.filter_text:
             self._show_filter_text()
         tree = self._show_tree(cursor)
