@@ -34,6 +34,8 @@ def test_loading_a_right_suite_imports_nothing_heavy(tmp_path: Path) -> None:
         "_without_plugins_of_pydantic()\n"
         "from agenteval_tui.suites.load import load_suite\n"
         "assert load_suite(sys.argv[1]).ok\n"
+        "from agenteval_tui.suites.templates import template_problems\n"
+        "assert not template_problems('{{a}} and {{ a }}', ['a'])\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     root = Path(__file__).resolve().parents[2]

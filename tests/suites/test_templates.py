@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites import templates
 from agenteval_tui.suites.templates import render, template_problems
 
 VALUES: dict[str, Any] = {"country": "Deutschland", "revenue": 5000, "customer": {"name": "Ä 😀", "tags": ["a", "b"]}}
@@ -88,3 +89,34 @@ def test_any_text_renders_or_says_why(text: str) -> None:
         assert 0 <= problem.start <= problem.end <= len(text)
     with contextlib.suppress(AgentevalError):
         assert isinstance(render(text, VALUES), str)
+
+
+_PIECES = [
+    "{{",
+    "}}",
+    "{",
+    "}",
+    " ",
+    "a",
+    "if",
+    "none",
+    "not",
+    "_b1",
+    ".",
+    "|",
+    "{{a}}",
+    "{{ none }}",
+    "{%",
+    "{#",
+    "#}",
+    "\n",
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=8).map("".join))
+def test_bare_names_that_are_known_are_as_right_as_jinja2_says(text: str) -> None:
+    known = ["a", "_b1", "if", "none"]
+    found = template_problems(text, known)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(templates, "_all_plain", lambda text, known: False)
+        assert template_problems(text, known) == found
