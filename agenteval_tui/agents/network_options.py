@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -66,6 +66,8 @@ def names_a_key(options: _Keyed) -> _Keyed:
 
 class ModelOptions(AgentOptions):
     """What every kind takes that asks a model and answers its tool calls."""
+
+    asks_model: ClassVar[bool] = True
 
     api_key_env: KeyVariable
     headers: Headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,6 +38,9 @@ class AgentOptions(BaseModel):
     """What every kind takes. A kind's own model adds to it; unknown options are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    asks_model: ClassVar[bool] = False
+    """Whether agents of this kind are models on a server."""
 
     kind: str = Field("", description="Which kind of agent this is.")
     description: str = Field("", description="What this agent is, in words.")

@@ -1,7 +1,7 @@
 """Kinds of agent by name: those of the entry points, and their options.
 
-A kind's options are its class's `options_model`. Where the class needs long to import (`http`: 170 ms, a program: 50,
-the shop: 30; `agenteval validate` takes 400 in all), its options are a module of their own, named in the group
+A kind's options are its class's `options_model`. Where the class takes long to import (httpx 100 ms, asyncio 20;
+`agenteval validate` takes 250 in all), its options are a module of their own, named in the group
 `agenteval.agent_options` under the kind's name: a suite is checked without the class.
 """
 
@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.options import AgentOptions
+from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, EMBEDDERS, EntryPoint
@@ -20,7 +22,6 @@ from agenteval_tui.suites.environment import expand
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, TranscriptSource
-    from agenteval_tui.agents.options import AgentOptions
 
 
 def kinds() -> tuple[str, ...]:
@@ -44,6 +45,7 @@ def make_agent(
     `transcripts` serves `replay` agents with `execution:`. Raises `NotTrustedError` where `permission` (from the trust
     check) does not cover the agent, `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
+    # 3 ms, for which `validate` would wait: it makes no agent.
     from agenteval_tui.agents.base import Agent, AgentSetup
 
     permission.require_agent(config, base_dir, env)
@@ -63,8 +65,6 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
 
     A kind without a model of its options (`options_model`, a pydantic model) can't be checked: no problems.
     """
-    from agenteval_tui.agents import options
-
     kind = config.get("kind")
     try:
         model = _options_of(name, kind)
@@ -72,8 +72,8 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
         if entry_points.find(EMBEDDERS, str(kind)) is not None:
             return []  # it gives embeddings and no answers: `make_embedder` checks its options
         return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
-    if isinstance(model, type) and issubclass(model, options.AgentOptions):
-        return options.option_problems(model, config)
+    if isinstance(model, type) and issubclass(model, AgentOptions):
+        return problems_of(model, config)
     return []
 
 
@@ -86,13 +86,11 @@ def options_model(kind: str) -> type[AgentOptions] | None:
 def is_model(kind: Any) -> bool:
     """Whether agents of this kind are models on a server: it tells tokens and no cost, and hears the conversation and
     nothing else of a test."""
-    from agenteval_tui.agents.network_options import ModelOptions
-
     try:
         model = options_model(str(kind))
     except AgentevalError:
         return False
-    return isinstance(model, type) and issubclass(model, ModelOptions)
+    return isinstance(model, type) and issubclass(model, AgentOptions) and model.asks_model
 
 
 def _options_of(name: str, kind: Any) -> Any:

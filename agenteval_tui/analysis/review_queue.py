@@ -138,6 +138,7 @@ def _question_of(store: Store, run_id: str, position: int) -> str:
 
 
 def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) -> list[Item]:
+    # 100 ms with what judges: the app counts what waits for a review right after its first frame.
     from agenteval_tui.analysis.labels import runs_of_ids
 
     rows = runs_of_ids(store, labels)

@@ -234,6 +234,7 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
 
 
 def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
+    # 100 ms with what judges: whoever lists causes and reports them needs none of it.
     from agenteval_tui.analysis.labels import give_labels
 
     labels: dict[str, list[Label]] = {}

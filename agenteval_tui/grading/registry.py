@@ -38,6 +38,7 @@ def metric_names() -> tuple[str, ...]:
 
 def prototype(name: str) -> type[Prototype]:
     """The prototype class of that name, in short or as Power UI writes it. Raises `UnknownNameError`."""
+    # 60 ms of pydantic, which names alone do not need.
     from agenteval_tui.grading.extractors.extractor import Prototype
 
     loaded: type[Prototype] = _load(_find(PROTOTYPES, "prototype class", name), Prototype)
@@ -46,6 +47,7 @@ def prototype(name: str) -> type[Prototype]:
 
 def metric(name: str) -> type[Metric]:
     """The metric of that name, bare or with a namespace. Raises `UnknownNameError`."""
+    # As in `prototype`.
     from agenteval_tui.grading.metrics.metric import Metric
 
     loaded: type[Metric] = _load(_find(METRICS, "metric", name), Metric)

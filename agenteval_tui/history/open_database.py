@@ -61,6 +61,7 @@ def _opened(path: Path) -> OpenedDatabase:
         try:
             return _open_for_writing(path, notices)
         except DamagedError:
+            # 13 ms, which only a damaged file needs.
             from agenteval_tui.history.salvage import rescue
 
             notices.append(rescue(path, still_damaged=lambda: not _is_sound(path)))
