@@ -64,7 +64,7 @@ def test_it_reads_like_the_sketch() -> None:
         "             ]",
         "           }",
         *[f"       ◂   row {n}" if n == 0 else f"           row {n}" for n in range(8)],
-        "           … 32 more lines",
+        "           … 32 more lines  f",
         " assistant Hier ist die Abfrage:                                450 ms",
         "           ```sql",
         "           SELECT name FROM customers",

@@ -12,17 +12,29 @@ from msgspec import Struct, field
 Range = tuple[int, int, str]  # start, end, style token
 
 
+class Fold(Struct, frozen=True):
+    """Characters `start`..`end` of a text, in place of which `summary` stands while they are folded. Not `styled`: they
+    are JSON whose colours nobody has looked for yet."""
+
+    start: int
+    end: int
+    summary: str
+    styled: bool = True
+
+
 class Body(Struct):
-    """Text to show with its styles. `places`: where the value of each argument path ("a.b") stands in the text."""
+    """Text to show with its styles. `places`: where the value of each argument path ("a.b") stands in the text.
+    `folds`: nested values, in order, none in another."""
 
     text: str
     styles: list[Range] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    folds: list[Fold] = field(default_factory=list)
 
 
 def call_body(name: str, arguments: Any) -> Body:
     """A tool's name, and below it its arguments: `table = "customers"`, nested values as indented JSON."""
-    writer = _Writer()
+    writer = Writer()
     writer.add(name, "bold")
     if isinstance(arguments, Mapping):
         for key, value in arguments.items():
@@ -68,8 +80,8 @@ def json_styles(text: str, start: int, end: int) -> list[Range]:
 _DEEPEST = 60  # levels of nesting that are shown: more is an attack or an accident
 
 
-class _Writer:
-    """Collects text with styles; knows how far it is."""
+class Writer:
+    """Collects text with styles; knows how far it is. `done` gives all of it."""
 
     def __init__(self) -> None:
         self.body = Body("")
@@ -77,12 +89,23 @@ class _Writer:
         self._parts: list[str] = []
 
     def add(self, text: str, style: str) -> None:
+        """More text."""
         self._parts.append(text)
         if style:
             self.body.styles.append((self.size, self.size + len(text), style))
         self.size += len(text)
 
+    def compact(self, value: Any) -> None:
+        """A value as JSON on one line."""
+        text = json.dumps(value, ensure_ascii=False)
+        start = self.size
+        self.add(text, "")
+        self.body.styles += [
+            (start + first, start + last, style) for first, last, style in json_styles(text, 0, len(text))
+        ]
+
     def value(self, value: Any, indent: str, path: str) -> None:
+        """A value as JSON, nested ones indented below `indent`; its place is known by `path`."""
         start = self.size
         if len(indent) > 2 * _DEEPEST:
             self.add("…", "dim")
@@ -117,6 +140,7 @@ class _Writer:
         self.add("\n" + indent + closing, "dim")
 
     def done(self) -> Body:
+        """The text, with what is known of it."""
         self.body.text = "".join(self._parts)
         return self.body
 

@@ -10,9 +10,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from agenteval_tui.tui.presenters.arguments import Body
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.arguments import Body, Fold
 from agenteval_tui.tui.presenters.block_layout import Range, Row, lay_out
+from agenteval_tui.tui.presenters.folded_text import FoldedText
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block, BlockKey
 from agenteval_tui.tui.styled_text import Cell, fit
@@ -117,7 +120,7 @@ class BlockColumn:
         """The row that shows character `offset` of a block's text; unfolds the block when it is hidden."""
         piece_index = self._piece_of(block, offset)
         rows = self._layout(self._pieces[piece_index])
-        if rows[-1].fold and offset >= rows[-1].start:
+        if (rows[-1].fold and offset >= rows[-1].start) or self._in_fold(block, offset):
             self.fold(block, folded=False)
             piece_index = self._piece_of(block, offset)
             rows = self._layout(self._pieces[piece_index])
@@ -141,7 +144,9 @@ class BlockColumn:
 
     def is_folded(self, block: int) -> bool:
         """Is part of the block hidden?"""
-        return self._limit(block) is not None and self._layout(self._pieces[self._first[block]])[-1].fold
+        if self._limit(block) is None:
+            return False
+        return self._layout(self._pieces[self._first[block]])[-1].fold or bool(self._folds_of(block))
 
     def fold(self, block: int, *, folded: bool) -> None:
         """Fold or unfold a block by hand."""
@@ -168,6 +173,21 @@ class BlockColumn:
     def _hidden_marks(self, block: int, offset: int) -> int:
         """How many marks the fold hides behind `offset`."""
         return 0
+
+    def _is_marked(self, block: int, start: int, end: int) -> bool:
+        """Is something between `start` and `end` marked, so that it must be seen?"""
+        return False
+
+    # Nested values
+
+    def _folds_of(self, block: int) -> list[Fold]:
+        """The nested values that are folded while the block is: those in which nothing is marked."""
+        if self.blocks[block].make is None:
+            return []
+        return [one for one in self.body(block).folds if not self._is_marked(block, one.start, one.end)]
+
+    def _in_fold(self, block: int, offset: int) -> bool:
+        return self._limit(block) is not None and any(one.start <= offset < one.end for one in self._folds_of(block))
 
     # Making and measuring
 
@@ -284,19 +304,35 @@ class BlockColumn:
             # A row that says "one more row" is no use in place of that row: look two further.
             most = piece.limit + 2
             end = min(end, most * self._text_width + 2)
+        if piece.limit is not None and (folds := self._folds_of(piece.block)):
+            return self._lay_out_folded(piece.block, piece.limit, FoldedText(text, folds), style)
         ranges = self.ranges_in(piece.block, piece.start, end)
         rows = lay_out(text, piece.start, end, self._text_width, base=style, ranges=ranges, limit=most)
         if piece.limit is None or (end == size and len(rows) <= piece.limit + 1):
             return rows
         return [*rows[: piece.limit], self._fold_row(piece.block, text, rows[piece.limit - 1])]
 
+    def _lay_out_folded(self, block: int, limit: int, folded: FoldedText, style: str) -> list[Row]:
+        """The rows of a block with summaries in place of nested values."""
+        around = {one: None for start, end in folded.gaps for one in self.ranges_in(block, start, end)}
+        ranges = folded.ranges(around)
+        size = _shown_size(folded.text)
+        found = lay_out(folded.text, 0, size, self._text_width, base=style, ranges=ranges, limit=limit + 2)
+        rows = [replace(row, start=folded.back(row.start), end=folded.back(row.end)) for row in found]
+        if len(rows) <= limit + 1:
+            return rows
+        return [*rows[:limit], self._fold_row(block, folded.full, rows[limit - 1])]
+
     def _fold_row(self, block: int, text: str, last: Row) -> Row:
-        hidden = text.count("\n", last.end, _shown_size(text)) + last.soft
-        words = f"{hidden:,} more lines" if hidden > 1 else f"{len(text) - last.end:,} more characters"
-        cells: list[Cell] = [(f"… {words}", "dim")]
+        """What stands in place of the rows behind `last`: how many more lines there are, and the key to see them."""
+        size = _shown_size(text)
+        lines = text.count("\n", last.end, size) + last.soft
+        hidden = max(lines, -(-(size - last.end) // self._text_width), 1)
+        cells: list[Cell] = [(f"… {count(hidden, 'more line')}", "dim")]
         marked = self._hidden_marks(block, last.end)
         if marked:
             cells.append((f", evidence in them ({marked})", "accent"))
+        cells.append(("  f", "bold accent"))
         return Row(fit(cells, self._text_width), last.end, len(text), False, fold=True)
 
     def _piece_of(self, block: int, offset: int) -> int:

@@ -12,6 +12,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.arguments import Body, call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import ANSWER, CALL
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, pad
 from agenteval_tui.views.difference import alike_text, ended_text, has_failed
@@ -67,6 +68,8 @@ def pair_rows(pair: Pair, width: int, *, wide: bool, full: bool) -> list[DiffRow
 
 def body_of(step: Step, like: Step | None = None) -> Body:
     """A step's text with its colours. `like`: the step beside it, whose order of arguments is taken."""
+    if step.kind == "result":
+        return result_body(step.text)
     if step.call is None or step.kind != "call":
         return Body(step.text)
     arguments = step.call.arguments

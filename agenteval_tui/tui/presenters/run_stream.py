@@ -12,8 +12,11 @@ from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
+from agenteval_tui.tui.presenters.block_layout import Range, lay_out
+from agenteval_tui.tui.presenters.folded_text import FoldedText
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
+from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 _ENDING = "ending"
@@ -147,13 +150,27 @@ def _part(part: StreamPart, width: int) -> list[Line]:
         lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, "json-string")), width))
     if part.done:
         back = "◂" if UNICODE else "<"
-        result = labelled(
-            f"   {back}", part.result, width, label_style="error" if part.error else "role-tool", style="dim"
-        )
-        lines += result[:RESULT_LINES]
-        if len(result) > RESULT_LINES:
-            lines.append(((" " * LABEL, ""), (f"… {count(len(result) - RESULT_LINES, 'more line')}", "dim")))
+        lines += _result(part, back, width)
     return lines
+
+
+def _result(part: StreamPart, sign: str, width: int) -> list[Line]:
+    """The first lines of a tool's result, JSON as a line a key with nested values in short."""
+    style = "error" if part.error else "role-tool"
+    body = result_body(part.result)
+    # What is no JSON is text; so is the rest of a result that was cut.
+    if not body.styles or part.cut:
+        lines = labelled(f"   {sign}", part.result, width, label_style=style, style="dim")
+    else:
+        folded = FoldedText(body.text, body.folds, key="")
+        room = max(width - LABEL, 1)
+        rows = lay_out(folded.text, 0, len(folded.text), room, ranges=folded.ranges(Range(*one) for one in body.styles))
+        heads = [left(f"   {sign}" if not number else "", LABEL) for number in range(len(rows))]
+        lines = [fit(((head, style), *row.cells), width) for head, row in zip(heads, rows, strict=True)]
+    shown = lines[:RESULT_LINES]
+    if len(lines) > RESULT_LINES:
+        shown.append(((" " * LABEL, ""), (f"… {count(len(lines) - RESULT_LINES, 'more line')}", "dim")))
+    return shown
 
 
 def _arguments(text: str) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import TIE, Range
 from agenteval_tui.tui.presenters.highlights import SIGN_STYLES, SIGNS, STYLES, Mark
 from agenteval_tui.tui.presenters.text_search import occurrences
+from agenteval_tui.tui.presenters.tool_results import moved
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
 from agenteval_tui.tui.styled_text import Cell, Line, left, width_of
 
@@ -174,7 +175,7 @@ class TranscriptDocument(BlockColumn):
         self._forget(touched)
         for index in range(len(self.blocks) if text else 0):
             seen = len(found)
-            for part in occurrences(self.text(index), text):
+            for part in occurrences(self._searched(index, text), text):
                 found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
                 if time.perf_counter() >= until:
                     if len(found) > seen:
@@ -214,6 +215,10 @@ class TranscriptDocument(BlockColumn):
             low = bisect_left(styles, start, key=lambda style: style[1])
             high = bisect_right(styles, end, key=lambda style: style[0])
             made = [Range(*style) for style in styles[low:high]]
+            for fold in body.folds:
+                if fold.start < end and fold.end > start and not fold.styled:
+                    nested = json_styles(body.text, max(start, fold.start), min(end, fold.end))
+                    made += [Range(*style) for style in nested]
         for places in (self.places, self.matches):
             for place in places[bisect_left(places, block, key=_block) :]:
                 if place.block != block or place.start > end:
@@ -257,11 +262,19 @@ class TranscriptDocument(BlockColumn):
         if not self._query:
             return found
         for index in range(first, len(self.blocks)):
-            for part in occurrences(self.text(index), self._query):
+            for part in occurrences(self._searched(index, self._query), self._query):
                 found.extend(Position(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
             if len(found) >= MOST_MATCHES:
                 break
         return found
+
+    def _searched(self, index: int, words: str) -> str:
+        """The text of a block to search in; "" where it can't hold the words: a result that nobody has seen yet is not
+        formatted for nothing."""
+        raw = self.blocks[index].raw
+        if raw and index not in self._bodies and "\\" not in raw and not any(occurrences(raw, words)):
+            return ""
+        return self.text(index)
 
     def _resolved(self) -> list[Position]:
         if self.raw:
@@ -278,9 +291,12 @@ class TranscriptDocument(BlockColumn):
                 if block is None and call is not None:
                     block = self._index.get(("result", call))
                 if block is not None:
-                    size = len(self.text(block))
-                    start = min(max(span.start, 0), size)
-                    yield Position(block, start, min(max(span.end, start), size), mark)
+                    text, raw = self.text(block), self.blocks[block].raw
+                    start = min(max(span.start, 0), len(raw or text))
+                    end = min(max(span.end, start), len(raw or text))
+                    if raw and raw != text:
+                        start, end = moved(raw, text, start, end)
+                    yield Position(block, start, end, mark)
             elif span.kind in ("tool", "arguments"):
                 block = self._index.get(("call", span.index))
                 if block is not None:
@@ -297,6 +313,10 @@ class TranscriptDocument(BlockColumn):
 
     def _hidden_marks(self, block: int, offset: int) -> int:
         return sum(1 for place in self.places if place.block == block and place.start >= offset)
+
+    def _is_marked(self, block: int, start: int, end: int) -> bool:
+        shown = (*self.places, *((self.current,) if self.current is not None else ()))
+        return any(place.block == block and place.start < end and place.end > start for place in shown)
 
     def _with_aside(self, cells: tuple[Cell, ...], aside: Cell) -> Line:
         room = self._width - width_of(cells) - width_of((aside,))

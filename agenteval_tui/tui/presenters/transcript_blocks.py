@@ -13,6 +13,7 @@ from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.number_format import duration
 from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body
 from agenteval_tui.tui.styled_text import Cell
 
 BlockKey = tuple[str, int]
@@ -31,8 +32,9 @@ CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
 class Block(Struct, frozen=True):
     """A block before it is laid out.
 
-    `make` gives the text when it is needed; `hint` is a guess at how many lines and characters that will be.
-    `text` is there already for messages. `fold` is the number of rows that it is folded to when it is longer.
+    `make` gives the text when it is needed; `hint` is a guess at how many lines and characters that will be. `text` is
+    there already for messages. `raw`: what `make` formats, as it came. `fold` is the number of rows that it is folded
+    to when it is longer.
     """
 
     key: BlockKey
@@ -47,6 +49,7 @@ class Block(Struct, frozen=True):
     sign: str = ""
     is_step: bool = True
     source: object = None
+    raw: str = ""
 
     def body(self) -> Body:
         """The text with its styles and places."""
@@ -159,9 +162,13 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     if text is None:
         return
     failed = call.status == "error"
+    # Formatted when it is seen: thousands of results would keep a transcript from the screen.
+    formatted = is_formatted(text)
     yield Block(
-        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"], _size(text), text,
+        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"], _size(text),
+        None if formatted else text, (lambda: result_body(text)) if formatted else None,
         sign=ANSWER, aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
+        raw=text if formatted else "",
     )  # fmt: skip
 
 

@@ -1,0 +1,65 @@
+"""A text in which a summary stands in place of each folded piece, and what is where in both."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from agenteval_tui.tui.presenters.arguments import Fold
+from agenteval_tui.tui.presenters.block_layout import Range
+
+KEY = "  f"
+
+
+class FoldedText:
+    """`full` with `folds` (in order, apart) replaced by their summaries: `text`. Offsets go both ways. `key` stands
+    behind each summary: what unfolds it."""
+
+    def __init__(self, full: str, folds: Sequence[Fold], *, key: str = KEY) -> None:
+        self.full = full
+        parts: list[str] = []
+        self._full: list[int] = [0]  # where pieces begin that both texts have, in the full text and in this one
+        self._short: list[int] = [0]
+        self._summaries: list[Range] = []
+        before = size = 0
+        for one in folds:
+            summary = one.summary + key
+            parts += (full[before : one.start], summary)
+            size += one.start - before
+            self._summaries.append(Range(size, size + len(one.summary), "dim"))
+            self._summaries.append(Range(size + len(one.summary), size + len(summary), "bold accent"))
+            size += len(summary)
+            before = one.end
+            self._full.append(one.end)
+            self._short.append(size)
+        self._starts = [one.start for one in folds]
+        self.text = "".join([*parts, full[before:]])
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """The pieces of the full text between what is folded."""
+        return list(zip(self._full, [*self._starts, len(self.full)], strict=True))
+
+    def forth(self, offset: int) -> int | None:
+        """Where character `offset` of the full text is in this one; None in a folded piece."""
+        piece = bisect_right(self._full, offset) - 1
+        if piece < len(self._starts) and offset > self._starts[piece]:
+            return None
+        return self._short[piece] + offset - self._full[piece]
+
+    def back(self, offset: int) -> int:
+        """Which character of the full text stands at `offset`; of a summary the first that it stands for."""
+        piece = bisect_right(self._short, offset) - 1
+        found = self._full[piece] + offset - self._short[piece]
+        return min(found, self._starts[piece]) if piece < len(self._starts) else found
+
+    def ranges(self, ranges: Iterable[Range]) -> list[Range]:
+        """The ranges of the full text that are seen in this one, and those of the summaries."""
+        moved = list(self._summaries)
+        for one in ranges:
+            start, end = self.forth(one.start), self.forth(one.end)
+            if start is not None and end is not None and (end > start or one.start == one.end):
+                moved.append(replace(one, start=start, end=end))
+        return moved

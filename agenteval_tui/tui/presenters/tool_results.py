@@ -1,0 +1,122 @@
+"""A tool's result as text to read: JSON as a line a key, like the arguments of a call; what is nested folds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agenteval_tui.tui.presenters.arguments import Body, Fold, Writer
+
+LONGEST = 100_000
+"""Characters of a result that is formatted; a longer one is shown as it came."""
+_MOST_KEYS = 4_000  # entries that get a line each
+_KEY = 24  # cells that a key may take before its value
+_SHORT = 60  # characters of a nested value that stands on one line
+_WITH_LINES = 8_000  # characters of a nested value whose texts are shown with their lines: that is slower
+_NAMED = 3  # keys of nested objects that are named
+
+
+def is_formatted(text: str) -> bool:
+    """May the result be one that `result_body` formats? Looks at its start and length only."""
+    return text[:64].lstrip()[:1] in ("{", "[") and len(text) <= LONGEST
+
+
+def result_body(text: str) -> Body:
+    """The result with its colours. A JSON object or list has a line for each entry, `key  value`; longer nested values
+    are in `folds`, each with a summary ("2 × {sku, name, …}"). Anything else is shown as it is."""
+    value = _read(text) if is_formatted(text) else None
+    if isinstance(value, Mapping):
+        entries = [(str(key), item) for key, item in value.items()]
+    elif isinstance(value, list):
+        entries = [(f"[{number}]", item) for number, item in enumerate(value)]
+    else:
+        return Body(text)
+    if not entries or len(entries) > _MOST_KEYS:
+        return Body(text)
+    writer = Writer()
+    width = min(max(len(key) for key, _ in entries), _KEY)
+    for number, (key, item) in enumerate(entries):
+        writer.add("\n" if number else "", "")
+        start = writer.size
+        writer.add(key, "json-key")
+        writer.add(" " * (width - len(key) + 2), "")
+        _write(writer, key, item)
+        writer.body.places.setdefault(key, (start, writer.size))
+    return writer.done()
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _write(writer: Writer, key: str, item: Any) -> None:
+    if isinstance(item, Mapping | list) and item:
+        short = json.dumps(item, ensure_ascii=False)
+        if len(short) <= _SHORT:
+            writer.compact(item)
+            return
+        start = writer.size
+        # Texts with lines are shown with them; NaN is no JSON, but a result may hold it.
+        slowly = ("\\n" in short and len(short) <= _WITH_LINES) or "NaN" in short or "Infinity" in short
+        formatted = "" if slowly else _formatted(item)
+        if formatted:
+            writer.add(formatted, "")
+        else:
+            writer.value(item, "", key)
+        writer.body.folds.append(Fold(start, writer.size, summary(item), styled=not formatted))
+    else:
+        writer.value(item, "", key)
+
+
+def _formatted(item: Mapping[str, Any] | Sequence[Any]) -> str:
+    """The value as indented JSON; "" where it holds what msgspec does not write."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(item), indent=2).decode()
+    except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return ""
+
+
+def summary(item: Mapping[str, Any] | Sequence[Any]) -> str:
+    """A nested value in a few words: "{city, street, …}", "2 × {sku, name, …}", "12 numbers"."""
+    if isinstance(item, Mapping):
+        return _keys(item)
+    if all(isinstance(one, Mapping) for one in item):
+        return f"{len(item):,} × {_keys(item[0])}"
+    kinds = {type(one) for one in item}
+    what = "texts" if kinds == {str} else "numbers" if kinds <= {int, float} else "entries"
+    return f"{len(item):,} {what}"
+
+
+def _keys(item: Mapping[str, Any]) -> str:
+    names = [str(name) for name in list(item)[:_NAMED]]
+    return "{" + ", ".join([*names, "…"] if len(item) > _NAMED else names) + "}"
+
+
+def moved(raw: str, shown: str, start: int, end: int) -> tuple[int, int]:
+    """Where characters `start`..`end` of a result as it came stand in it as it is shown: the same piece of text, the
+    how-manieth of its kind; the first line where it is written differently."""
+    piece = raw[start:end]
+    if piece:
+        for text in (piece, _unescaped(piece)):
+            at = -1
+            for _ in range(raw.count(piece, 0, start) + 1):
+                at = shown.find(text, at + 1)
+                if at < 0:
+                    break
+            if at >= 0:
+                return at, at + len(text)
+    return 0, len(shown.partition("\n")[0])
+
+
+def _unescaped(piece: str) -> str:
+    try:
+        said = json.loads(f'"{piece}"')
+    except ValueError:
+        return piece
+    return str(said)
