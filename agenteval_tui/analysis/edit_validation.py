@@ -43,6 +43,19 @@ def check_edit(
     return [*_twice(loaded, test_id, after, test), *located]
 
 
+def errors_once_saved(
+    loaded: LoadedSuite, test_id: str, edit: TestEdit, user_agents: Mapping[str, AgentConfig]
+) -> list[str]:
+    """What would keep the suite from running once the edit is saved, each in a sentence. () also where saving would
+    refuse it, and say why."""
+    after = load_text(apply_edit(loaded, test_id, edit), loaded.path)
+    known = {test.id.casefold() for test in after.suite.tests} if after.suite is not None else set()
+    if str(edit.changes.get("id") or test_id).casefold() not in known:
+        return []
+    problems = [one.problem for one in check_edit(loaded, test_id, edit, user_agents)]
+    return [problem.message for problem in problems if problem.severity == "error"]
+
+
 def _twice(loaded: LoadedSuite, test_id: str, after: LoadedSuite, test: Node | None) -> list[FieldProblem]:
     """The id is another test's."""
     ids = {folded for folded, node in after.test_nodes.items() if node is test}

@@ -471,6 +471,8 @@ async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop:
         field(screen, "repeat").value = "2"
         await settle(pilot)
         await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, QuestionScreen))  # its agent is not known
+        await pilot.press("y")
         await settle(pilot)
     assert file.read_bytes() != before
     assert yaml.safe_load(file.read_bytes())["tests"][0] == {**test, "repeat": 2}
@@ -566,3 +568,27 @@ async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_
         assert file.read_text() == theirs.replace("name: First", "name: Mine")
         assert screen.controller.doc.test_id == "uno"
         assert not screen.controller.doc.edited
+
+
+@pytest.mark.parametrize("key", ["escape", "f4", "y"])
+async def test_saving_asks_where_the_suite_could_not_be_run_then(shop: Path, key: str) -> None:
+    file = shop / "shop.suite.yaml"
+    before = file.read_text()
+    app = app_on(shop, shop.parent / "history.db")
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        config = screen.query_one("#config", ConfigEditor)
+        good = config.text
+        config.replace_all(good.replace('"contains"', '"contans"'))
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, QuestionScreen))
+        shown = text_of(app)
+        assert "error: the suite can't run" in shown or "errors: the suite can't run" in shown
+        assert "y save anyway" in shown
+        assert "F4 fix" in shown
+        await pilot.press(key)
+        await settle(pilot)
+        assert app.screen is screen
+        assert (file.read_text() != before) == (key == "y")
+        assert (config.text == good) == (key == "f4")

@@ -12,6 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -251,3 +252,34 @@ async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_n
         assert "is the server running?" in shown
         assert "The agent failed on this run" in shown
         assert "✗" not in shown
+
+
+async def test_saving_asks_where_the_suite_could_not_be_run_then(tmp_path: Path) -> None:
+    suites, db = copy_samples(tmp_path), tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("order-status",))
+    file = suites / "support.suite.yaml"
+    before = file.read_bytes()
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        editor = await open_editor(pilot, "order-status")
+        good = editor.text
+        editor.replace_all(good.replace('"ToolCheck"', '"ToolCheque"'))
+        await settle(pilot)
+        for key, text in (("escape", None), ("f4", good)):
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: isinstance(app.screen, QuestionScreen))
+            assert "1 error: the suite can't run" in text_of(app)
+            assert "y save anyway" in text_of(app)
+            await pilot.press(key)
+            await settle(pilot)
+            assert isinstance(app.screen, InspectScreen)
+            assert file.read_bytes() == before
+            assert text in (None, editor.text), "F4 mends it"
+        editor.replace_all(good + "nonsense")
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, QuestionScreen))
+        await pilot.press("y")
+        await settle(pilot)
+        assert b"nonsense" in file.read_bytes()

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.events import Key, Resize
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.actions import key_word
 from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -79,5 +80,5 @@ class QuestionScreen(Sheet["str | None"]):
     def _foot(self, width: int) -> list[Line]:
         cells: list[tuple[str, str]] = []
         for key, _answer, words in self._answers:
-            cells += [(key, "bold accent"), (f" {words}   ", "")]
+            cells += [(key_word(key), "bold accent"), (f" {words}   ", "")]
         return [(), fit((*cells, ("esc", "bold accent"), (f" {self._leave}", "")), width)]

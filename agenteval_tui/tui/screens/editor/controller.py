@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.criterion_preview import spec_from
-from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit
+from agenteval_tui.analysis.edit_validation import FieldProblem, check_edit, errors_once_saved
 from agenteval_tui.analysis.lint import CUT, user_agents
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.errors import AgentevalError, Problem
@@ -473,6 +473,17 @@ class EditorController:
         for name, why in doc.bad_yaml.items():
             raise AgentevalError(f"{name} can't be read: {why}", mend="fix it, then save again")
         return edit
+
+    def errors_to_save(self) -> tuple[list[str], bool]:
+        """What would keep the suite from running if the test were saved as it is, each in a sentence; is one of it in
+        the chosen config, with a fix? Takes as long as a check: call it in a thread."""
+        doc = self.doc
+        if doc is None:
+            return [], False
+        errors = errors_once_saved(doc.loaded, doc.test_id, doc.edit, self.agents)
+        values = doc.chosen.values if doc.chosen is not None else {}
+        found = diagnose(values["config_uxon"], values["prototype_class"]) if errors and values else ()
+        return errors, any(problem.severity == "error" and problem.fix is not None for problem in found)
 
     @staticmethod
     def rebased(doc: SuiteDocument) -> tuple[LoadedSuite, TestEdit, str]:

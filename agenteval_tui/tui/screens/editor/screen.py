@@ -38,6 +38,7 @@ from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestEdited, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
+from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
 from agenteval_tui.tui.state import text
@@ -537,7 +538,23 @@ class EditorScreen(FrameScreen):
         if edit is None:
             self.agenteval.say("Nothing is changed.")
         else:
-            self._save(doc, doc.loaded, edit)
+            ask = partial(self._ask_and_save, doc)
+            self.ask(self.controller.errors_to_save, lambda found: ask(*found), group="save-check")
+
+    def _ask_and_save(self, doc: SuiteDocument, errors: list[str], fixable: bool) -> None:
+        """Save it as it is now; where the suite can't run then, only if that is wanted."""
+        if not errors:
+            self._save(doc, doc.loaded, doc.edit)
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "save":
+                self._save(doc, doc.loaded, doc.edit)
+            elif answer == "fix":
+                self.criteria_pane.apply_fix()
+
+        key = self.agenteval.keymap.get("edit.fix", BY_ID["edit.fix"].keys).split(",")[0] if fixable else ""
+        self.app.push_screen(save_question(errors, key), answered)
 
     def _save(self, doc: SuiteDocument, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
         """`renamed`: the id that the test has in the file now, where somebody gave it another one."""

@@ -351,6 +351,11 @@ class InspectController:
             return None
         return Saving(bench, bench.loaded, self._draft_key(), index, text)
 
+    def errors_of(self, saving: Saving) -> list[Diagnostic]:
+        """What in the config would keep the suite from running."""
+        prototype_class = saving.bench.criteria[self.criterion].spec.prototype_class
+        return [one for one in diagnose(saving.text, prototype_class) if one.severity == "error"]
+
     def saved(self, saving: Saving, loaded: LoadedSuite) -> int:
         """It was written, and the file is `loaded` now: forget the draft. Gives the line of the config in the file."""
         draft = self._drafts.get(saving.key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -61,11 +61,13 @@ from agenteval_tui.tui.screens.label import ask_label
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
+from agenteval_tui.tui.screens.save_question import save_question
 from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.uxon.diagnostics import Diagnostic
 
 PREVIOUS, NEXT = ("◂", "▸") if UNICODE else ("<", ">")
 
@@ -584,7 +586,23 @@ class InspectScreen(FrameScreen):
             self.agenteval.say_error(error)
             return
         if saving is not None:
+            self._ask_and_save(saving, state.errors_of(saving))
+
+    def _ask_and_save(self, saving: Saving, errors: Sequence[Diagnostic]) -> None:
+        """Save it; where the suite can't run then, only if that is wanted."""
+        if not errors:
             self._save(saving)
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer == "save":
+                self._save(saving)
+            elif answer == "fix":
+                self.action_apply_fix()
+
+        fixable = any(one.fix is not None for one in errors)
+        key = self.agenteval.keymap.get("inspect.fix", BY_ID["inspect.fix"].keys).split(",")[0] if fixable else ""
+        self.app.push_screen(save_question([one.message for one in errors], key), answered)
 
     def _save(self, saving: Saving) -> None:
         if self.still_writes("save"):

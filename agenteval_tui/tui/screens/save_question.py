@@ -1,0 +1,28 @@
+"""Asks before a suite is saved that could not be run then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.styled_text import Line
+
+MOST = 6
+"""So many errors are named."""
+
+
+def save_question(errors: Sequence[str], fix_key: str = "") -> QuestionScreen:
+    """Dismissed with "save", "fix" or None. `errors`: what is wrong, each in a sentence; `fix_key` mends the first of
+    them, "" where that is not possible."""
+
+    def lines(width: int) -> list[Line]:
+        made = [line for error in errors[:MOST] for line in paragraph(error, width)]
+        more = len(errors) - MOST
+        return [*made, ((f"… {more} more", "dim"),)] if more > 0 else made
+
+    answers = [("y", "save", "save anyway")]
+    if fix_key:
+        answers.append((fix_key, "fix", "fix"))
+    return QuestionScreen(f"{count(len(errors), 'error')}: the suite can't run", lines, answers, leave="go on editing")
