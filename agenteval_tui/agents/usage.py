@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.transcripts.model import Note
+from agenteval_tui.transcripts.model import Note, Usage
 
 MOST_TOKENS = 1_000_000_000_000
 MOST_DOLLARS = 1_000_000.0
@@ -50,6 +50,15 @@ class Figures:
         if taken is None and value is not None:
             self.odd[key] = value
         return taken
+
+    def usage(self, raw: Mapping[str, Any], asked: str, answered: str) -> Usage:
+        """The usage as OpenAI's APIs report it. `asked`, `answered`: how the names of its figures begin."""
+        return Usage(
+            input_tokens=self.tokens(raw, f"{asked}_tokens"),
+            output_tokens=self.tokens(raw, f"{answered}_tokens"),
+            cached_tokens=self.tokens(raw.get(f"{asked}_tokens_details"), "cached_tokens"),
+            reasoning_tokens=self.tokens(raw.get(f"{answered}_tokens_details"), "reasoning_tokens"),
+        )
 
     def note(self) -> Note | None:
         """What is said of the figures that were not accepted; None where there are none."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from agenteval_tui.agents.base import AgentEvent, ReasoningDelta, TextDelta, ToolCallFinished, ToolSpec
 from agenteval_tui.agents.http.errors import error_in, is_error, words_in
 from agenteval_tui.agents.http.sse import ServerEvent
@@ -22,7 +24,6 @@ from agenteval_tui.agents.models.stream import (
     mappings,
     string,
 )
-from agenteval_tui.transcripts.model import Usage
 
 _JOINED = ("text", "summary", "data")
 _BY_ITSELF = ("stop", "tool_calls", "function_call")
@@ -262,13 +263,8 @@ class ChatReply(ModelReply):
             raw = chunk["x_groq"].get("usage")
         if isinstance(raw, Mapping):
             # Some send the figures so far with every chunk: the last ones count.
-            self.usage = Usage(
-                input_tokens=self.figures.tokens(raw, "prompt_tokens"),
-                output_tokens=self.figures.tokens(raw, "completion_tokens"),
-                cached_tokens=self.figures.tokens(raw.get("prompt_tokens_details"), "cached_tokens"),
-                reasoning_tokens=self.figures.tokens(raw.get("completion_tokens_details"), "reasoning_tokens"),
-                cost=self.figures.cost(raw),
-            )
+            usage = self.figures.usage(raw, "prompt", "completion")
+            self.usage = replace(usage, cost=self.figures.cost(raw))
 
 
 def _only_text(chunk: Any) -> str | None:

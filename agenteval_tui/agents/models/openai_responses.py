@@ -22,7 +22,6 @@ from agenteval_tui.agents.models.stream import (
     string,
     text_at,
 )
-from agenteval_tui.transcripts.model import Usage
 
 _FEWEST_TOKENS = 16  # a smaller `max_output_tokens` is refused
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
@@ -270,9 +269,4 @@ class ResponsesReply(ModelReply):
 
     def _take_usage(self, raw: Any) -> None:
         if isinstance(raw, Mapping):
-            self.usage = Usage(
-                input_tokens=self.figures.tokens(raw, "input_tokens"),
-                output_tokens=self.figures.tokens(raw, "output_tokens"),
-                cached_tokens=self.figures.tokens(raw.get("input_tokens_details"), "cached_tokens"),
-                reasoning_tokens=self.figures.tokens(raw.get("output_tokens_details"), "reasoning_tokens"),
-            )
+            self.usage = self.figures.usage(raw, "input", "output")
