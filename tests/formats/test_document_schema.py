@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
+import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from agenteval_tui.core.document import Count, Document, Outcome, Share, Time
+from agenteval_tui.formats.documents import results, stats, trends
 from agenteval_tui.formats.documents.schema import schema_of
 
 
@@ -120,3 +122,21 @@ def test_tagged_types_are_told_apart_and_open_where_the_class_is() -> None:
         ],
         "description": "a part",
     }
+
+
+@pytest.mark.parametrize(
+    ("part", "wholes"),
+    [
+        (results.RunDocument, [results.ShownRun]),
+        (stats.Spent, [stats.AgentSpent, stats.CriterionSpent]),
+        (trends.TrendPoint, [trends.TrendSeries]),
+    ],
+)
+def test_what_stands_in_several_documents_is_alike_in_all(part: Any, wholes: list[Any]) -> None:
+    """Its fields stand in the middle of those of others, and the order of keys is published: msgspec has no way to
+    include a struct's fields there, so they are written again."""
+    for whole in wholes:
+        types = get_type_hints(whole, include_extras=True)
+        shared = [name for name in whole.__struct_fields__ if name in part.__struct_fields__]
+        assert shared == list(part.__struct_fields__)
+        assert {name: types[name] for name in shared} == get_type_hints(part, include_extras=True)

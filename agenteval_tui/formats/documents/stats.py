@@ -145,14 +145,19 @@ class Spent(Document, frozen=True, kw_only=True):
     mean_cost: float | None
 
 
-class TestSpent(Document, frozen=True, kw_only=True):
-    """What a test took."""
+class _Test(Document, frozen=True, kw_only=True):
+    """Which test it is."""
 
     __test__ = False
 
     suite: str
     test: str
     name: str
+
+
+class TestSpent(_Test, frozen=True, kw_only=True):
+    """What a test took."""
+
     agents: Spent
     judges: Spent
 
@@ -234,14 +239,9 @@ class ArmDelta(Document, frozen=True, kw_only=True):
     n: Count
 
 
-class TestDifference(Document, frozen=True, kw_only=True):
+class TestDifference(_Test, frozen=True, kw_only=True):
     """A test under both arms."""
 
-    __test__ = False
-
-    suite: str
-    test: str
-    name: str
     cases: Count
     n_a: Count
     passed_a: Count
