@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.http.address import is_this_machine, own_keys, read_address
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_for, expand, expansions, read_dotenv
 from agenteval_tui.suites.tool_files import load_tools
+
+if TYPE_CHECKING:
+    import httpx
 
 _PROGRAMS = ("command", "python")  # what they send is asked about as programs
 _ADDRESSES = {"openai": ("base_url",), "anthropic": ("base_url",), "http": ("url",), "mcp": ("url",)}
@@ -21,6 +24,11 @@ _USUAL = {
     "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
     "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
 }
+_OWN = {
+    "api.openai.com": ("OPENAI_API_KEY",),
+    "api.anthropic.com": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+}
+"""By host, the variables whose values that host has given out: they go to it, by https, without a question."""
 _KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key"))
 
 
@@ -66,11 +74,11 @@ class _Part:
             yield from self._to(address, written, env, brought)
 
     def _to(self, address: str, written: str, env: Mapping[str, str], brought: Mapping[str, str]) -> Iterator[str]:
-        url = read_address(address)
+        url = _read_address(address)
         hidden = any(True for _ in expansions(written, env))
-        if url is not None and is_this_machine(url):
+        if url is not None and _is_this_machine(url):
             return
-        own = own_keys(url) if url is not None else ()
+        own = _own_keys(url) if url is not None else ()
         secure = url is not None and url.scheme == "https"
         # Where a value of the environment is part of the address, it may be what must not be shown.
         where = url.netloc.decode("ascii", "replace") if url is not None and not hidden else cut(written, 80)
@@ -172,3 +180,44 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list | tuple) and depth < 50:
         for one in value:
             yield from _texts(one, depth + 1)
+
+
+# Where an address really leads: read by the parser of the HTTP client that will use it
+
+
+def _read_address(address: str) -> httpx.URL | None:
+    """The address as the client understands it; None where it would refuse it, or can't tell a host in it."""
+    import httpx  # a third of what `validate` takes, and few suites name a server
+
+    try:
+        url = httpx.URL(address)
+        # A template or a variable in front of the path could become another host.
+        authority = address.partition("://")[2].split("/", 1)[0]
+        if url.scheme not in ("http", "https") or not url.host or "{" in authority or "\\" in address:
+            return None
+        if not authority.isascii() and (_is_this_machine(url) or _own_keys(url)):
+            return None  # letters that only become the known name
+    except (httpx.InvalidURL, UnicodeError, ValueError, TypeError):
+        return None
+    return url
+
+
+def _is_this_machine(url: httpx.URL) -> bool:
+    """Whether an address is this machine's loopback, written plainly: `localhost`, 127.0.0.0/8 or `::1`.
+
+    Other spellings (`2130706433`, `127.1`, `::ffff:127.0.0.1`, `localhost.`) are not: resolvers differ about them.
+    """
+    if url.host == "localhost":
+        return True
+    try:
+        found = ip_address(url.host)
+    except ValueError:
+        return False
+    if isinstance(found, IPv4Address):
+        return found.is_loopback
+    return found == IPv6Address("::1") and "%" not in url.host
+
+
+def _own_keys(url: httpx.URL) -> tuple[str, ...]:
+    """The variables whose keys belong to the server at this address; () for plain http and any other port."""
+    return _OWN.get(url.host, ()) if url.scheme == "https" and url.port is None else ()
