@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.analysis.ab import compare_ab
+from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
@@ -19,7 +20,6 @@ from agenteval_tui.analysis.regression_gate import (
 )
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
 from agenteval_tui.cli.exit_codes import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.gate_options import BaselineOptions
 from agenteval_tui.cli.invocation import Invocation
@@ -30,13 +30,15 @@ from agenteval_tui.cli.run_progress import RunProgress
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.github import annotation_lines, summary_md
+from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.views.ab import ab_lines
-from agenteval_tui.views.baseline import against_lines
+from agenteval_tui.views.baseline import against_lines, gate_lines, missed_gates
 from agenteval_tui.views.causes import causes_in_short
-from agenteval_tui.views.comparison import was_and_now
+from agenteval_tui.views.comparison import comparison_lines, was_and_now
 from agenteval_tui.views.cost import judges_lines, spent_lines
 from agenteval_tui.views.execution import ended_view, next_view, rate_view
 from agenteval_tui.views.model import View, paragraphs, text
@@ -176,13 +178,13 @@ def report(
 def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, baseline: BaselineOptions) -> int:
     """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
     if baseline.whole:
-        print_whole(out, store, done.against)
+        _print_comparison(out, store, done.against)
     code = done.code(gate, gated=baseline.gated)
     gates = GateOptions(baseline.no_regressions, baseline.max_drop)
-    if baseline.gated and code != INTERRUPTED and not print_gates(out, done.against, gates):
+    if baseline.gated and code != INTERRUPTED and not _print_gates(out, done.against, gates):
         code = FAILED
     if baseline.set_it:
-        set_it(out, store, done.execution, success=code == 0)
+        _set_baseline(out, store, done.execution, success=code == 0)
     return code
 
 
@@ -233,3 +235,38 @@ def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
         for test in one.suite.tests if one.suite is not None else ():
             found[key, test.id] = (str(one.path), one.line_of(test.id))
     return found
+
+
+# The last lines of a run: how it did against its baseline
+
+_ATTRIBUTED = 100
+
+
+def _print_comparison(out: Output, store: Store, found: BaselineResult | None) -> None:
+    """The whole comparison, with who changed what."""
+    if found is None:
+        out.line("no test of this execution has a baseline; agenteval baseline set EXECUTION sets one")
+        return
+    flipped = [one for one in found.shown.tests if one.pairs][:_ATTRIBUTED]
+    out.line()
+    out.view(comparison_lines(found.shown, {one.key: attribute(store, one.pairs) for one in flipped}))
+
+
+def _print_gates(out: Output, found: BaselineResult | None, gates: GateOptions) -> bool:
+    """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
+    if found is None:
+        out.line(("gates: ", "bold"), "there is no baseline yet, nothing to measure against")
+        return True
+    out.view(gate_lines(found, gates))
+    return not missed_gates(found, gates)
+
+
+def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success: bool) -> None:
+    """Make a successful execution the baseline of its tests, and say so."""
+    if not success:
+        out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
+        return
+    made = set_baseline(store, execution.id, who=current_user())
+    out.line(("baseline set ", "good"), f"for {count(len(made.tests), 'test')}: execution {execution.id[:10]}")
+    if made.left_out:
+        out.line((f"{count(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))
