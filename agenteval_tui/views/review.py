@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from msgspec.structs import replace
+from collections.abc import Sequence
 
 from agenteval_tui.analysis.review_queue import Item, Why
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.grading.explain import explain
-from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.evidence import fact_tree, place_of
+from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.label import labels_view
 from agenteval_tui.views.model import (
     OUTCOMES,
-    Element,
     Fact,
     Facts,
     Paragraph,
@@ -32,7 +27,7 @@ WHY: dict[Why, tuple[str, str]] = {
     "needs_review": ("waits", "waits for a person"),
     "failure": ("failed", "failed, and not labelled yet"),
     "disagreement": ("differs", "differs from its label"),
-    "sample": ("sample", "chosen by chance"),
+    "sample": ("sample", "in a random sample"),
 }
 """Why something is looked at, in short and in full."""
 NOTHING = "nothing waits for a person"
@@ -59,38 +54,21 @@ def waiting_lines(items: Sequence[Item]) -> View:
     return paragraphs([*lines, text((how, "dim"))])
 
 
-def item_in_full(
-    item: Item,
-    row: RunRow,
-    results: Sequence[CriterionResult],
-    labels: Sequence[Label],
-    comment: str,
-    now_ms: int,
-) -> View:
-    """The question, what was said of it before, what was looked at, and what criteria say. `comment`: the one that
-    goes with the next verdict."""
-    return tuple(_in_full(item, row, results, labels, comment, now_ms))
-
-
-def _in_full(
-    item: Item, row: RunRow, results: Sequence[CriterionResult], labels: Sequence[Label], comment: str, now_ms: int
-) -> Iterator[Element]:
-    space = Paragraph(())
+def question_view(item: Item, comment: str = "") -> View:
+    """What is asked of one thing: the criterion, why it is looked at, the question, and the `comment` that goes with
+    the next verdict."""
     sign, token = OUTCOMES.get(item.status, ("·", "dim"))
-    yield Paragraph(text((f"{sign} ", token), (one_line(item.criterion or "the run as a whole", 80), "bold")))
-    yield from (Paragraph(text((WHY[item.why][1], "warn"))), space)
-    if item.question:
-        yield from (Paragraph(text((item.question, "bold accent"))), space)
-    if comment:
-        yield from (Facts((Fact("comment", text((comment, "accent"))),)), space)
-    if said := labels_view(((one, False) for one in labels if one.criterion in ("", item.criterion)), now_ms):
-        yield from (*said, space)
+    name = one_line(item.criterion or "the run as a whole", 80)
+    return (
+        Paragraph(text((f"{sign} ", token), (name, "bold"), (f"   {WHY[item.why][1]}", "warn"))),
+        *paragraphs([text((one_line(item.question, 400), "bold accent"))]),
+        *((Facts((Fact("comment", text((comment, "accent"))),)),) if comment else ()),
+    )
+
+
+def item_in_full(item: Item, row: RunRow, labels: Sequence[Label], now_ms: int) -> View:
+    """What was said of it before, and what it is."""
+    said = labels_view(((one, False) for one in labels if one.criterion in ("", item.criterion)), now_ms)
     run = Fact("run", text(one_line(plain(place_of(row)))))
-    yield Facts((run, Fact("outcome", text(outcome_text(row.status)[0]))))
-    chosen = results[item.position : item.position + 1] if item.position >= 0 else results
-    if item.position >= 0 and chosen and chosen[0].value is not None:
-        yield from (space, Paragraph(text(("looked at", "dim"))), Paragraph(text(chosen[0].value)))
-        # It stands above in full.
-        chosen = [replace(chosen[0], value=None)]
-    if chosen:
-        yield from (space, fact_tree(explain(chosen)))
+    facts = Facts((run, Fact("outcome", text(outcome_text(row.status)[0]))))
+    return (*said, Paragraph(()), facts) if said else (facts,)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import get_args
 
 from agenteval_tui.analysis.review_queue import Item, Why
-from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.review import WHY, item_in_full, waiting_lines
+from agenteval_tui.views.review import WHY, item_in_full, question_view, waiting_lines
 from agenteval_tui.views.terminal import plain_text
 
 ITEM = Item("RUN", "Shop", "refunds", "Refunds", "needs_review", "needs_review", 0, "Kind", "Is it\nkind?")
-RESULT = CriterionResult(
-    "Kind", Outcome.NEEDS_REVIEW, None, prototype_class="TextResponse", value="No.",
-    metrics=(MetricResult("Human", "Human", Outcome.NEEDS_REVIEW, None, message="waits for a person: Is it kind?"),),
-)  # fmt: skip
 
 
 def row() -> RunRow:
@@ -44,16 +39,15 @@ def test_one_thing_in_full() -> None:
         Label("RUN", 2, "Other", "curt", "kim", 1_000),
         Label("RUN", None, "", "", "lee", 1_000, passed=True),
     ]
-    shown = plain_text(item_in_full(ITEM, row(), [RESULT], labels, "a note", 121_000)).splitlines()
-    assert shown == [
-        "? Kind", "waits for a person", "", "Is it", "kind?", "", "comment  a note", "", "labels",
-        " ✗ 2 of 5  kim  2 min ago", "   curt", " the run: ✓ passed  lee  2 min ago", "",
-        "run      Shop / refunds, repetition 2, agent demo", "outcome  needs_review", "", "looked at", "No.", "",
-        "· Kind: needs_review",
-        "  · Human: waits for a person: Is it kind?",
+    assert plain_text(question_view(ITEM, "a note")).splitlines() == [
+        "? Kind   waits for a person", "Is it kind?", "comment  a note",
+    ]  # fmt: skip
+    assert plain_text(item_in_full(ITEM, row(), labels, 121_000)).splitlines() == [
+        "labels", " ✗ 2 of 5  kim  2 min ago", "   curt", " the run: ✓ passed  lee  2 min ago", "",
+        "run      Shop / refunds, repetition 2, agent demo", "outcome  needs_review",
     ]  # fmt: skip
     whole = Item("RUN", "Shop", "refunds", "Refunds", "failed", "sample")
-    assert plain_text(item_in_full(whole, row(), [], [], "", 1_000)).splitlines() == [
-        "✗ the run as a whole", "chosen by chance", "",
+    assert plain_text(question_view(whole)).splitlines() == ["✗ the run as a whole   in a random sample"]
+    assert plain_text(item_in_full(whole, row(), [], 1_000)).splitlines() == [
         "run      Shop / refunds, repetition 2, agent demo", "outcome  needs_review",
     ]  # fmt: skip

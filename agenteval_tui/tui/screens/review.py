@@ -1,4 +1,4 @@
-"""The review queue: what waits for a person, one after the other, with a key each.
+"""The review queue, a tab of Causes: what waits for a person, one after the other, with a key each.
 
 Digits rate while the rating has the focus, as it has at first: it is a field. In the panes they go to other screens.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,48 +17,30 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion, remove_label
-from agenteval_tui.analysis.review_queue import Item, ReviewFilter, queue
-from agenteval_tui.core.display import one_line
+from agenteval_tui.analysis.review_queue import Item, queue
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.current_user import current_user
-from agenteval_tui.history.labels import Label
-from agenteval_tui.history.records import RunRow
-from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, named_keys
+from agenteval_tui.tui.presenters.cause_tabs import tab_at
 from agenteval_tui.tui.presenters.highlights import marks_of
-from agenteval_tui.tui.presenters.status_style import glyph
-from agenteval_tui.tui.presenters.text_layout import error_lines
-from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.presenters.text_layout import error_lines, hanging
 from agenteval_tui.tui.screens.agreement import show_agreement
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.label import ask_label
-from agenteval_tui.tui.state import flag
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.screens.review_controller import ReviewController, ReviewItem
+from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.rating_field import RatingField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.views.label import label_given
 from agenteval_tui.views.model import plain, sentence
-from agenteval_tui.views.review import NOTHING, item_in_full
-
-SAMPLE = 20
-
-
-class ReviewItem(Struct, frozen=True):
-    """One thing to look at, as it was read."""
-
-    item: Item
-    row: RunRow
-    transcript: Transcript
-    results: tuple[CriterionResult, ...]
-    labels: tuple[Label, ...]
 
 
 class ReviewScreen(FrameScreen):
-    """The transcript beside what the criterion looked at. A verdict is written at once, then the next one comes."""
+    """The question and the verdict, above the transcript beside its evidence. A verdict is written at once, then the
+    next one comes. What waits and what was done is the controller's."""
 
     SCOPE = "review"
     CSS_PATH = "review.tcss"
@@ -67,23 +48,17 @@ class ReviewScreen(FrameScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._wanted = ReviewFilter()
-        self._items: list[Item] | None = None
-        self._place = 0
-        self._opened: ReviewItem | None = None
-        self._done: list[LabelSaved | None] = []
-        """What was made of each item before this one; None: skipped."""
-        self._comment = ""
+        self.controller = ReviewController()
         self._read_last = "transcript"
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
-        yield LineBlock(self._wanted_lines, id="wanted")
+        yield LineBlock(self.controller.question_lines, id="question")
+        yield RatingField(self._verdict_keys, id="rating")
+        yield Input(placeholder="a comment; enter, then y, n or 1 to 5", id="comment", classes="filter")
         with Container(id="body"):
             yield TranscriptView(id="transcript")
             yield LinesView(id="looked")
-        yield Input(placeholder="a comment; enter, then y, n or 1 to 5", id="comment", classes="filter")
-        yield RatingField(id="rating")
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -97,25 +72,29 @@ class ReviewScreen(FrameScreen):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """What was labelled elsewhere waits no more."""
-        if self._items is not None:
-            self._opened = None
+        if self.controller.items is not None:
+            self.controller.opened = None
             self.reload()
 
     def reload(self) -> None:
         """Look what waits; what was done is done."""
         session = self.agenteval.session
-        store, wanted = session.store, self._wanted
+        store, wanted = session.store, self.controller.wanted
 
         def work() -> list[Item]:
             return queue(store, replace(wanted, projects=session.projects))
 
-        self.ask(work, self._arrived, group="queue", failed=self._failed)
+        def then(items: list[Item]) -> None:
+            self.controller.take(items)
+            self._show()
+
+        self.ask(work, then, group="queue", failed=self._failed)
 
     def action_reload(self) -> None:
         self.reload()
 
     def projects_changed(self) -> None:
-        self._items, self._opened, self._place, self._done = None, None, 0, []
+        self.controller.begin_anew()
         self.reload()
 
     def new_runs(self) -> None:
@@ -123,51 +102,33 @@ class ReviewScreen(FrameScreen):
         self.reload()
 
     def kept(self) -> dict[str, Any]:
-        return {"failures": self._wanted.failures, "differing": self._wanted.disagreements}
+        return self.controller.kept()
 
     def restore(self, kept: Mapping[str, Any]) -> None:
-        self._wanted = ReviewFilter(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
+        self.controller.restore(kept)
 
     def _failed(self, error: AgentevalError) -> None:
-        self._opened = None
+        self.controller.opened = None
         self.query_one("#looked", LinesView).show(lambda width: [(), *error_lines(error, max(width - 1, 10))])
-
-    def _arrived(self, items: list[Item]) -> None:
-        here = self._item
-        # What was gone through stays before the place, so that undo finds it.
-        before = (self._items or [])[: self._place]
-        seen = {(one.run_id, one.criterion) for one in before}
-        rest = [item for item in items if (item.run_id, item.criterion) not in seen]
-        if here is not None and here in rest:
-            rest.remove(here)
-            rest.insert(0, here)
-        self._items = [*before, *rest]
-        self._show()
-
-    @property
-    def _item(self) -> Item | None:
-        items = self._items or []
-        return items[self._place] if self._place < len(items) else None
 
     def _show(self) -> None:
         """Read the item at the place, and show it."""
-        item, store = self._item, self.agenteval.session.store
-        self.query_one("#wanted", LineBlock).show(self._wanted_lines)
-        self.retitle()
+        controller, store = self.controller, self.agenteval.session.store
+        item = controller.item
+        self._head()
         if item is None:
-            self._opened = None
+            controller.opened = None
             self.set_class(True, "ended")
-            done = sum(one is not None for one in self._done)
-            skipped = len(self._done) - done
+            lines = controller.ended_lines()
             self.query_one("#looked", LinesView).show(
-                lambda width: _ended_lines(done, skipped, width), keep_place=False
+                lambda width: [each for line in lines for each in hanging(line, width)], keep_place=False
             )
             self._focus_pane("looked")
             return
         if self.has_class("ended"):
             self.set_class(False, "ended")
             self._focus_pane("rating")
-        if self._opened is not None and self._opened.item == item:
+        if controller.opened is not None and controller.opened.item == item:
             self._draw()
             return
 
@@ -177,48 +138,45 @@ class ReviewScreen(FrameScreen):
 
         self.ask(work, self._read, group="item")
 
+    def _head(self) -> None:
+        """The question, the title and the keys."""
+        self.query_one("#question", LineBlock).show(self.controller.question_lines)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.retitle()
+
     def _read(self, opened: ReviewItem) -> None:
-        if opened.item != self._item:
+        if opened.item != self.controller.item:
             return
-        self._opened = opened
-        position = opened.item.position
-        chosen = opened.results[position : position + 1] if position >= 0 else ()
+        self.controller.opened = opened
+        chosen = opened.chosen if opened.item.position >= 0 else ()
         self.query_one("#transcript", TranscriptView).show_transcript(opened.transcript, marks=marks_of(chosen))
         self._draw(keep_place=False)
         self.retitle()
 
     def _draw(self, *, keep_place: bool = True) -> None:
-        opened, comment, now = self._opened, self._comment, now_ms()
-        if opened is not None:
-            shown = item_in_full(opened.item, opened.row, opened.results, opened.labels, comment, now)
+        controller, now = self.controller, now_ms()
+        self._head()
+        if controller.opened is not None:
             self.query_one("#looked", LinesView).show(
-                lambda width: view_lines(shown, max(width - 1, 10)),
-                keep_place=keep_place,
+                lambda width: controller.evidence_lines(max(width - 1, 10), now), keep_place=keep_place
             )
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        items = self._items
-        if items is None:
-            return (("looking what waits …", "dim"),), ()
-        if self._item is None:
-            return (), ((f"{len(self._done)} looked at", "dim"),) if self._done else ()
-        left: list[Cell] = [(f"{self._place + 1} of {len(items)}", "bold")]
-        if self._opened is not None:
-            left.append((f"   {one_line(self._opened.row.test_id, 60)}", "accent"))
-        done = sum(one is not None for one in self._done)
-        return tuple(left), ((f"{done} labelled, {len(self._done) - done} skipped", "dim"),)
+        return self.controller.heading()
 
-    def _wanted_lines(self, width: int) -> list[Line]:
-        wanted = self._wanted
-        cells: list[Cell] = [(" what waits, and", "dim")]
-        for key, words, on in (
-            ("f", "failures", wanted.failures),
-            ("d", "differing from their label" if width >= 100 else "differing", wanted.disagreements),
-            ("m", f"{SAMPLE} by chance", bool(wanted.sample)),
-        ):
-            cells += [("   ", ""), (key, "bold accent"), (f" {words}", "" if on else "dim")]
-            cells.append((f" {glyph('passed')}", "passed") if on else ("", ""))
-        return [tuple(cells)]
+    def keys(self) -> list[tuple[str, str, str]]:
+        return [*named_keys(self.SCOPE, self.controller.key_names(), self.agenteval.keymap), *super().keys()[-1:]]
+
+    def _verdict_keys(self) -> Line:
+        keys = named_keys(self.SCOPE, ("passed", "failed"), self.agenteval.keymap)
+        return tuple(cell for key, word, _ in keys for cell in ((key, "bold accent"), (f" {word}   ", "")))
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the other tab shows it."""
+        if event.block.id == "title" and event.y == 1 and tab_at(event.x, self.SCOPE) == "causes":
+            self.agenteval.go("causes")
+        else:
+            super().on_line_block_clicked(event)
 
     # Verdicts
 
@@ -244,86 +202,73 @@ class ReviewScreen(FrameScreen):
         self._give(passed=passed)
 
     def _give(self, *, rating: int | None = None, passed: bool | None = None) -> None:
-        opened, store = self._opened, self.agenteval.session.store
+        controller, store = self.controller, self.agenteval.session.store
+        opened = controller.opened
         if opened is None:
             return
-        item, comment = opened.item, self._comment
+        item, comment = opened.item, controller.comment
         # Keys that come before it is written must not label the same thing again.
-        self._opened = None
+        controller.opened = None
 
         def work() -> LabelSaved:
-
             said = opinion(
                 item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=current_user()
             )
             return give_label(store, said)
 
         def failed(error: AgentevalError) -> None:
-            self._opened = opened
+            controller.opened = opened
             self.agenteval.say_error(error)
 
-        self.ask(work, self._given, group="give", failed=failed)
+        self.ask(work, self._go_on, group="give", failed=failed)
 
-    def _given(self, given: LabelSaved) -> None:
-        self._next(given)
-
-    def _next(self, given: LabelSaved | None) -> None:
-        self._done.append(given)
-        self._comment = ""
-        self._opened = None
-        self._place += 1
+    def _go_on(self, given: LabelSaved | None) -> None:
+        self.controller.go_on(given)
         self._show()
 
     def action_skip(self) -> None:
         """The next one."""
-        if self._opened is not None:
-            self._next(None)
+        if self.controller.opened is not None:
+            self._go_on(None)
 
     def action_undo(self) -> None:
         """Back to the one before; a label that it was given is taken back."""
-        if not self._done:
+        if not self.controller.can_undo:
             self.agenteval.say("There is nothing before this one.")
             return
         if self.still_writes("give"):
             return
-        given, store = self._done[-1], self.agenteval.session.store
+        given, store = self.controller.last, self.agenteval.session.store
 
         def back(status: str) -> None:
-            self._done.pop()
-            self._place -= 1
-            self._opened = None
+            self.controller.go_back()
             if given is not None:
-                self._comment = given.label.comment
                 self.agenteval.say(sentence(plain(label_given(given.label, status, taken_back=True))))
             self._show()
 
         if given is None:
             back("")
             return
-
-        def work() -> str:
-            return remove_label(store, given)
-
-        self.ask(work, back, group="give")
+        self.ask(lambda: remove_label(store, given), back, group="give")
 
     def action_label(self) -> None:
         """Rating and verdict together, in the sheet."""
-        opened = self._opened
+        opened = self.controller.opened
         if opened is not None:
-            ask_label(self, opened.item.run_id, opened.item.criterion, self._given)
+            ask_label(self, opened.item.run_id, opened.item.criterion, self._go_on)
 
     def action_comment(self) -> None:
         """Write it; the verdict comes behind."""
-        if self._opened is None:
+        if self.controller.opened is None:
             return
         box = self.query_one("#comment", Input)
-        box.value = self._comment
+        box.value = self.controller.comment
         box.display = True
         box.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Kept until the verdict is given."""
-        self._comment = event.value.strip()
+        self.controller.comment = event.value.strip()
         self._close_comment()
         self._draw()
 
@@ -341,18 +286,12 @@ class ReviewScreen(FrameScreen):
 
     def action_include(self, what: str) -> None:
         """More, or less, in the queue."""
-        wanted = self._wanted
-        if what == "sample":
-            self._wanted = replace(wanted, sample=0 if wanted.sample else SAMPLE, seed=wanted.seed + 1)
-        elif what == "failures":
-            self._wanted = replace(wanted, failures=not wanted.failures)
-        else:
-            self._wanted = replace(wanted, disagreements=not wanted.disagreements)
+        self.controller.include(what)
         self.reload()
 
     def action_open(self) -> None:
         """It, in Inspect."""
-        opened = self._opened
+        opened = self.controller.opened
         if opened is not None:
             self.agenteval.inspect(opened.item.run_id, criterion=opened.item.criterion)
 
@@ -371,21 +310,3 @@ class ReviewScreen(FrameScreen):
         for pane in ("transcript", "looked"):
             self.query_one(f"#{pane}").set_class(pane == self._read_last, "active")
         self.query_one(f"#{name}").focus()
-
-
-def _ended_lines(labelled_now: int, skipped: int, width: int) -> list[Line]:
-    """What is said when nothing waits any more."""
-    if not labelled_now and not skipped:
-        head: Cell = (sentence(NOTHING), "passed")
-    else:
-        head = (f"That was all: {labelled_now} labelled, {skipped} skipped.", "passed")
-    keys = (
-        ("f", "failures without a label"),
-        ("d", "results that differ from their label"),
-        ("m", "20 runs by chance"),
-        ("A", "how far criteria and judges agree with people"),
-        ("u", "back to the one before"),
-    )
-    lines: list[Line] = [(), (("  ", ""), head), ()]
-    lines += [fit((("  ", ""), (key, "bold accent"), (f"  {what}", "dim")), width) for key, what in keys]
-    return lines

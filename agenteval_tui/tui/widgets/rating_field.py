@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,10 +13,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from agenteval_tui.tui.style_tokens import palette_of
-from agenteval_tui.tui.styled_text import Cell, Line, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 from agenteval_tui.views.label import RATINGS
 
-_HEAD = " rate  "
 _CELL = 4
 
 
@@ -57,6 +57,11 @@ class RatingField(Widget, can_focus=True):
             """The field."""
             return self.field
 
+    def __init__(self, verdicts: Callable[[], Line], *, id: str) -> None:
+        """`verdicts`: what stands before the digits: the keys of the verdicts that are no rating."""
+        super().__init__(id=id)
+        self._verdicts = verdicts
+
     def action_rate(self, rating: int) -> None:
         self.post_message(self.Rated(self, rating))
 
@@ -64,8 +69,9 @@ class RatingField(Widget, can_focus=True):
         self.post_message(self.Moved(self, where))
 
     def on_click(self, event: Click) -> None:
-        number = (event.x - len(_HEAD)) // _CELL + 1
-        if event.x >= len(_HEAD) and number in RATINGS:
+        start = width_of(self._head())
+        number = (event.x - start) // _CELL + 1
+        if event.x >= start and number in RATINGS:
             self.action_rate(number)
 
     def render_line(self, y: int) -> Strip:
@@ -73,9 +79,12 @@ class RatingField(Widget, can_focus=True):
         line: Line = fit(self._cells(), width)
         return palette_of(self).strip(line, width).apply_style(self.rich_style)
 
+    def _head(self) -> list[Cell]:
+        return [(" ", ""), *self._verdicts(), ("rate ", "dim")]
+
     def _cells(self) -> list[Cell]:
         here = self.has_focus
-        cells: list[Cell] = [(_HEAD, "dim")]
+        cells = self._head()
         cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATINGS]
         words = f" 1 {RATINGS[1]}, 5 {RATINGS[5]}; from 4 on it counts as passed" if here else " tab comes here"
         return [*cells, (words, "dim")]

@@ -1,0 +1,183 @@
+"""What the review queue holds, how far a person has come in it, and what is said of it. It knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.analysis.labels import LabelSaved
+from agenteval_tui.analysis.review_queue import Item, ReviewFilter
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.presenters.cause_tabs import cause_tabs
+from agenteval_tui.tui.presenters.evidence_pane import result_lines
+from agenteval_tui.tui.presenters.text_layout import empty_state
+from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.state import flag
+from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.views.model import sentence
+from agenteval_tui.views.review import NOTHING, item_in_full, question_view
+
+SAMPLE = 20
+PURPOSE = "Results that need a person: read one, give your verdict, and the next one comes."
+
+
+class ReviewItem(Struct, frozen=True):
+    """One thing to look at, as it was read."""
+
+    item: Item
+    row: RunRow
+    transcript: Transcript
+    results: tuple[CriterionResult, ...]
+    labels: tuple[Label, ...]
+
+    @property
+    def chosen(self) -> tuple[CriterionResult, ...]:
+        """The result that is looked at; all of them where the run as a whole is."""
+        position = self.item.position
+        return self.results[position : position + 1] if position >= 0 else self.results
+
+
+class ReviewController:
+    """The state of the review: what waits, in order, and what was made of each thing before this one."""
+
+    def __init__(self) -> None:
+        self.wanted = ReviewFilter()
+        self.items: list[Item] | None = None  # None: not read yet
+        self.opened: ReviewItem | None = None  # None: not read yet, or its verdict is being written
+        self.comment = ""  # goes with the next verdict
+        self._place = 0
+        self._done: list[LabelSaved | None] = []  # None: skipped
+
+    def kept(self) -> dict[str, Any]:
+        """What to know again at the next start."""
+        return {"failures": self.wanted.failures, "differing": self.wanted.disagreements}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept."""
+        self.wanted = ReviewFilter(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
+
+    # The queue
+
+    def begin_anew(self) -> None:
+        """Other runs are looked at: nothing of what was done is in their queue."""
+        self.items, self.opened, self._place, self._done = None, None, 0, []
+
+    def take(self, items: list[Item]) -> None:
+        """What waits now. What was gone through stays before the place, so that undo finds it; what is shown stays."""
+        here = self.item
+        before = (self.items or [])[: self._place]
+        seen = {(one.run_id, one.criterion) for one in before}
+        rest = [item for item in items if (item.run_id, item.criterion) not in seen]
+        if here is not None and here in rest:
+            rest.remove(here)
+            rest.insert(0, here)
+        self.items = [*before, *rest]
+
+    @property
+    def item(self) -> Item | None:
+        """What is to be looked at now; None: nothing waits, or it is not known yet."""
+        items = self.items or []
+        return items[self._place] if self._place < len(items) else None
+
+    def go_on(self, given: LabelSaved | None) -> None:
+        """The next one. `given`: the label that this one got; None: it was skipped."""
+        self._done.append(given)
+        self.comment = ""
+        self.opened = None
+        self._place += 1
+
+    @property
+    def last(self) -> LabelSaved | None:
+        """The label of the one before; None: it was skipped."""
+        return self._done[-1] if self._done else None
+
+    @property
+    def can_undo(self) -> bool:
+        """Is there one before?"""
+        return bool(self._done)
+
+    def go_back(self) -> None:
+        """To the one before; its comment is there again."""
+        given = self._done.pop()
+        self.comment = given.label.comment if given is not None else ""
+        self._place -= 1
+        self.opened = None
+
+    def include(self, what: str) -> None:
+        """More in the queue, or less: "failures", "disagreements", or another "sample"."""
+        wanted = self.wanted
+        if what == "sample":
+            self.wanted = replace(wanted, sample=0 if wanted.sample else SAMPLE, seed=wanted.seed + 1)
+        elif what == "failures":
+            self.wanted = replace(wanted, failures=not wanted.failures)
+        else:
+            self.wanted = replace(wanted, disagreements=not wanted.disagreements)
+
+    # Lines
+
+    def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title."""
+        left = cause_tabs("review")
+        labelled, skipped = self._counts()
+        if self.items is None:
+            return (*left, ("looking what waits …", "dim")), ()
+        if self.item is not None:
+            left.append((f"{self._place + 1} of {len(self.items)}", "bold"))
+        if self.opened is not None:
+            left.append((f"   {one_line(self.opened.row.test_id, 60)}", "accent"))
+        more = [words for words, on in self._more() if on]
+        if more:
+            left.append((f"   with {', '.join(more)}", "dim"))
+        return tuple(left), ((f"{labelled} labelled, {skipped} skipped", "dim"),) if self._done or self.item else ()
+
+    def _more(self) -> Iterator[tuple[str, bool]]:
+        yield "failures", self.wanted.failures
+        yield "results that differ from their label", self.wanted.disagreements
+        yield f"{SAMPLE} random runs", bool(self.wanted.sample)
+
+    def _counts(self) -> tuple[int, int]:
+        labelled = sum(one is not None for one in self._done)
+        return labelled, len(self._done) - labelled
+
+    def question_lines(self, width: int) -> list[Line]:
+        """What is asked; nothing where nothing waits."""
+        if self.item is None:
+            return []
+        return [((" ", ""), *line) for line in view_lines(question_view(self.item, self.comment), max(width - 2, 10))]
+
+    def evidence_lines(self, width: int, now_ms: int) -> list[Line]:
+        """What criteria say of it, and what they looked at; who said what before."""
+        opened = self.opened
+        if opened is None:
+            return []
+        lines: list[Line] = []
+        for result in opened.chosen:
+            lines += [*result_lines(result, width), ()]
+        return [*lines, *view_lines(item_in_full(opened.item, opened.row, opened.labels, now_ms), width)]
+
+    def ended_lines(self) -> list[Line]:
+        """What is said when nothing waits any more."""
+        labelled, skipped = self._counts()
+        said = f"That was all: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
+        lines = empty_state(PURPOSE, said, "f", "adds failures without a label", style="passed")
+        others = [
+            ("d", "adds results that differ from their label"),
+            ("m", f"adds {count(SAMPLE, 'random run')}"),
+            ("A", "shows how far criteria and judges agree with people"),
+            *([("u", "goes back to the one before")] if self._done else []),
+        ]
+        return [*lines, *((("  ", ""), (key, "bold accent"), (f"  {what}", "dim")) for key, what in others)]
+
+    def key_names(self) -> list[str]:
+        """What can be done now: names of actions. Verdicts stand beside the rating."""
+        if self.item is None:
+            return ["failures", "differ", "sample", "agreement", *(["undo"] if self._done else [])]
+        return ["comment", "skip", *(["undo"] if self._done else []), "open", "pane", "failures", "agreement"]
