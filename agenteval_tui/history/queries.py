@@ -226,6 +226,14 @@ def criterion(connection: sqlite3.Connection, content_hash: str) -> dict[str, An
     return spec
 
 
+def newest_criteria(connection: sqlite3.Connection, most: int) -> list[dict[str, Any]]:
+    """The versions of criteria that were stored last, the newest first."""
+    rows = connection.execute(
+        "SELECT spec FROM criteria WHERE spec IS NOT NULL ORDER BY id DESC LIMIT ?", (most,)
+    ).fetchall()
+    return [json.loads(row[0]) for row in rows]
+
+
 def imported(connection: sqlite3.Connection, digest: str) -> str | None:
     """The execution that a file with this digest became; None: not imported, or not to the end."""
     found = connection.execute(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ from agenteval_tui.uxon.tree import Node
 from agenteval_tui.uxon.type_descriptions import expected, shown
 
 MOST_ITEMS = 100
+NO_USES: Mapping[str, int] = MappingProxyType({})
 Kind = Literal["property", "value", "type", "tool", "argument", "example", "text"]
 _MARK = "\ue000completion\ue000"
 _QUOTES = "\"'`“”„‟"
@@ -77,11 +79,15 @@ class _Item(NamedTuple):
     new: Skeleton
 
 
-def complete(text: str, offset: int, schema: Type, facts: Facts = NO_FACTS) -> tuple[Completion, ...]:
+def complete(
+    text: str, offset: int, schema: Type, facts: Facts = NO_FACTS, uses: Mapping[str, int] = NO_USES
+) -> tuple[Completion, ...]:
     """What can be written at `offset` of `text`, best first; at most MOST_ITEMS. Never raises, whatever the text is.
 
     An item begins with what is typed already, or holds it somewhere (case does not matter); the first kind comes
-    first. Writing an item into a text that could be read gives a text that can be read.
+    first. Of names and variants of one kind the one that is used more often comes first (`uses`: how often a word
+    stands in the configs that there are), then the one that begins in the case that was typed. Writing an item into a
+    text that could be read gives a text that can be read.
     """
     offset = min(max(offset, 0), len(text))
     cursor = _cursor_at(text, offset)
@@ -95,12 +101,12 @@ def complete(text: str, offset: int, schema: Type, facts: Facts = NO_FACTS) -> t
     if spot.name is not None:
         items = _names(spot, facts) if spot.name.key == _MARK else ()
         renames = cursor.stands_before(text, ":")
-        return _written(text, cursor, items, as_name=True, renames=renames)
+        return _written(text, cursor, items, uses, as_name=True, renames=renames)
     if spot.node.value != _MARK or spot.node.items:
         return ()
     if spot.owner is None and (cursor.before is not None or cursor.after is not None):
         return ()  # beside the config, not in it
-    return _written(text, cursor, _values(spot, facts), as_name=False, in_list=_in_list(spot))
+    return _written(text, cursor, _values(spot, facts), uses, as_name=False, in_list=_in_list(spot))
 
 
 def _in_list(spot: SchemaLocation) -> bool:
@@ -259,6 +265,7 @@ def _written(
     text: str,
     cursor: Cursor,
     items: Iterable[_Item],
+    uses: Mapping[str, int],
     *,
     as_name: bool,
     renames: bool = False,
@@ -278,12 +285,17 @@ def _written(
     comma_after = next_value and not renames
     return tuple(
         _completion(text, cursor, item, order, comma_before=comma_before, comma_after=comma_after, renames=renames)
-        for order, item in enumerate(_chosen(items, cursor.prefix))
+        for order, item in enumerate(_chosen(items, cursor.prefix, uses))
     )
 
 
-def _chosen(items: Iterable[_Item], prefix: str) -> list[_Item]:
-    """Those that begin with the prefix, then those that hold it; each text once."""
+def _chosen(items: Iterable[_Item], prefix: str, uses: Mapping[str, int]) -> list[_Item]:
+    """Those that begin with the prefix, then those that hold it, of each the most used first; each text once."""
+
+    def rank(item: _Item) -> tuple[int, bool]:
+        used = uses.get(item.label, 0) if item.kind in ("property", "type") else 0
+        return -used, not item.label.startswith(prefix)
+
     wanted = prefix.casefold()
     begin: dict[str, _Item] = {}
     hold: dict[str, _Item] = {}
@@ -293,7 +305,8 @@ def _chosen(items: Iterable[_Item], prefix: str) -> list[_Item]:
             begin.setdefault(item.new.text, item)
         elif wanted in label:
             hold.setdefault(item.new.text, item)
-    return [*begin.values(), *(item for text, item in hold.items() if text not in begin)][:MOST_ITEMS]
+    rest = [item for text, item in hold.items() if text not in begin]
+    return [*sorted(begin.values(), key=rank), *sorted(rest, key=rank)][:MOST_ITEMS]
 
 
 def _completion(

@@ -365,3 +365,17 @@ def test_every_offset_of_the_broken_corpus_is_survived() -> None:
         for offset in range(0, min(len(text), 200) + 1, 5):
             complete(text, offset, CONFIG, SEEN)
             hover(text, offset, CONFIG)
+
+
+def test_what_is_used_most_comes_first_among_what_begins_alike() -> None:
+    text, offset = at('{"metrics": [{"type": "|"}]}')
+    names = [one.label for one in complete(text, offset, CONFIG, SEEN)]
+    last = names[-1]
+    assert [one.label for one in complete(text, offset, CONFIG, SEEN, {last: 3})] == [last, *names[:-1]]
+    text, offset = at("{|}")
+    first, *_, other = [one.label for one in complete(text, offset, CONFIG, SEEN)]
+    assert next(iter(complete(text, offset, CONFIG, SEEN, {other: 2, first: 1}))).label == other
+    # What begins with what was typed stands before what only holds it, however often that is used.
+    text, offset = at("{m|}")
+    assert next(one.label for one in complete(text, offset, CONFIG, SEEN, {"metrics": 1})) == "metrics"
+    assert all(one.label.startswith("m") for one in complete(text, offset, CONFIG, SEEN, {"whole": 9})[:2])

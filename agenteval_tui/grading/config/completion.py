@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.config.schema import config_schema, metric_schema
-from agenteval_tui.uxon.complete import Completion, complete
+from agenteval_tui.uxon.complete import NO_USES, Completion, complete
 from agenteval_tui.uxon.hover import Hover, hover
 from agenteval_tui.uxon.name_source import NO_FACTS, Facts
 
@@ -19,16 +21,19 @@ def prepare() -> None:
         dict(variants.options)
 
 
-def complete_config(text: str, offset: int, prototype_class: str, facts: Facts = NO_FACTS) -> tuple[Completion, ...]:
+def complete_config(
+    text: str, offset: int, prototype_class: str, facts: Facts = NO_FACTS, uses: Mapping[str, int] = NO_USES
+) -> tuple[Completion, ...]:
     """What can be written at `offset` (characters, 0-based) of a config text, best first.
 
-    Nothing for a prototype class that is not known: `diagnose` says so. Labels may hold foreign text, raw.
+    `uses`: how often a word stands in the configs that there are. Nothing for a prototype class that is not known:
+    `diagnose` says so. Labels may hold foreign text, raw.
     """
     try:
         schema = config_schema(prototype_class)
     except AgentevalError:
         return ()
-    return complete(text, offset, schema, facts)
+    return complete(text, offset, schema, facts, uses)
 
 
 def hover_config(text: str, offset: int, prototype_class: str) -> Hover | None:

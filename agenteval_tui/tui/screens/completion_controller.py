@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
+from agenteval_tui.analysis.config_usage import words_used
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
 from agenteval_tui.history.observed_facts import facts_for
-from agenteval_tui.history.store import Store
+from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.completion_rows import hover_lines
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.uxon.complete import Completion
@@ -15,14 +17,16 @@ from agenteval_tui.uxon.name_source import Facts
 
 
 class Assist:
-    """Answers an editor's questions in threads. What recordings know of a test is read once, and kept."""
+    """Answers an editor's questions in threads. What recordings know of a test, and which words configs use, is read
+    once, and kept."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, str], Facts] = {}
+        self._uses: Mapping[str, int] | None = None
         self._prepared = False
 
     async def answer(
-        self, asked: ConfigEditor.Asked, prototype_class: str, store: Store, suite_key: str, test_id: str
+        self, asked: ConfigEditor.Asked, prototype_class: str, session: Session, suite_key: str, test_id: str
     ) -> None:
         """Offer what can be written, as soon as it is known; an older question's answer is dropped by the editor."""
         key = (suite_key, test_id)
@@ -32,8 +36,10 @@ class Assist:
                 prepare()
                 self._prepared = True
             if key not in self._facts:
-                self._facts[key] = facts_for(store, *key)
-            return complete_config(asked.text, asked.offset, prototype_class, self._facts[key])
+                self._facts[key] = facts_for(session.store, *key)
+            if self._uses is None:
+                self._uses = words_used(session.store, [one.loaded for one in session.overview().suites])
+            return complete_config(asked.text, asked.offset, prototype_class, self._facts[key], self._uses)
 
         items = await asyncio.to_thread(work)
         asked.editor.offer(items, revision=asked.revision, typed=asked.typed)
@@ -51,3 +57,4 @@ class Assist:
     def forget(self) -> None:
         """New runs may have come: read again what recordings know."""
         self._facts.clear()
+        self._uses = None

@@ -267,12 +267,20 @@ class ConfigEditor(QuietTextArea):
         if revision != self.revision or not self.has_focus:
             return
         text = self.text
+        there = len(items)
         items = [item for item in items if item.apply(text) != text]
         if not items:
             self.close_popup()
             return
-        self._offered, self._chosen, self._enter_takes = tuple(items), 0, not typed
+        # Where what was typed is whole already, enter begins a new line.
+        whole = typed and (len(items) < there or self._typed_a_number())
+        self._offered, self._chosen, self._enter_takes = tuple(items), 0, not whole
         self._show_offer()
+
+    def _typed_a_number(self) -> bool:
+        """Is a number what stands before the cursor?"""
+        offset = self.cursor_offset
+        return any(token.kind == "number" and token.end == offset for token in self._tokens)
 
     def tell(self, make: Callable[[int], Sequence[Line]]) -> None:
         """Show lines beside the cursor until the next key."""

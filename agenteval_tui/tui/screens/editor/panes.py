@@ -342,8 +342,8 @@ class CriteriaPane(TitledPane[EditorController]):
         doc = self._controller.doc
         if doc is None or doc.chosen is None:
             return
-        kind, store = doc.chosen.values["prototype_class"], services(self).session.store
-        answer = partial(self._assist.answer, event, kind, store, doc.loaded.key, doc.test_id)
+        kind, session = doc.chosen.values["prototype_class"], services(self).session
+        answer = partial(self._assist.answer, event, kind, session, doc.loaded.key, doc.test_id)
         start_worker(self.screen, answer, group="assist", name="completing")
 
     def show_verdict(self) -> None:

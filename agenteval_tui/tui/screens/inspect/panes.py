@@ -30,6 +30,7 @@ from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocu
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
+from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -461,9 +462,8 @@ class ConfigPane(TitledPane[InspectController]):
         event.stop()
         bench = self._controller.bench
         if bench is not None:
-            answer = partial(
-                self._assist.answer, event, self._prototype_class, bench.store, bench.run.suite_key, bench.run.test_id
-            )
+            session, run = services(self).session, bench.run
+            answer = partial(self._assist.answer, event, self._prototype_class, session, run.suite_key, run.test_id)
             start_worker(self.screen, answer, group="assist", name="completing")
 
     @property
