@@ -156,7 +156,7 @@ def causes(on: Walk) -> None:
 
 
 def review(on: Walk) -> None:
-    on.to("ReviewScreen", "0", holds="what waits")
+    on.to("ReviewScreen", "0", holds="[review]")
     on.press("f", "d")
     on.settle(0.2)
     on.press("c", "31337", ENTER, "n")

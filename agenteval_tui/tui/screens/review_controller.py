@@ -128,7 +128,7 @@ class ReviewController:
         left = cause_tabs("review")
         labelled, skipped = self._counts()
         if self.items is None:
-            return (*left, ("looking what waits …", "dim")), ()
+            return (*left, ("reading what waits …", "dim")), ()
         if self.item is not None:
             left.append((f"{self._place + 1} of {len(self.items)}", "bold"))
         if self.opened is not None:
