@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field
@@ -403,6 +404,11 @@ def plain_data(node: Node) -> Any:
     return {key.text: plain_data(value) for key, value in node.pairs}
 
 
+_NEVER_CLOSED = "a quote is opened here and never closed"
+_LIKE_A_KEY = re.compile(r"\n[ ]*(?:- |[\w.$-]+:(?:\s|$))")
+_MOST_SCANNED = 400_000
+"""Characters of a text with an error that are searched for a quote that is not closed."""
+
 _NO_COLON = r"could not find expected ':'"
 _NO_QUOTE = r"found unexpected end of stream"
 _NO_BRACKET, _NO_BRACE = r"expected ',' or '\]'", r"expected ',' or '\}'"
@@ -418,7 +424,7 @@ _SAYINGS: list[tuple[str, str, str]] = [
     (r"found undefined tag handle", "an exclamation mark begins a YAML tag here", "put the text in quotes"),
     (r"expected alphabetic or numeric|did not find expected alphabetic",
      "a name must follow here: `*` and `&` begin aliases and anchors", "put the text in quotes"),
-    (_NO_QUOTE, "a quote is opened here and never closed", "close it"),
+    (_NO_QUOTE, _NEVER_CLOSED, "close it"),
     (r"invalid Unicode character escape", "this escape is half a character (JSON writes emoji as two)",
      "write the character itself, or \\U with eight digits"),
     (r"found unknown escape character", "an unknown escape in a text with double quotes",
@@ -455,6 +461,9 @@ def explain(error: Any, text: str) -> tuple[int, int, str, str]:
         if char == "\t":
             return start, start + 1, "a tab can't be used for indentation", "indent with spaces"
         return start, start + 1, f"a text can't begin with {char}", "put it in quotes"
+    quote = _open_quote(text, mark.line)
+    if quote is not None:
+        return quote, _line_end(text, quote), _NEVER_CLOSED, "close it"
     opened = getattr(error, "context_mark", None)
     for pattern, message, fix in _SAYINGS:
         if re.search(pattern, problem):
@@ -463,6 +472,25 @@ def explain(error: Any, text: str) -> tuple[int, int, str, str]:
             return start, _line_end(text, start), message, fix
     words = " ".join(part for part in (context, problem) if part)
     return start, _line_end(text, start), f"this is not YAML: {_plain(words)}", "compare with a sample suite"
+
+
+def _open_quote(text: str, line: int) -> int | None:
+    """The quote that begins a text which ends in this line, but has lines in it that look like keys or items: it is
+    not closed where it should be, and the next quote, which opens another text, closes it."""
+    import yaml
+
+    found = None
+    if len(text) > _MOST_SCANNED:
+        return None
+    with suppress(yaml.YAMLError):
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            start, end = token.start_mark, token.end_mark
+            if start.line > line:
+                break
+            quoted = isinstance(token, yaml.ScalarToken) and token.style in ("'", '"')
+            if quoted and start.line < end.line == line and _LIKE_A_KEY.search(text, start.index, end.index):
+                found = start.index
+    return found
 
 
 def _opening(opened: Any, start: int, length: int) -> int:
