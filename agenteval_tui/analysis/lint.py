@@ -28,6 +28,7 @@ from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
 from agenteval_tui.suites.yaml.edit import content_end
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, ScalarNode, SequenceNode, resolve
+from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.parse import parse
 
 _CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
@@ -92,14 +93,14 @@ def check_suite(
     """
     suite = loaded.suite
     problems = list(loaded.problems)
-    datasets = Datasets(loaded)
+    datasets, diagnosed = Datasets(loaded), _Diagnosed()
     if suite is not None:
         problems.extend(_agents(loaded, suite))
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         for test in suite.tests:
             if not wanted():
                 return problems
-            problems.extend(_test(loaded, suite, test, user_agents, datasets))
+            problems.extend(_test(loaded, suite, test, user_agents, datasets, diagnosed))
     problems.extend(cut_problems(loaded, loaded.root))
     # What is wrong in a dataset comes behind the suite's own.
     files = {str(loaded.path): 0}
@@ -118,7 +119,7 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
     problems = [problem for problem in loaded.problems if first <= problem.line <= last]
     test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
     if test is not None:
-        problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded)))
+        problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded), _Diagnosed()))
     problems.extend(cut_problems(loaded, node))
     return problems
 
@@ -176,8 +177,27 @@ def _agent_named(
 # Tests
 
 
+class _Diagnosed:
+    """What is said of configs. Many criteria of a suite often have the same one: it is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, frozenset[str] | None], tuple[Diagnostic, ...]] = {}
+
+    def of(self, text: str, prototype_class: str, names: frozenset[str] | None) -> tuple[Diagnostic, ...]:
+        """As `diagnose`."""
+        key = (text, prototype_class, names)
+        if (found := self._known.get(key)) is None:
+            found = self._known[key] = diagnose(text, prototype_class, names)
+        return found
+
+
 def _test(
-    loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[str, AgentConfig], datasets: Datasets
+    loaded: LoadedSuite,
+    suite: Suite,
+    test: Test,
+    user_agents: Mapping[str, AgentConfig],
+    datasets: Datasets,
+    diagnosed: _Diagnosed,
 ) -> Iterator[Problem]:
     node = loaded.node(test.id)
     yield from _agent_named(loaded, node, test.agent, suite, user_agents)
@@ -207,7 +227,7 @@ def _test(
             yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):
         source = loaded.config_source(test.id, number)
-        yield from _criterion(loaded, test, number, source, columns)
+        yield from _criterion(loaded, test, number, source, columns, diagnosed)
         yield from respondent_problems(loaded, suite, source, user_agents)
 
 
@@ -225,9 +245,13 @@ def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Ite
 
 
 def _criterion(
-    loaded: LoadedSuite, test: Test, number: int, source: ConfigSource, columns: Collection[str] | None
+    loaded: LoadedSuite,
+    test: Test,
+    number: int,
+    source: ConfigSource,
+    columns: Collection[str] | None,
+    diagnosed: _Diagnosed,
 ) -> Iterator[Problem]:
-
     criterion = test.criteria[number]
     node = loaded.node(test.id, number)
     try:
@@ -235,7 +259,7 @@ def _criterion(
     except AgentevalError as error:
         yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
         return
-    for one in diagnose(source.text, criterion.prototype_class, _names(test, number, columns)):
+    for one in diagnosed.of(source.text, criterion.prototype_class, _names(test, number, columns)):
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None
         yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
@@ -255,12 +279,12 @@ def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
             yield _at(loaded, _child(node, "name") or node, "same-name", message, fix, "warning")
 
 
-def _names(test: Test, number: int, columns: Collection[str] | None) -> set[str] | None:
+def _names(test: Test, number: int, columns: Collection[str] | None) -> frozenset[str] | None:
     """What `{{...}}` may name in a config; None: not known, because the columns of a dataset are not."""
     if columns is None:
         return None
     expected = test.criteria[number].expected_value is not None
-    return {*test.variables, *columns, "expected_value"} if expected else {*test.variables, *columns}
+    return frozenset((*test.variables, *columns, *(("expected_value",) if expected else ())))
 
 
 # Nodes

@@ -218,3 +218,12 @@ def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:
     assert found == [("unknown-agent", line, lines[line - 1].index(text) + 1, "error") for line, text in wanted]
     assert "strict" in (problems[0].fix or "")
     assert "gives no embeddings" in problems[1].message
+
+
+def test_the_same_mistake_in_the_same_config_of_two_tests_is_said_at_both(tmp_path: Path) -> None:
+    head, tests = BASE.replace('"contains": "x"', '"contains": "{{nme}}"').split("tests:\n")
+    twice = f"{head}tests:\n{tests}{tests.replace('id: one', 'id: two')}"
+    other = tests.replace("id: one", "id: three").replace("{name: Ann}", "{name: Ann, nme: x}")
+    found = problems_of(tmp_path, twice + other)
+    assert [(one.code, one.line) for one in found] == [("unknown-variable", 14), ("unknown-variable", 24)]
+    assert all("did you mean name?" in one.message for one in found)
