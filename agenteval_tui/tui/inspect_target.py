@@ -25,7 +25,7 @@ class InspectTarget(TypedDict, total=False):
     `criterion` names the one to begin with, else the first that failed. `runs` are those that next and previous go
     through. `edit`: with the keys in its config. `at`: a place in the transcript. `config`: what that criterion's
     config is to be, as an edit that is not saved. `new`: a criterion that stands in no file yet, to be tried beside
-    the others.
+    the others. `search`: what to search for in the transcript; the first hit is in view.
     """
 
     criterion: str
@@ -34,3 +34,4 @@ class InspectTarget(TypedDict, total=False):
     at: BlockKey | None
     config: str | None
     new: CriterionSpec | None
+    search: str

@@ -14,6 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.controller import (
@@ -21,6 +22,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     InspectController,
     check_project,
     on_fresh_file,
+    term_in,
     write,
 )
 
@@ -288,3 +290,16 @@ def test_a_run_of_another_project_or_none_is_not_gone_back_to(person: Person, ru
     check_project(person.session, runs[0])
     with pytest.raises(AgentevalError):
         check_project(person.session, "no such run")
+
+
+def test_what_found_a_run_in_a_list_is_searched_for_in_its_transcript() -> None:
+    transcript = Transcript(
+        (Message("user", "Where is my Order?"), Message("assistant", "It ships tomorrow.")),
+        (ToolCall("a", "get_order", {"order_id": "#W1042"}, '{"carrier": "Österreichische Post"}'),),
+    )
+    assert term_in(transcript, "ships tomorrow") == "ships tomorrow"
+    assert term_in(transcript, " order  tomorrow ") == "tomorrow", "the longest word of those that are there"
+    assert term_in(transcript, "#w1042 nowhere-to-be-found") == "#w1042"
+    assert term_in(transcript, "österreichische") == "österreichische"
+    assert term_in(transcript, "nowhere") == "nowhere"
+    assert term_in(transcript, "  ") == ""

@@ -296,3 +296,23 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await pilot.press("ctrl+t", "escape", "r")
         file = suites / "support.suite.yaml"
         assert started == [(file, (f"{file}::order-status",))] * 2
+
+
+async def test_a_search_in_a_list_of_runs_goes_on_in_the_transcript(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0], search="way order")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        assert screen.pane == "transcript"
+        assert screen.query_one("#find", Input).value == "order"
+        assert "1 of 5" in text_of(app), "the first hit is in view"
+        await pilot.press("n")
+        assert "2 of 5" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.transcript.term == ""

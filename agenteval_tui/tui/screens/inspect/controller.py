@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, Saving, index_in
@@ -49,6 +51,8 @@ class LoadedRun(Struct, frozen=True):
     results: tuple[CriterionResult, ...]
     around: AdjacentRuns
     facts: RunFacts
+    term: str = ""
+    """What to search for in its transcript; "" for nothing."""
 
 
 class ConfigToEdit(Struct, frozen=True):
@@ -188,7 +192,8 @@ class InspectController:
             if new is not None and of_test in (None, (bench.run.suite_key, bench.run.test_id)):
                 bench = with_new(bench, new)
             around = known or runs_around(bench, runs)
-            return LoadedRun(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run))
+            term = term_in(bench.transcript, how.get("search", ""))
+            return LoadedRun(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run), term)
 
         return read
 
@@ -402,6 +407,26 @@ class InspectController:
         number = (self.criterion if number is None else number) % len(bench.criteria)
         names = [criterion.name for criterion in bench.criteria[: number + 1]]
         return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
+
+
+def term_in(transcript: Transcript, wanted: str) -> str:
+    """What to search for in a transcript, of what found the run in a list: all of it where it stands there as it is,
+    else the longest of its words that does, else all of it, which is then said not to be there. "" for nothing."""
+    wanted = wanted.strip()
+    words = sorted(wanted.split(), key=len, reverse=True) if wanted else ()
+    texts = [text.lower() for text in _texts_of(transcript)] if wanted else []
+    candidates = dict.fromkeys((wanted, *words))
+    return next((one for one in candidates if any(one.lower() in text for text in texts)), wanted)
+
+
+def _texts_of(transcript: Transcript) -> Iterator[str]:
+    for message in transcript.messages:
+        yield message.content
+        yield message.reasoning
+    for call in transcript.tool_calls:
+        yield call.name
+        yield call.result or ""
+        yield call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
 
 
 def write(session: Session, saving: Saving) -> LoadedSuite:

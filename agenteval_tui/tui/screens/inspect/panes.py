@@ -140,6 +140,14 @@ class TranscriptPane(TitledPane[None]):
         self._field.display = True
         self._field.focus()
 
+    def search_for(self, term: str) -> None:
+        """Search for this, as if a person had typed it."""
+        field = self._field
+        field.display = True
+        with field.prevent(Input.Changed):
+            field.value = term
+        self.search(term)
+
     def close_search(self) -> bool:
         """Forget the search and hide its field; False when there was none."""
         field = self._field

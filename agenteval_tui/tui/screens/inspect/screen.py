@@ -203,6 +203,9 @@ class InspectScreen(FrameScreen):
             self._focus_pane("looked" if state.has_failed else "transcript")
         if how.get("edit"):
             self.action_edit()
+        if loaded.term:
+            self._focus_pane("transcript")
+            self.transcript.search_for(loaded.term)
         if (at := how.get("at")) is not None:
             self._focus_pane("transcript")
             self.transcript.view.go_to_key(at)
