@@ -238,3 +238,31 @@ def test_heights_are_exact_where_they_were_asked_for() -> None:
         assert total == document.height
         assert document.line(document.height) == ()
         assert document.block_at(document.height + 5) == len(document.blocks) - 1
+
+
+@pytest.mark.parametrize("size", [(140, 45), (80, 24)])
+async def test_difference_and_divergence_are_tabs_of_inspect(
+    recorded: tuple[Path, Path], size: tuple[int, int]
+) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=size) as pilot:
+        await inspect(pilot, "customers-austria")
+
+        async def click(name: str) -> str:
+            lines = text_of(app).splitlines()
+            row = next(number for number, line in enumerate(lines) if "where runs diverge" in line)
+            await pilot.click(offset=(lines[row].index(name) + 1, row))
+            await settle(pilot)
+            return text_of(app)
+
+        assert "[difference]" in await click("difference")
+        assert isinstance(app.screen, DifferenceScreen)
+        assert "[where runs diverge]" in await click("where runs diverge")
+        assert isinstance(app.screen, DivergenceScreen)
+        assert "[difference]" in await click("difference")
+        shown = await click("transcript")
+        assert isinstance(app.screen, InspectScreen)
+        assert "[transcript]" in shown
+        await click("where runs diverge")
+        shown = await click("transcript")
+        assert isinstance(app.screen, InspectScreen)

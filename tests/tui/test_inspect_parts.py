@@ -25,8 +25,8 @@ from agenteval_tui.tui.presenters.json_document import JsonDocument, parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
 from agenteval_tui.tui.presenters.text_search import PIECE, occurrences
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument, number_of
-from agenteval_tui.tui.screens.inspect.panes import tab_cells
 from agenteval_tui.tui.styled_text import plain, width_of
+from agenteval_tui.tui.widgets.pane_tabs import tab_cells
 
 NOON = 1_795_262_400_000
 RUN = RunRow(

@@ -46,13 +46,13 @@ def test_a_result_has_a_line_a_key_and_nested_values_in_short() -> None:
 
 
 def test_unfolding_shows_all_of_it_and_folding_hides_it_again() -> None:
-    of = document(json.dumps(ORDER))
+    of = document(json.dumps(ORDER), width=90)
     block = of.index_of(("result", 0))
     assert block is not None
     assert of.is_folded(block)
     of.fold(block, folded=False)
     lines = shown(of)
-    assert '               "name": "Kettle",' in lines
+    assert '             {"sku": "A1", "name": "Kettle", "price": 3.5, "n": 1},' in lines
     assert not any("2 ×" in line for line in lines)
     assert not of.is_folded(block)
 

@@ -15,6 +15,7 @@ LONGEST = 100_000
 _MOST_KEYS = 4_000  # entries that get a line each
 _KEY = 24  # cells that a key may take before its value
 _SHORT = 60  # characters of a nested value that stands on one line
+_LINE = 90  # characters of an entry of a nested value that stands on one line
 _WITH_LINES = 8_000  # characters of a nested value whose texts are shown with their lines: that is slower
 _NAMED = 3  # keys of nested objects that are named
 
@@ -55,31 +56,49 @@ def _read(text: str) -> Any:
         return None
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: `json.dumps` makes one a call
+
+
 def _write(writer: Writer, key: str, item: Any) -> None:
-    if isinstance(item, Mapping | list) and item:
-        short = json.dumps(item, ensure_ascii=False)
-        if len(short) <= _SHORT:
-            writer.compact(item)
-            return
-        start = writer.size
-        # Texts with lines are shown with them; NaN is no JSON, but a result may hold it.
-        slowly = ("\\n" in short and len(short) <= _WITH_LINES) or "NaN" in short or "Infinity" in short
-        formatted = "" if slowly else _formatted(item)
-        if formatted:
-            writer.add(formatted, "")
-        else:
-            writer.value(item, "", key)
-        writer.body.folds.append(Fold(start, writer.size, summary(item), styled=not formatted))
+    if not (isinstance(item, Mapping | list) and item):
+        writer.value(item, "", key)
+        return
+    if isinstance(item, Mapping):
+        texts = [f"{_encode(str(name))}: {_encode(one)}" for name, one in item.items()]
+    else:
+        texts = list(map(_encode, item))
+    size = sum(map(len, texts)) + 2 * len(texts)
+    if size <= _SHORT:
+        writer.compact(item)
+        return
+    start = writer.size
+    # Texts with lines are shown with them; NaN is no JSON, but a result may hold it.
+    slowly = size <= _WITH_LINES and any("\\n" in text for text in texts)
+    formatted = "" if slowly else _formatted(item, texts)
+    if formatted:
+        writer.add(formatted, "")
     else:
         writer.value(item, "", key)
+    writer.body.folds.append(Fold(start, writer.size, summary(item), styled=not formatted))
 
 
-def _formatted(item: Mapping[str, Any] | Sequence[Any]) -> str:
-    """The value as indented JSON; "" where it holds what msgspec does not write."""
-    try:
-        return msgspec.json.format(msgspec.json.encode(item), indent=2).decode()
-    except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return ""
+def _formatted(item: Mapping[str, Any] | Sequence[Any], texts: Sequence[str]) -> str:
+    """The value as JSON, a line an entry (`texts`); longer entries indented. "" where it holds what msgspec does not
+    write as it is."""
+    named = isinstance(item, Mapping)
+    lines: list[str] = []
+    for (key, one), text in zip(item.items() if isinstance(item, Mapping) else enumerate(item), texts, strict=True):
+        if len(text) > _LINE:
+            if "NaN" in text or "Infinity" in text:
+                return ""
+            try:
+                long = msgspec.json.format(msgspec.json.encode(one), indent=2).decode().replace("\n", "\n  ")
+            except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
+                return ""
+            text = f"{_encode(str(key))}: {long}" if named else long
+        lines.append(f"  {text}")
+    opening, closing = "{}" if named else "[]"
+    return opening + "\n" + ",\n".join(lines) + "\n" + closing
 
 
 def summary(item: Mapping[str, Any] | Sequence[Any]) -> str:

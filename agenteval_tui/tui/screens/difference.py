@@ -28,6 +28,7 @@ from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.styled_text import Cell, Line, pad
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.pane_tabs import VIEWS, PaneTabs
 from agenteval_tui.views.difference import verdict_text
 
 NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
@@ -66,20 +67,26 @@ class DifferenceScreen(FrameScreen):
         self._compared: RunPair | None = None
         self._composed = False
         self._pending: Callable[[], None] | None = None
+        self._tabs = (PaneTabs("tabs"), PaneTabs("views"))  # above and below: one of them is shown
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
+        yield self._tabs[0]
         yield LineBlock(self._run_lines, id="runs")
         yield DifferenceView(id="difference")
+        yield self._tabs[1]
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self._composed = True
+        self._draw_tabs()
         self.query_one("#difference", DifferenceView).focus()
         if self._pending is not None:
             self._pending()
 
     def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
         self.query_one("#runs", LineBlock).show(self._run_lines)
 
     def open(self, left: str, right: str) -> None:
@@ -95,16 +102,25 @@ class DifferenceScreen(FrameScreen):
         view = self.query_one("#difference", DifferenceView)
         view.show(pair.alignment)
         self.query_one("#runs", LineBlock).show(self._run_lines)
-        self.retitle()
+        self._draw_tabs()
 
-    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def _draw_tabs(self) -> None:
+        """The names of Inspect's tabs; how many differences there are, and at which one is."""
         found = self._compared
-        if found is None:
-            return (), ()
-        view = self.query_one("#difference", DifferenceView)
-        number, total = view.document.number_of(view.cursor), len(view.document.differences)
-        right: tuple[Cell, ...] = ((f"difference {number} of {total}", "bold"),) if number else ()
-        return ((verdict_text(found.alignment), "dim"),), right
+        right: list[Cell] = []
+        if found is not None:
+            view = self.query_one("#difference", DifferenceView)
+            number, total = view.document.number_of(view.cursor), len(view.document.differences)
+            right = [(verdict_text(found.alignment), "dim")]
+            right += [(f"   difference {number} of {total}", "bold")] if number else []
+        for tabs in self._tabs:
+            tabs.draw(VIEWS, "difference", (*right, (" ", "")))
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the name of a tab goes there."""
+        if isinstance(event.block, PaneTabs):
+            to = {"transcript": self.action_open_left, "branches": self.action_branches}
+            to.get(event.block.pane_at(event.x), lambda: None)()
 
     def _run_lines(self, width: int) -> list[Line]:
         """Both runs, in the place and with the sign that their texts have below."""
@@ -124,7 +140,7 @@ class DifferenceScreen(FrameScreen):
 
     def on_difference_view_moved(self, event: DifferenceView.Moved) -> None:
         """Say which difference this is."""
-        self.retitle()
+        self._draw_tabs()
 
     # Actions
 

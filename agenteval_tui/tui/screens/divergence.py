@@ -17,9 +17,10 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, TreeRows, detail_lines, head_lines, nodes_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.pane_tabs import VIEWS, PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
@@ -38,20 +39,24 @@ class DivergenceScreen(FrameScreen):
         self._opened: frozenset[str] = frozenset()
         self._composed = False
         self._pending: Callable[[], None] | None = None
+        self._tabs = (PaneTabs("tabs"), PaneTabs("views"))  # above and below: one of them is shown
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
+        yield self._tabs[0]
         yield LineBlock(self._said_lines, id="said")
         with Container(id="body"):
             yield VirtualList(
                 empty=[(("  No run is open. 4 goes to the one opened last, b comes here.", "dim"),)], id="tree"
             )
             yield LinesView(id="details")
+        yield self._tabs[1]
         yield self.key_bar()
 
     def on_mount(self) -> None:
         self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self._composed = True
+        self._draw_tabs()
         self.query_one("#tree", VirtualList).focus()
         if self._pending is not None:
             self._pending()
@@ -79,16 +84,27 @@ class DivergenceScreen(FrameScreen):
         tree.set_source(TreeRows(divergence))
         tree.cursor = 0
         self.query_one("#said", LineBlock).show(self._said_lines)
-        self.retitle()
+        self._draw_tabs()
         self._to_fork()
         self._detail()
 
-    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def _draw_tabs(self) -> None:
+        """The names of Inspect's tabs, and which test it is."""
         row = self._divergence.rows.get(self._divergence.run) if self._divergence is not None else None
-        if row is None:
-            return (), ()
-        name = one_line(row.test_id, 60) + (f" · {one_line(row.variation, 40)}" if row.variation else "")
-        return ((name, "bold"), (f"  {one_line(row.suite_name, 50)}", "dim")), ()
+        right: Line = ()
+        if row is not None:
+            name = one_line(row.test_id, 40) + (f" · {one_line(row.variation, 30)}" if row.variation else "")
+            right = ((name, "bold"), (f"  {one_line(row.suite_name, 40)} ", "dim"))
+        for tabs in self._tabs:
+            tabs.draw(VIEWS, "branches", right)
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the name of a tab goes there."""
+        pane = event.block.pane_at(event.x) if isinstance(event.block, PaneTabs) else ""
+        if pane == "transcript" and self._divergence is not None:
+            self.agenteval.inspect(self._divergence.run)
+        elif pane == "difference":
+            self.action_compare()
 
     def _said_lines(self, width: int) -> list[Line]:
         return head_lines(self._divergence, width) if self._divergence is not None else []

@@ -16,7 +16,6 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
-from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
@@ -31,7 +30,7 @@ from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.completion_controller import Assist
 from agenteval_tui.tui.screens.inspect.controller import ConfigToEdit, InspectController
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.styled_text import Line, fit
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -44,45 +43,6 @@ DRAW_SECONDS = 0.05
 PAINT_SECONDS = 0.5
 LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is no criterion."""
-
-
-class PaneTabs(LineBlock):
-    """Narrow screens show one pane at a time; this line names them all."""
-
-    def __init__(self) -> None:
-        super().__init__(id="tabs")
-        self._ends: tuple[tuple[str, int], ...] = ()
-
-    def draw(self, names: Mapping[str, str], active: str, right: tuple[Cell, ...]) -> None:
-        """`names`: what each pane is called, by pane; `right` stands at the end of the line."""
-
-        def lines(width: int) -> list[Line]:
-            cells, self._ends = tab_cells(names, active, width)
-            room = width - width_of(cells)
-            return [spread(cells, right, width) if width_of(right) <= room else fit(cells, width)]
-
-        self.show(lines)
-
-    def pane_at(self, x: int) -> str:
-        """The pane whose name stands in column `x`; "" for none."""
-        return next((name for name, end in self._ends if x < end), "")
-
-
-def tab_cells(names: Mapping[str, str], active: str, width: int) -> tuple[Line, tuple[tuple[str, int], ...]]:
-    """The names of tabs in a line, the active one in brackets, and the column behind each. Where there is no room for
-    all of them the others shrink, letter by letter; none goes."""
-    for most in (*range(max(map(len, names.values()), default=1), 0, -1), 0):
-        cells: list[Cell] = [(" ", "")] if most else []
-        ends = []
-        for pane, name in names.items():
-            if pane == active:
-                cells.append((f"[{name}]", "bold accent"))
-            else:
-                cells.append((f" {one_line(name, most) if most else name[:1]} ", "dim"))
-            ends.append((pane, width_of(cells)))
-        if width_of(cells) <= width:
-            break
-    return tuple(cells), tuple(ends)
 
 
 class TranscriptPane(TitledPane[None]):

@@ -52,7 +52,6 @@ from agenteval_tui.tui.screens.inspect.drafts import Saving
 from agenteval_tui.tui.screens.inspect.panes import (
     ConfigPane,
     EvidencePane,
-    PaneTabs,
     TranscriptPane,
     starter_of_calls,
 )
@@ -66,6 +65,7 @@ from agenteval_tui.tui.screens.verdict_changes import FlipsScreen
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.pane_tabs import VIEWS, PaneTabs
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
@@ -91,7 +91,8 @@ class InspectScreen(FrameScreen):
         self.panes = {pane.NAME: pane for pane in (self.transcript, self.evidence, self.config)}
         self.pane = self.transcript.NAME
         """The name of the pane that has the keys, and is shown where one is."""
-        self.tabs = PaneTabs()
+        self.tabs = PaneTabs("tabs")
+        self.views = PaneTabs("views")
         self._composed = False
         self._pending: Callable[[], None] | None = None
         self._restoring = False
@@ -103,6 +104,7 @@ class InspectScreen(FrameScreen):
         yield LineBlock(id="reason")
         with Horizontal(id="body"):
             yield from self.panes.values()
+        yield self.views
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -252,7 +254,9 @@ class InspectScreen(FrameScreen):
             right = ((" · ".join(facts(state.bench)), "dim"), (" ", ""))
         config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
         names = {"transcript": "transcript", "looked": self.evidence.what, "config": config}
-        self.tabs.draw(names, self.pane, right)
+        others = {view: name for view, name in VIEWS.items() if view not in names}
+        self.tabs.draw(names | others, self.pane, right)
+        self.views.draw(VIEWS, "transcript", ())
 
     def _draw_bars(self) -> None:
         self._draw_tabs()
@@ -293,9 +297,13 @@ class InspectScreen(FrameScreen):
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
         """A click on the name of a pane goes there."""
         block = event.block
-        pane = self.tabs.pane_at(event.x) if block is self.tabs else (block.id or "").removesuffix("-title")
+        pane = block.pane_at(event.x) if isinstance(block, PaneTabs) else (block.id or "").removesuffix("-title")
         if pane in self.panes:
             self._focus_pane(pane)
+        elif pane == "difference":
+            self.action_difference()
+        elif pane == "branches":
+            self.action_branches()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Say in the pane's title that it has the keys now."""
