@@ -138,7 +138,7 @@ def cancel(live: Live) -> ExecutionView:
     """
     view = steer(live, Command("cancel"), lambda view: view.ended is not None)
     until = time.monotonic() + GONE_S
-    while time.monotonic() < until and any(one.execution == live.execution for one in live_executions()):
+    while time.monotonic() < until and any(execution.execution == live.execution for execution in live_executions()):
         time.sleep(0.01)
     return view
 

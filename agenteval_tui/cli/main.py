@@ -72,7 +72,7 @@ def _leading_paths(args: list[str]) -> list[str]:
     while at < len(args) and args[at].startswith("-"):
         at += 2 if args[at] == "--db" else 1
     rest = args[at:]
-    return rest if rest and not is_own(rest[0]) and all(Path(one).exists() for one in rest) else []
+    return rest if rest and not is_own(rest[0]) and all(Path(path).exists() for path in rest) else []
 
 
 @click.command(
@@ -164,7 +164,9 @@ def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
     said = wrong.format_message().rstrip(".")
     context = getattr(wrong, "ctx", None)
     verbs = all_verbs()
-    verb = next((one for one in arguments if one in verbs), "")  # click does not say whose option lacks its value
+    verb = next(
+        (argument for argument in arguments if argument in verbs), ""
+    )  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb}".rstrip()
     return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows what there is)"
 

@@ -29,7 +29,7 @@ def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str
     The one with a capital letter is meant when nothing is said, and when the terminal goes away. Asked again for
     anything else.
     """
-    default = next(one for one in answers if one[0].isupper())
+    default = next(answer for answer in answers if answer[0].isupper())
     err = invocation.err
     invocation.out.flush()
     while True:
@@ -42,6 +42,6 @@ def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str
         letter = said.strip()[:1].casefold()
         if not letter:
             return default.lower()
-        for one in answers:
-            if one[0].casefold() == letter:
-                return one.lower()
+        for answer in answers:
+            if answer[0].casefold() == letter:
+                return answer.lower()

@@ -147,10 +147,10 @@ def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
 def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:
     """Compare it with the baseline by itself, and say what regressed."""
 
-    found = compare_to_baseline(store, row)
-    if found is not None:
-        out.view(against_lines(found))
-    return found
+    result = compare_to_baseline(store, row)
+    if result is not None:
+        out.view(against_lines(result))
+    return result
 
 
 def report(
@@ -198,7 +198,7 @@ def write_github_annotations(
     """
     lines = lines_of_tests(execution.suite_keys)
     regressed = {
-        (one.suite_key, one.test): was_and_now(one) for one in (against.regressed if against is not None else ())
+        (test.suite_key, test.test): was_and_now(test) for test in (against.regressed if against is not None else ())
     }
 
     def place_of(run: RunRow) -> tuple[str, int] | None:
@@ -226,15 +226,15 @@ def _in_workspace(file: str) -> str:
 
 def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
     """Where the tests of these suites stand in their files, as these are now; nothing of files that can't be read."""
-    found = {}
+    lines = {}
     for key in suite_keys:
         try:
-            one = load_suite(Path(key))
+            suite = load_suite(Path(key))
         except AgentevalError:
             continue
-        for test in one.suite.tests if one.suite is not None else ():
-            found[key, test.id] = (str(one.path), one.line_of(test.id))
-    return found
+        for test in suite.suite.tests if suite.suite is not None else ():
+            lines[key, test.id] = (str(suite.path), suite.line_of(test.id))
+    return lines
 
 
 # The last lines of a run: how it did against its baseline
@@ -242,23 +242,23 @@ def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
 _ATTRIBUTED = 100
 
 
-def _print_comparison(out: Output, store: Store, found: BaselineResult | None) -> None:
+def _print_comparison(out: Output, store: Store, result: BaselineResult | None) -> None:
     """The whole comparison, with who changed what."""
-    if found is None:
+    if result is None:
         out.line("no test of this execution has a baseline; agenteval baseline set EXECUTION sets one")
         return
-    flipped = [one for one in found.shown.tests if one.pairs][:_ATTRIBUTED]
+    flipped = [test for test in result.shown.tests if test.pairs][:_ATTRIBUTED]
     out.line()
-    out.view(comparison_lines(found.shown, {one.key: attribute(store, one.pairs) for one in flipped}))
+    out.view(comparison_lines(result.shown, {change.key: attribute(store, change.pairs) for change in flipped}))
 
 
-def _print_gates(out: Output, found: BaselineResult | None, gates: GateOptions) -> bool:
+def _print_gates(out: Output, result: BaselineResult | None, gates: GateOptions) -> bool:
     """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
-    if found is None:
+    if result is None:
         out.line(("gates: ", "bold"), "there is no baseline yet, nothing to measure against")
         return True
-    out.view(gate_lines(found, gates))
-    return not missed_gates(found, gates)
+    out.view(gate_lines(result, gates))
+    return not missed_gates(result, gates)
 
 
 def _set_baseline(out: Output, store: Store, execution: ExecutionRow, *, success: bool) -> None:

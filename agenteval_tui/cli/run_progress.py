@@ -61,10 +61,10 @@ class ProgressState(Struct, frozen=True):
 
         def ending(run: str) -> str:
             try:
-                found = ending_of(store.transcript(run))
+                ending = ending_of(store.transcript(run))
             except AgentevalError:
                 return ""
-            return found.said if found is not None else ""
+            return ending.said if ending is not None else ""
 
         return cls(results, remedy, ending)
 
@@ -263,7 +263,7 @@ class RunProgress:
                 figures.append(dollars(cost))
         if self.retries:
             figures.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
-        figures += [f"{one_line(one.agent, 20)} throttled to {one.limit}" for one in self._throttled.values()]
+        figures += [f"{one_line(value.agent, 20)} throttled to {value.limit}" for value in self._throttled.values()]
         return figures
 
 

@@ -164,7 +164,11 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
     Where tests are named, only what is wrong with those matters.
     """
     loaded, problems = suites_given(invocation, paths)
-    errors = [one for one in problems if one.severity == "error" and (not tests or _concerns(one, loaded, tests))]
+    errors = [
+        problem
+        for problem in problems
+        if problem.severity == "error" and (not tests or _concerns(problem, loaded, tests))
+    ]
     for problem in errors:
         print_problem(invocation.err, problem)
     if errors:
@@ -181,10 +185,10 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
 
 def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[str]) -> bool:
     """Whether the problem stands in one of the named tests, or above all tests of its file."""
-    for one in loaded:
-        if str(one.path) != problem.file or one.suite is None:
+    for suite in loaded:
+        if str(suite.path) != problem.file or suite.suite is None:
             continue
-        begins = sorted((one.line_of(test_id), test_id) for test_id in one.test_nodes)
+        begins = sorted((suite.line_of(test_id), test_id) for test_id in suite.test_nodes)
         here = [test_id for line, test_id in begins if line <= problem.line]
         return not here or here[-1] in {test.casefold() for test in tests}
     return False
@@ -192,7 +196,9 @@ def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[s
 
 def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     """The id of the last execution that ran one of these suites. Raises `AgentevalError` when there is none."""
-    newest = max((ids[0] for one in loaded if (ids := store.execution_ids(RunFilter(suite_key=one.key)))), default=None)
+    newest = max(
+        (ids[0] for suite in loaded if (ids := store.execution_ids(RunFilter(suite_key=suite.key)))), default=None
+    )
     rows = store.execution_rows([newest]) if newest is not None else []
     if not rows:
         raise AgentevalError("these suites were never run", where="--failed", mend="run them without --failed first")

@@ -13,35 +13,35 @@ from agenteval_tui.views.model import Text, View, paragraphs, text
 _MOST = 10
 
 
-def ab_lines(found: ABResult, *, tests: bool = False) -> View:
+def ab_lines(result: ABResult, *, tests: bool = False) -> View:
     """Both arms, their difference with interval and test, and what may be said of it; with `tests` each test too.
 
     One is recommended only where the interval excludes 0.
     """
-    return paragraphs(_lines(found, tests))
+    return paragraphs(_lines(result, tests))
 
 
-def _lines(found: ABResult, tests: bool) -> Iterator[Text]:
-    yield _arm("A", found.a)
-    yield _arm("B", found.b)
-    if found.difference is not None and found.interval is not None:
-        low, high = numbers.points_interval(*found.interval)
-        span = f"  (95 % interval {low} to {high}, {numbers.count(found.cases, 'case')}"
-        span += f", {TESTS[found.test][0]}: p = {found.p_value:.3g})" if found.p_value is not None else ")"
-        yield text(f"B minus A: {numbers.points(found.difference)} points", (span, "dim"))
-    pairs = found.pairs
+def _lines(result: ABResult, tests: bool) -> Iterator[Text]:
+    yield _arm("A", result.a)
+    yield _arm("B", result.b)
+    if result.difference is not None and result.interval is not None:
+        low, high = numbers.points_interval(*result.interval)
+        span = f"  (95 % interval {low} to {high}, {numbers.count(result.cases, 'case')}"
+        span += f", {TESTS[result.test][0]}: p = {result.p_value:.3g})" if result.p_value is not None else ")"
+        yield text(f"B minus A: {numbers.points(result.difference)} points", (span, "dim"))
+    pairs = result.pairs
     if pairs.only_a or pairs.only_b:
         yield text((f"pairs of runs: {pairs.both} passed both, {pairs.only_a} only A, {pairs.only_b} only B", "dim"))
-    yield _metric("cost", found.cost, lambda value: _signed(value, numbers.dollars))
-    yield _metric("tokens", found.tokens, lambda value: f"{value:+,.0f}")
-    yield _metric("time", found.latency_ms, lambda value: _signed(value, numbers.duration))
-    if found.unpaired:
-        yield text((f"{numbers.count(found.unpaired, 'case')} decided under only one of them: left out", "warn"))
+    yield _metric("cost", result.cost, lambda value: _signed(value, numbers.dollars))
+    yield _metric("tokens", result.tokens, lambda value: f"{value:+,.0f}")
+    yield _metric("time", result.latency_ms, lambda value: _signed(value, numbers.duration))
+    if result.unpaired:
+        yield text((f"{numbers.count(result.unpaired, 'case')} decided under only one of them: left out", "warn"))
     if tests:
-        yield from _tests(found)
-    yield text((one_line(found.conclusion), "good" if found.recommended else "bold"))
-    if found.recommended:
-        better = found.a if found.recommended == "A" else found.b
+        yield from _tests(result)
+    yield text((one_line(result.conclusion), "good" if result.recommended else "bold"))
+    if result.recommended:
+        better = result.a if result.recommended == "A" else result.b
         yield text((f"recommended: {one_line(better.name)}", "good"))
 
 
@@ -58,23 +58,23 @@ def _arm(letter: str, arm: Arm) -> Text:
     )
 
 
-def _metric(name: str, one: MetricDelta | None, shown: Callable[[float], str]) -> Text:
-    if one is None or (one.difference == 0 and one.interval is None):
+def _metric(name: str, delta: MetricDelta | None, shown: Callable[[float], str]) -> Text:
+    if delta is None or (delta.difference == 0 and delta.interval is None):
         return ()
-    span = f"the same in all {numbers.count(one.n, 'case')}"
-    if one.interval is not None:
-        low, high = one.interval
+    span = f"the same in all {numbers.count(delta.n, 'case')}"
+    if delta.interval is not None:
+        low, high = delta.interval
         span = f"{shown(low)} to {shown(high)}"
-    return text((f"{name} of a run, B minus A: {shown(one.difference)}  ({span})", "dim"))
+    return text((f"{name} of a run, B minus A: {shown(delta.difference)}  ({span})", "dim"))
 
 
-def _tests(found: ABResult) -> Iterator[Text]:
-    moved = sorted((one for one in found.tests if one.difference), key=lambda one: -abs(one.difference))
-    for one in moved[:_MOST]:
+def _tests(result: ABResult) -> Iterator[Text]:
+    moved = sorted((test for test in result.tests if test.difference), key=lambda case: -abs(case.difference))
+    for case in moved[:_MOST]:
         yield text(
-            f"  {one_line(one.test, 40)}: ",
-            (numbers.points(one.difference), "good" if one.difference > 0 else "bad"),
-            (f"  A {one.passed_a}/{one.n_a}, B {one.passed_b}/{one.n_b}", "dim"),
+            f"  {one_line(case.test, 40)}: ",
+            (numbers.points(case.difference), "good" if case.difference > 0 else "bad"),
+            (f"  A {case.passed_a}/{case.n_a}, B {case.passed_b}/{case.n_b}", "dim"),
         )
     if len(moved) > _MOST:
         yield text((f"  and {len(moved) - _MOST} more tests", "dim"))

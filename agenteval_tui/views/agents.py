@@ -17,10 +17,10 @@ _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken")
 _SAID = {True: "yes", False: "no", None: "could not be told"}
 
 
-def agents_lines(found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
+def agents_lines(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
     """A line an agent; of one that was checked (`reports`, by its number) what came of it, step by step."""
     view: View = ()
-    for number, one in enumerate(found):
+    for number, one in enumerate(agents):
         report = reports.get(number)
         head = f"{one_line(one.name)}  {one.kind}  "
         if report is None:
@@ -33,21 +33,21 @@ def agents_lines(found: Sequence[Configured], reports: Mapping[int, CheckReport]
     return view
 
 
-def agent_in_full(one: Configured, keys: Sequence[tuple[str, bool]], trusting: Sequence[str]) -> View:
+def agent_in_full(agent: Configured, keys: Sequence[tuple[str, bool]], trusting: Sequence[str]) -> View:
     """An agent: where it is configured, how, whether its keys are set (by name), what must be trusted before it is
     asked (`trusting`)."""
-    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your own"
-    facts = [Fact("from", text(f"{one.file.name}:{one.line}, {owner}"))]
+    owner = f"suite {one_line(agent.suite, 60)}" if agent.suite else "your own"
+    facts = [Fact("from", text(f"{agent.file.name}:{agent.line}, {owner}"))]
     # A key is said below, with whether it is set.
-    facts += [Fact(name, text(said)) for name, said in options_of(one.config) if said not in {key for key, _ in keys}]
+    facts += [Fact(name, text(said)) for name, said in options_of(agent.config) if said not in {key for key, _ in keys}]
     for name, is_set in keys:
         state: Span = ("is set", "good") if is_set else ("is not set", "broken")
         facts.append(Fact("key from", text(f"${one_line(name, 60)} ", state)))
     # What the user wrote is trusted as it is.
-    for number, what in enumerate(trusting if one.suite else ()):
+    for number, what in enumerate(trusting if agent.suite else ()):
         facts.append(Fact("" if number else "to trust", text(what)))
-    head = text((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
-    return (Heading(head), *paragraphs([text(one.about)]), Paragraph(()), Facts(tuple(facts)))
+    head = text((one_line(agent.name, 80), "bold"), (f"  {one_line(agent.kind)}", "dim"))
+    return (Heading(head), *paragraphs([text(agent.about)]), Paragraph(()), Facts(tuple(facts)))
 
 
 def report_view(report: CheckReport) -> View:

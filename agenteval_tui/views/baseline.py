@@ -23,69 +23,69 @@ from agenteval_tui.views.model import Paragraph, Span, View, paragraphs, text
 _MOST = 10
 
 
-def against_lines(found: BaselineResult) -> View:
+def against_lines(result: BaselineResult) -> View:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
     # What to do next stands where there is something to look at, as for causes.
-    changed = found.shown.in_state("worse", "better", "mixed", "score")
-    look = f"  (agenteval compare baseline {found.shown.b.reference[:10]})" if changed else ""
-    since = f" of {numbers.moment(found.shown.a.started_ms)}: "
-    quarantined = [one for one in found.shown.in_state("worse") if one.quarantine]
-    more = len(found.regressed) - _MOST
+    changed = result.shown.in_state("worse", "better", "mixed", "score")
+    look = f"  (agenteval compare baseline {result.shown.b.reference[:10]})" if changed else ""
+    since = f" of {numbers.moment(result.shown.a.started_ms)}: "
+    quarantined = [change for change in result.shown.in_state("worse") if change.quarantine]
+    more = len(result.regressed) - _MOST
     notes = [
         text((f"✗ and {numbers.count(more, 'regression')} more" if more > 0 else "", "bad")),
-        *_fallen(("~ fell, within chance: ", "warn"), found.by_chance),
+        *_fallen(("~ fell, within chance: ", "warn"), result.by_chance),
         *_fallen(("~ fell, in quarantine: ", "warn"), quarantined),
     ]
-    if other := not_comparable_text(found.shown.not_comparable):
+    if other := not_comparable_text(result.shown.not_comparable):
         notes.append(text((f"~ {one_line(other, 400)}", "warn")))
-    whole = found.gating.overall
+    whole = result.gating.overall
     if whole.rate is not None:
-        held = ("without quarantine",) if any(one.quarantine for one in found.shown.tests) else ()
+        held = ("without quarantine",) if any(test.quarantine for test in result.shown.tests) else ()
         certainty = "; ".join(part for part in (*held, significance_text(whole), short_power_text(whole)) if part)
         notes.append(text(f"pass rate {rate_text(whole)}", (f"  {certainty}", "dim")))
-    if found.undecided:
-        notes.append(text((f"{numbers.count(found.undecided, 'test')} ended in errors and can't be compared", "warn")))
-    if found.without_baseline:
-        notes.append(text((f"{numbers.count(found.without_baseline, 'test')} without a baseline", "dim")))
+    if result.undecided:
+        notes.append(text((f"{numbers.count(result.undecided, 'test')} ended in errors and can't be compared", "warn")))
+    if result.without_baseline:
+        notes.append(text((f"{numbers.count(result.without_baseline, 'test')} without a baseline", "dim")))
     return (
-        Paragraph(text("against the baseline", (since, "dim"), counts_text(found.shown), (look, "dim"))),
-        *paragraphs(_fallen(("✗ regressed: ", "bad"), found.regressed)),
+        Paragraph(text("against the baseline", (since, "dim"), counts_text(result.shown), (look, "dim"))),
+        *paragraphs(_fallen(("✗ regressed: ", "bad"), result.regressed)),
         *paragraphs(notes),
     )
 
 
 def _fallen(sign: Span, tests: Sequence[TestChange]) -> list[tuple[Span, ...]]:
-    return [text(sign, one_line(regression_text(one), 200)) for one in tests[:_MOST]]
+    return [text(sign, one_line(regression_text(test), 200)) for test in tests[:_MOST]]
 
 
-def gate_lines(found: BaselineResult, gates: GateOptions) -> View:
+def gate_lines(result: BaselineResult, gates: GateOptions) -> View:
     """Whether the gates are reached, and how far that can be relied on."""
-    missed = [text(("gate not reached: ", "bad"), one_line(gate, 600)) for gate in missed_gates(found, gates)]
+    missed = [text(("gate not reached: ", "bad"), one_line(gate, 600)) for gate in missed_gates(result, gates)]
     return (
         *paragraphs(missed or [text(("gates reached", "good"))]),
-        *paragraphs([text((gate_certainty(found, gates), "dim"))], indent=2),
+        *paragraphs([text((gate_certainty(result, gates), "dim"))], indent=2),
     )
 
 
-def missed_gates(found: BaselineResult, gates: GateOptions) -> list[str]:
+def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
     """The gates that are not reached, a sentence each."""
     missed = []
-    if gates.no_regressions and found.regressed:
-        many = f"{len(found.regressed)} tests regressed" if len(found.regressed) > 1 else "a test regressed"
-        missed.append(f"--no-regressions: {many} ({', '.join(map(regression_text, found.regressed[:5]))})")
-    if gates.max_drop is not None and found.drop > gates.max_drop + 1e-12:
-        rate = found.gating.overall.rate
+    if gates.no_regressions and result.regressed:
+        many = f"{len(result.regressed)} tests regressed" if len(result.regressed) > 1 else "a test regressed"
+        missed.append(f"--no-regressions: {many} ({', '.join(map(regression_text, result.regressed[:5]))})")
+    if gates.max_drop is not None and result.drop > gates.max_drop + 1e-12:
+        rate = result.gating.overall.rate
         assert rate is not None
-        fell = f"from {share(rate.was)} to {share(rate.now)} ({numbers.points(-found.drop)} points)"
+        fell = f"from {share(rate.was)} to {share(rate.now)} ({numbers.points(-result.drop)} points)"
         missed.append(f"--max-drop {share(gates.max_drop)}: the pass rate fell {fell}")
     return missed
 
 
-def gate_certainty(found: BaselineResult, gates: GateOptions) -> str:
+def gate_certainty(result: BaselineResult, gates: GateOptions) -> str:
     """How far the gates can be relied on: the test, n, and the smallest drop that n could have shown."""
-    one = found.gating.overall
-    parts = [part for part in (significance_text(one), power_text(one)) if part]
+    overall = result.gating.overall
+    parts = [part for part in (significance_text(overall), power_text(overall)) if part]
     limit = gates.max_drop
-    if limit is not None and one.rate is not None and (one.detectable is None or one.detectable > limit):
+    if limit is not None and overall.rate is not None and (overall.detectable is None or overall.detectable > limit):
         parts.append(f"a drop of {share(limit)} would not have shown")
     return "; ".join(parts)

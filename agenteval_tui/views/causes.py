@@ -51,11 +51,11 @@ def extent_text(group: CauseGroup, most: int = _TESTS) -> str:
 
 def decision_text(standing: TriageStatus, now_ms: int | None = None) -> Text:
     """What was decided, when, by whom, until when, and whether it holds. `now_ms`: how long ago that was, too."""
-    one = standing.decision
-    about = [numbers.moment(one.at_ms)] + ([numbers.age(one.at_ms, now_ms)] if now_ms is not None else [])
-    about += [one_line(one.who, 40)] if one.who else []
-    about += [f"until {numbers.moment(one.until_ms)}"] if one.until_ms else []
-    note = f": {one_line(one.note, 200)}" if one.note else ""
+    decision = standing.decision
+    about = [numbers.moment(decision.at_ms)] + ([numbers.age(decision.at_ms, now_ms)] if now_ms is not None else [])
+    about += [one_line(decision.who, 40)] if decision.who else []
+    about += [f"until {numbers.moment(decision.until_ms)}"] if decision.until_ms else []
+    note = f": {one_line(decision.note, 200)}" if decision.note else ""
     return text((standing.said, "good" if standing.holds else "warn"), (f" ({', '.join(about)}){note}", "dim"))
 
 

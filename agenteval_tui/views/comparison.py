@@ -138,16 +138,16 @@ def score_text(tally: Tally | None) -> str:
     return "–" if tally is None or tally.score is None else f"{tally.score:.2f}"
 
 
-def figures(one: TestChange | CriterionChange | RowChange) -> tuple[str, str]:
+def figures(change: TestChange | CriterionChange | RowChange) -> tuple[str, str]:
     """What both sides have: how often it passed; of what passes as often as before, the scores."""
-    shown = score_text if one.state == "score" else fraction
-    return shown(one.was), shown(one.now)
+    shown = score_text if change.state == "score" else fraction
+    return shown(change.was), shown(change.now)
 
 
-def change_text(one: TestChange | CriterionChange | RowChange) -> str:
+def change_text(change: TestChange | CriterionChange | RowChange) -> str:
     """`5/5 → 2/5`, `score 0.67 → 1.00`."""
-    was, now = figures(one)
-    return f"{'score ' if one.state == 'score' else ''}{was} → {now}"
+    was, now = figures(change)
+    return f"{'score ' if change.state == 'score' else ''}{was} → {now}"
 
 
 def version(content_hash: str) -> str:
@@ -155,11 +155,11 @@ def version(content_hash: str) -> str:
     return content_hash[:6]
 
 
-def config_change(one: CriterionChange) -> str:
+def config_change(change: CriterionChange) -> str:
     """`config changed 112c7c → 3a7f39`; "" where one version judged both sides."""
-    if not one.edited:
+    if not change.edited:
         return ""
-    return f"config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}"
+    return f"config changed {version(change.versions_was[-1])} → {version(change.versions_now[-1])}"
 
 
 def section_text(state: State, number: int) -> str:
@@ -167,24 +167,24 @@ def section_text(state: State, number: int) -> str:
     return f"{number:,} {SECTIONS[state][number != 1]}"
 
 
-def counts_text(found: Comparison) -> str:
+def counts_text(comparison: Comparison) -> str:
     """`1 test worse, 3 tests better, 10 unchanged`."""
-    return ", ".join(section_text(*item) for item in found.counts().items()) or "nothing to compare"
+    return ", ".join(section_text(*item) for item in comparison.counts().items()) or "nothing to compare"
 
 
 # All tests together
 
 
-def sample_text(one: Overall) -> str:
+def sample_text(overall: Overall) -> str:
     """What the test counts: `14 pairs`, `9 cases`, `40 runs on the smaller side`."""
-    if one.test == "fisher":
-        return f"{one.n:,} runs on the smaller side"
-    return numbers.count(one.n, "pair" if one.test == "mcnemar" else "case")
+    if overall.test == "fisher":
+        return f"{overall.n:,} runs on the smaller side"
+    return numbers.count(overall.n, "pair" if overall.test == "mcnemar" else "case")
 
 
-def rate_text(one: Overall) -> str:
+def rate_text(overall: Overall) -> str:
     """`71 % to 83 %, +12 points (95 % interval -2 to +25)`."""
-    rate = one.rate
+    rate = overall.rate
     if rate is None:
         return "no test was decided on both sides"
     words = f"{share(rate.was)} to {share(rate.now)}, {numbers.points(rate.difference)} points"
@@ -194,47 +194,53 @@ def rate_text(one: Overall) -> str:
     return f"{words} (95 % interval {low} to {high})"
 
 
-def significance_text(one: Overall) -> str:
+def significance_text(overall: Overall) -> str:
     """`McNemar's exact test on 14 pairs: p = 0.18`; "" where nothing was tested."""
-    return "" if one.p_value is None else f"{TESTS[one.test][0]} on {sample_text(one)}: {p_value_text(one.p_value)}"
+    return (
+        ""
+        if overall.p_value is None
+        else f"{TESTS[overall.test][0]} on {sample_text(overall)}: {p_value_text(overall.p_value)}"
+    )
 
 
-def power_text(one: Overall) -> str:
+def power_text(overall: Overall) -> str:
     """What drop so many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
-    if one.rate is None:
+    if overall.rate is None:
         return ""
-    if one.detectable is None:
-        return f"{sample_text(one)} could not have shown any drop"
-    few = "" if _significant(one) else ", and are too few to tell a smaller one"
-    return f"{sample_text(one)} show a drop of {100 * one.detectable:.0f} points or more four times in five{few}"
+    if overall.detectable is None:
+        return f"{sample_text(overall)} could not have shown any drop"
+    few = "" if _significant(overall) else ", and are too few to tell a smaller one"
+    return (
+        f"{sample_text(overall)} show a drop of {100 * overall.detectable:.0f} points or more four times in five{few}"
+    )
 
 
-def short_power_text(one: Overall, sample: str = "") -> str:
+def short_power_text(overall: Overall, sample: str = "") -> str:
     """The same in a few words: `14 tests: too few to tell a drop under 20 points`. `sample`: what was tested, where it
     is not to be called as the test calls it."""
-    if one.rate is None:
+    if overall.rate is None:
         return ""
-    sample = sample or sample_text(one)
-    if one.detectable is None:
+    sample = sample or sample_text(overall)
+    if overall.detectable is None:
         return f"{sample}: too few to tell any drop"
-    least = f"{100 * one.detectable:.0f} points"
-    if _significant(one):
+    least = f"{100 * overall.detectable:.0f} points"
+    if _significant(overall):
         return f"{sample} tell drops from {least} on"
     return f"{sample}: too few to tell a drop under {least}"
 
 
-def overall_text(one: Overall) -> str:
+def overall_text(overall: Overall) -> str:
     """The rate, the test and its power, with semicolons between them."""
-    return "; ".join(part for part in (rate_text(one), significance_text(one), power_text(one)) if part)
+    return "; ".join(part for part in (rate_text(overall), significance_text(overall), power_text(overall)) if part)
 
 
-def _significant(one: Overall) -> bool:
-    return one.p_value is not None and one.p_value <= 0.05
+def _significant(overall: Overall) -> bool:
+    return overall.p_value is not None and overall.p_value <= 0.05
 
 
-def _measures(one: Overall) -> list[tuple[str, SummaryMetric]]:
+def _measures(overall: Overall) -> list[tuple[str, SummaryMetric]]:
     """What was measured of both sides, as means of a run: score, time (ms), tokens, cost ($), as far as known."""
-    known = (("score", one.score), ("time", one.latency_ms), ("tokens", one.tokens), ("cost", one.cost))
+    known = (("score", overall.score), ("time", overall.latency_ms), ("tokens", overall.tokens), ("cost", overall.cost))
     return [(name, measure) for name, measure in known if measure is not None]
 
 
@@ -246,30 +252,32 @@ def _token(difference: float) -> str:
     return "good" if difference > 1e-9 else "bad" if difference < -1e-9 else ""
 
 
-def overall_lines(one: Overall) -> View:
+def overall_lines(overall: Overall) -> View:
     """The pass rate with interval, test and power, then what was measured."""
     measured = [
         f"{name} {_METRICS[name][1](measure.was)} to {_METRICS[name][1](measure.now)}"
-        for name, measure in _measures(one)
+        for name, measure in _measures(overall)
         if abs(measure.difference) > 1e-12 or name == "score"
     ]
-    alone = "was decided on one side only, and is" if one.left_out == 1 else "were decided on one side only, and are"
-    left_out = f"{numbers.count(one.left_out, 'case')} {alone} left out" if one.left_out else ""
+    alone = (
+        "was decided on one side only, and is" if overall.left_out == 1 else "were decided on one side only, and are"
+    )
+    left_out = f"{numbers.count(overall.left_out, 'case')} {alone} left out" if overall.left_out else ""
     means = f"mean of a run: {', '.join(measured)}" if measured else ""
-    token = _token(one.rate.difference) if one.rate is not None else ""
-    below = (significance_text(one), power_text(one), means, left_out)
+    token = _token(overall.rate.difference) if overall.rate is not None else ""
+    below = (significance_text(overall), power_text(overall), means, left_out)
     return (
-        Paragraph(text("pass rate " if one.rate else "", (rate_text(one), token))),
+        Paragraph(text("pass rate " if overall.rate else "", (rate_text(overall), token))),
         *paragraphs((text((line, "dim")) for line in below), indent=2),
     )
 
 
-def overall_table(one: Overall) -> Table:
+def overall_table(overall: Overall) -> Table:
     """Metric, baseline, now and change: the means over what both sides have."""
     rows: list[tuple[str, ...]] = []
-    if (rate := one.rate) is not None:
+    if (rate := overall.rate) is not None:
         rows.append(("Pass rate", share(rate.was), share(rate.now), f"{numbers.points(rate.difference)} points"))
-    for name, measure in _measures(one):
+    for name, measure in _measures(overall):
         head, shown = _METRICS[name]
         change = f"{measure.difference:+.3f}" if name == "score" else _relative(measure)
         rows.append((head, shown(measure.was), shown(measure.now), change))
@@ -283,20 +291,20 @@ def rate_bar(share: float) -> str:
     return "█" * full + "░" * (_BAR - full)
 
 
-def overall_in_short(found: Comparison) -> List:
+def overall_in_short(comparison: Comparison) -> List:
     """The rates, each with its bar, and their difference; the test; its power; what was measured: short texts, for the
     head of a screen."""
-    one = found.overall
-    rate = one.rate
+    overall = comparison.overall
+    rate = overall.rate
     if rate is None:
-        parts = [text(rate_text(one))]
+        parts = [text(rate_text(overall))]
     else:
         was, now = numbers.percent_interval(rate.was, rate.now)
         token = _token(rate.difference)
         interval = "" if rate.interval is None else " ({} … {})".format(*numbers.points_interval(*rate.interval, 0))
         # A case is a test, or a row of its dataset.
-        by_row = one.test != "sign-flip" or any(test.rows for test in found.tests)
-        sample = sample_text(one) if by_row else numbers.count(one.n, "test")
+        by_row = overall.test != "sign-flip" or any(test.rows for test in comparison.tests)
+        sample = sample_text(overall) if by_row else numbers.count(overall.n, "test")
         parts = [
             text(
                 ("pass  ", "dim"),
@@ -308,10 +316,10 @@ def overall_in_short(found: Comparison) -> List:
                 (f"   {_minus(numbers.points(rate.difference, 0))}", f"bold {token}".strip()),
                 (_minus(interval), "dim"),
             ),
-            text((_short_significance_text(one), "dim")),
-            text((short_power_text(one, sample), "dim")),
+            text((_short_significance_text(overall), "dim")),
+            text((short_power_text(overall, sample), "dim")),
         ]
-    for name, measure in sorted(_measures(one), key=lambda pair: pair[0] == "score"):
+    for name, measure in sorted(_measures(overall), key=lambda pair: pair[0] == "score"):
         if measure.was or measure.now:
             before, after = _METRICS[name][1](measure.was), _METRICS[name][1](measure.now)
             more = f" ({_minus(_relative(measure))})" if measure.was else ""
@@ -319,11 +327,11 @@ def overall_in_short(found: Comparison) -> List:
     return List(tuple(part for part in parts if part), inline=True)
 
 
-def _short_significance_text(one: Overall) -> str:
+def _short_significance_text(overall: Overall) -> str:
     """`sign-flip p 0.18`, `McNemar p < 0.001`."""
-    if one.p_value is None:
+    if overall.p_value is None:
         return ""
-    return f"{TESTS[one.test][1]} {p_value_text(one.p_value).replace('= ', '')}"
+    return f"{TESTS[overall.test][1]} {p_value_text(overall.p_value).replace('= ', '')}"
 
 
 def _minus(figure: str) -> str:
@@ -334,37 +342,37 @@ def _minus(figure: str) -> str:
 # What has to be known of all tests
 
 
-def notes(found: Comparison) -> list[str]:
+def notes(comparison: Comparison) -> list[str]:
     """What a reader must know before the figures are believed, a clause each."""
-    words = [paired_suites_text(one) for one in found.paired]
-    for side in (found.a, found.b):
+    words = [paired_suites_text(pair) for pair in comparison.paired]
+    for side in (comparison.a, comparison.b):
         words.append(
             f"{side.waiting:,} of {numbers.count(len(side.runs), 'run')} of {side.name} have not ended"
             if side.waiting
             else ""
         )
-    words.append("" if found.by_variation else "variations are not told apart: the sides are different ones")
-    words.append(datasets_text(found.tests))
-    for side, number in zip((found.a, found.b), found.checks_not_made, strict=True):
+    words.append("" if comparison.by_variation else "variations are not told apart: the sides are different ones")
+    words.append(datasets_text(comparison.tests))
+    for side, number in zip((comparison.a, comparison.b), comparison.checks_not_made, strict=True):
         words.append(f"{not_made_in_runs_sentence(number)} of {side.name}" if number else "")
-    return [line for line in (*words, not_comparable_text(found.not_comparable)) if line]
+    return [line for line in (*words, not_comparable_text(comparison.not_comparable)) if line]
 
 
-def paired_suites_text(one: PairedSuites) -> str:
+def paired_suites_text(pair: PairedSuites) -> str:
     """`suite S: /a/s.yaml is compared with /b/s.yaml`; of two imports, that their tests were paired by id."""
-    if one.by == "name":
-        return f"suite {one.name}: {one.was} is compared with {one.now}"
-    was, now = (key.split(":", 2)[-1] for key in (one.was, one.now))
+    if pair.by == "name":
+        return f"suite {pair.name}: {pair.was} is compared with {pair.now}"
+    was, now = (key.split(":", 2)[-1] for key in (pair.was, pair.now))
     words = f"imports of two files: the tests of {was} are paired by id with those of {now}"
     doubt = "; none has the same prompt in both, so check that both files are of the same eval"
-    return words if one.asked_alike else words + doubt
+    return words if pair.asked_alike else words + doubt
 
 
 def not_comparable_text(tests: Sequence[TestChange]) -> str:
     """`not comparable: 2 tests were judged by other criteria than before (a, b); ...`; "" for none."""
     if not tests:
         return ""
-    names = ", ".join(one.label for one in tests[:_NAMED]) + (" …" if len(tests) > _NAMED else "")
+    names = ", ".join(test.label for test in tests[:_NAMED]) + (" …" if len(tests) > _NAMED else "")
     many = "1 test was" if len(tests) == 1 else f"{len(tests):,} tests were"
     return f"not comparable: {many} judged by other criteria than before ({names}); {_COUNTED}"
 
@@ -372,15 +380,15 @@ def not_comparable_text(tests: Sequence[TestChange]) -> str:
 def datasets_text(tests: Iterable[TestChange]) -> str:
     """`dataset rows changed: t (1 added, 6 moved), u (2 removed)`: the tests that have other rows; "" for none."""
     changed = []
-    for one in tests:
+    for test in tests:
         counts = (
-            (sum(row.state == "added" for row in one.rows), "added"),
-            (sum(row.state == "removed" for row in one.rows), "removed"),
-            (sum(row.moved for row in one.rows), "moved"),
-            (sum(bool(row.content) for row in one.rows), "with changed content"),
+            (sum(row.state == "added" for row in test.rows), "added"),
+            (sum(row.state == "removed" for row in test.rows), "removed"),
+            (sum(row.moved for row in test.rows), "moved"),
+            (sum(bool(row.content) for row in test.rows), "with changed content"),
         )
         if words := ", ".join(f"{number:,} {what}" for number, what in counts if number):
-            changed.append(f"{one.label} ({words})")
+            changed.append(f"{test.label} ({words})")
     more = f" and {len(changed) - _NAMED:,} more tests" if len(changed) > _NAMED else ""
     return f"dataset rows changed: {', '.join(changed[:_NAMED])}{more}" if changed else ""
 
@@ -388,32 +396,32 @@ def datasets_text(tests: Iterable[TestChange]) -> str:
 # A test
 
 
-def method_text(one: TestChange) -> str:
+def method_text(change: TestChange) -> str:
     """The test that a single test's p-value comes from."""
-    return TESTS["fisher"][0] if one.cases == 1 else f"paired over {one.cases:,} rows"
+    return TESTS["fisher"][0] if change.cases == 1 else f"paired over {change.cases:,} rows"
 
 
-def regression_text(one: TestChange) -> str:
+def regression_text(change: TestChange) -> str:
     """`refund-policy: 5/5, now 2/5 (Fisher's exact test: p = 0.17)`."""
-    words = f"{one.label}: {was_and_now(one)}"
-    return words if one.p_value is None else f"{words} ({method_text(one)}: {p_value_text(one.p_value)})"
+    words = f"{change.label}: {was_and_now(change)}"
+    return words if change.p_value is None else f"{words} ({method_text(change)}: {p_value_text(change.p_value)})"
 
 
-def was_and_now(one: TestChange) -> str:
+def was_and_now(change: TestChange) -> str:
     """`5/5, now 2/5`."""
-    return f"{fraction(one.was)}, now {fraction(one.now)}"
+    return f"{fraction(change.was)}, now {fraction(change.now)}"
 
 
-def rows_text(one: TestChange) -> str:
+def rows_text(change: TestChange) -> str:
     """`20 rows: 6 worse, 13 unchanged, 1 added; 2 moved; content changed in 1`; "" without a dataset."""
-    if not one.rows:
+    if not change.rows:
         return ""
-    counts = [(sum(row.state == state for row in one.rows), words) for state, words in _ROWS]
+    counts = [(sum(row.state == state for row in change.rows), words) for state, words in _ROWS]
     states = ", ".join(f"{number:,} {words}" for number, words in counts if number)
-    moved, edited = sum(row.moved for row in one.rows), sum(bool(row.content) for row in one.rows)
+    moved, edited = sum(row.moved for row in change.rows), sum(bool(row.content) for row in change.rows)
     more = [f"{moved:,} moved"] if moved else []
     more += [f"content changed in {edited:,}"] if edited else []
-    return "; ".join((f"{numbers.count(len(one.rows), 'row')}: {states}", *more))
+    return "; ".join((f"{numbers.count(len(change.rows), 'row')}: {states}", *more))
 
 
 def row_text(row: RowChange) -> str:
@@ -428,10 +436,10 @@ def row_text(row: RowChange) -> str:
     return ", ".join(parts)
 
 
-def changed_rows(one: TestChange) -> list[RowChange]:
+def changed_rows(change: TestChange) -> list[RowChange]:
     """The rows that changed: what broke first, then as in `SECTIONS`."""
     order = list(SECTIONS)
-    return sorted((row for row in one.rows if row.changed), key=lambda row: order.index(row.state))
+    return sorted((row for row in change.rows if row.changed), key=lambda row: order.index(row.state))
 
 
 def who_text(who: str) -> str:
@@ -448,60 +456,66 @@ def side_text(side: Side) -> Text:
     return text((one_line(side.name, 60), "bold"), (f" {when}" if when else "", "dim"))
 
 
-def comparison_lines(found: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False) -> View:
+def comparison_lines(
+    comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False
+) -> View:
     """Both sides, all tests together, then what changed; what got worse first. `everything`: unchanged tests too."""
-    states = found.counts()
+    states = comparison.counts()
     # Of a single section its head says the same.
-    counts = counts_text(found) if len(states) != 1 or ("same" in states and not everything) else ""
+    counts = counts_text(comparison) if len(states) != 1 or ("same" in states and not everything) else ""
     head: View = (
-        Paragraph(text(*side_text(found.a), ("  →  ", "bold"), *side_text(found.b))),
-        *overall_lines(found.overall),
-        *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(found)),
+        Paragraph(text(*side_text(comparison.a), ("  →  ", "bold"), *side_text(comparison.b))),
+        *overall_lines(comparison.overall),
+        *paragraphs(text(("note: ", "warn"), one_line(note, 400)) for note in notes(comparison)),
         *paragraphs([text(counts)]),
     )
-    return head + tuple(chain.from_iterable(_sections(found, attributed or {}, everything=everything)))
+    return head + tuple(chain.from_iterable(_sections(comparison, attributed or {}, everything=everything)))
 
 
-def _sections(found: Comparison, attributed: AttributedTests, *, everything: bool) -> Iterator[View]:
+def _sections(comparison: Comparison, attributed: AttributedTests, *, everything: bool) -> Iterator[View]:
     for state in ORDER:
-        tests = found.in_state(state)
+        tests = comparison.in_state(state)
         if tests and (state != "same" or everything):
-            nodes = tuple(_test_node(one, attributed.get(one.key), everything) for one in tests[:MOST_LINES])
+            nodes = tuple(_test_node(test, attributed.get(test.key), everything) for test in tests[:MOST_LINES])
             left = len(tests) - MOST_LINES
             more = f"and {left} more: --json has all of them" if left > 0 else ""
             yield Heading(text(section_text(state, len(tests)))), Tree(nodes, more)
 
 
-def _test_node(one: TestChange, found: Attributed | None, everything: bool) -> Node:
-    more = [f"{numbers.points(one.difference)} points"] if one.difference else []
-    more += ["in quarantine"] if one.quarantine else []
-    words = text(one_line(one.label, 60), f"  {change_text(one)}", (f"  {', '.join(more)}" if more else "", "dim"))
-    below = list(_attribution_nodes(found))
-    if one.rows:
-        below.append(_rows_node(one, everything))
-    if one.state not in ("added", "removed"):
-        below += [_criterion_node(each, found) for each in one.criteria if _says_something(each)]
-    if one.state in SHARP:
-        below += [Node(command) for command in _command(one.pair)]
-    return Node(words, tuple(below), SIGNS[one.state])
+def _test_node(change: TestChange, attributed: Attributed | None, everything: bool) -> Node:
+    more = [f"{numbers.points(change.difference)} points"] if change.difference else []
+    more += ["in quarantine"] if change.quarantine else []
+    words = text(
+        one_line(change.label, 60), f"  {change_text(change)}", (f"  {', '.join(more)}" if more else "", "dim")
+    )
+    below = list(_attribution_nodes(attributed))
+    if change.rows:
+        below.append(_rows_node(change, everything))
+    if change.state not in ("added", "removed"):
+        below += [_criterion_node(each, attributed) for each in change.criteria if _says_something(each)]
+    if change.state in SHARP:
+        below += [Node(command) for command in _command(change.pair)]
+    return Node(words, tuple(below), SIGNS[change.state])
 
 
-def _says_something(one: CriterionChange) -> bool:
-    return one.state not in ("same", "undecided") or one.edited or bool(one.was_name)
+def _says_something(change: CriterionChange) -> bool:
+    return change.state not in ("same", "undecided") or change.edited or bool(change.was_name)
 
 
-def _attribution_nodes(found: Attributed | None) -> Iterator[Node]:
-    if found is not None:
-        who = (who_text(found.who), "bold")
-        yield Node(text(("who changed it: ", "dim"), who, (f"  {one_line(reason_text(found.reason), 300)}", "dim")))
-        if found.divergence:
-            yield Node(text((f"first divergence: {one_line(step_change_text(found.divergence), 300)}", "dim")))
+def _attribution_nodes(attributed: Attributed | None) -> Iterator[Node]:
+    if attributed is not None:
+        who = (who_text(attributed.who), "bold")
+        yield Node(
+            text(("who changed it: ", "dim"), who, (f"  {one_line(reason_text(attributed.reason), 300)}", "dim"))
+        )
+        if attributed.divergence:
+            yield Node(text((f"first divergence: {one_line(step_change_text(attributed.divergence), 300)}", "dim")))
 
 
-def _rows_node(one: TestChange, everything: bool) -> Node:
+def _rows_node(change: TestChange, everything: bool) -> Node:
     """What became of the rows of its dataset: how many of each, then those that changed (or all of them)."""
-    shown = list(one.rows) if everything else changed_rows(one)[:MOST_ROWS]
-    left = 0 if everything else sum(row.changed for row in one.rows) - MOST_ROWS
+    shown = list(change.rows) if everything else changed_rows(change)[:MOST_ROWS]
+    left = 0 if everything else sum(row.changed for row in change.rows) - MOST_ROWS
     nodes = []
     for row in shown:
         command = _command(row.pair) if row.state in ("worse", "better") else []
@@ -509,7 +523,7 @@ def _rows_node(one: TestChange, everything: bool) -> Node:
         nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
     if left > 0:
         nodes.append(Node(text((f"and {left} more rows: --all and --json have all of them", "dim"))))
-    return Node(text((rows_text(one), "dim")), tuple(nodes))
+    return Node(text((rows_text(change), "dim")), tuple(nodes))
 
 
 def _command(pair: tuple[str, str] | None) -> list[Text]:
@@ -519,64 +533,66 @@ def _command(pair: tuple[str, str] | None) -> list[Text]:
     return [text((f"agenteval show {pair[0]} --diff {pair[1]}", "dim"))]
 
 
-def _criterion_node(one: CriterionChange, found: Attributed | None) -> Node:
-    parts = [f"criterion {one.state}" if one.state in ("added", "removed") else change_text(one)]
-    parts += [f"renamed, it was {one_line(one.was_name, 40)}"] if one.was_name else []
-    parts += [f"not comparable: {config_change(one)}"] if one.edited else []
-    if found is not None and len(found.by_criterion) > 1 and one.name in found.by_criterion:
-        parts.append(who_text(found.by_criterion[one.name].who))
-    return Node(text(one_line(one.name, 60), (f"  {', '.join(parts)}", "dim")), sign=SIGNS[one.state])
+def _criterion_node(change: CriterionChange, attributed: Attributed | None) -> Node:
+    parts = [f"criterion {change.state}" if change.state in ("added", "removed") else change_text(change)]
+    parts += [f"renamed, it was {one_line(change.was_name, 40)}"] if change.was_name else []
+    parts += [f"not comparable: {config_change(change)}"] if change.edited else []
+    if attributed is not None and len(attributed.by_criterion) > 1 and change.name in attributed.by_criterion:
+        parts.append(who_text(attributed.by_criterion[change.name].who))
+    return Node(text(one_line(change.name, 60), (f"  {', '.join(parts)}", "dim")), sign=SIGNS[change.state])
 
 
 # As a page
 
 
-def comparison_page(found: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False) -> View:
+def comparison_page(
+    comparison: Comparison, attributed: AttributedTests | None = None, *, everything: bool = False
+) -> View:
     """The figures as a table, the conclusion, and a table of each kind of change; what got worse first."""
-    one = found.overall
+    overall = comparison.overall
     conclusion = (
-        counts_text(found),
-        *notes(found),
-        f"pass rate {rate_text(one)}",
-        significance_text(one),
-        power_text(one),
+        counts_text(comparison),
+        *notes(comparison),
+        f"pass rate {rate_text(overall)}",
+        significance_text(overall),
+        power_text(overall),
     )
     view: list[View] = [
         (
-            Heading(text(f"Comparison: {found.a.name} → {found.b.name}"), 1),
-            overall_table(one),
+            Heading(text(f"Comparison: {comparison.a.name} → {comparison.b.name}"), 1),
+            overall_table(overall),
             Paragraph(text(" ".join(sentence(part) for part in conclusion if part))),
         )
     ]
     for state in ORDER:
-        tests = found.in_state(state)
+        tests = comparison.in_state(state)
         if tests and (state != "same" or everything):
             view.append((Heading(text(section_text(state, len(tests)))), changes_table(tests, attributed or {})))
-    return tuple(chain(*view, *(_rows_page(one) for one in found.tests)))
+    return tuple(chain(*view, *(_rows_page(test) for test in comparison.tests)))
 
 
 def changes_table(tests: Sequence[TestChange], attributed: AttributedTests, *, most: int = MOST_TABLE) -> Table:
     """A row each test: its name, was, now, who changed it (or that it does not gate), and the first divergence."""
     rows = []
-    for one in tests[:most]:
-        found = attributed.get(one.key)
-        who = "in quarantine" if one.quarantine else who_text(found.who) if found is not None else ""
-        cells = (one.label, *figures(one), who, step_change_text(found.divergence) if found is not None else "")
-        rows.append(Row(tuple(map(text, cells)), "\x1f".join(one.key)))
+    for test in tests[:most]:
+        changed = attributed.get(test.key)
+        who = "in quarantine" if test.quarantine else who_text(changed.who) if changed is not None else ""
+        cells = (test.label, *figures(test), who, step_change_text(changed.divergence) if changed is not None else "")
+        rows.append(Row(tuple(map(text, cells)), "\x1f".join(test.key)))
     columns = tuple(Column(head) for head in ("Test", "Was", "Now", "Who changed it", "First divergence"))
     return Table(columns, tuple(rows), _not_listed(len(tests), most))
 
 
-def _rows_page(one: TestChange) -> View:
+def _rows_page(change: TestChange) -> View:
     """A table of the dataset rows that changed: which broke, healed, came, went, moved, or were edited."""
-    rows = changed_rows(one)
+    rows = changed_rows(change)
     if not rows:
         return ()
     cells = ((row.label, row.state, row_text(row)) for row in rows[:MOST_TABLE])
     columns = tuple(Column(head) for head in ("Row", "State", "Change"))
     return (
-        Heading(text(f"Rows of {one.label}")),
-        Paragraph(text(sentence(rows_text(one)))),
+        Heading(text(f"Rows of {change.label}")),
+        Paragraph(text(sentence(rows_text(change)))),
         Table(columns, tuple(Row(tuple(map(text, each)), each[0]) for each in cells), _not_listed(len(rows))),
     )
 
@@ -601,88 +617,88 @@ class ChangeCells(Struct, frozen=True):
     divergence: str
 
 
-def change_name(one: TestChange, criterion: CriterionChange | None) -> str:
+def change_name(change: TestChange, criterion: CriterionChange | None) -> str:
     """`TEST`, or `TEST / CRITERION`."""
-    return one_line(one.label) + (f" / {one_line(criterion.name)}" if criterion is not None else "")
+    return one_line(change.label) + (f" / {one_line(criterion.name)}" if criterion is not None else "")
 
 
 def change_cells(
-    one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, *, versions: bool = False
+    change: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, *, versions: bool = False
 ) -> ChangeCells:
     """A test, or one of its criteria, in a list. `versions`: two versions of a criterion judge the same outputs."""
-    shown = criterion or one
-    score = shown.state == "score" or (shown.state == "same" and one.state == "score")
+    shown = criterion or change
+    score = shown.state == "score" or (shown.state == "same" and change.state == "score")
     as_text = score_text if score else fraction
     divergence = ""
     if criterion is not None and criterion.edited:
         divergence = config_change(criterion)
     elif criterion is not None and criterion.state in ("added", "removed"):
         divergence = f"criterion {criterion.state}"
-    elif (found := attributed.get(one.key)) is not None:
-        divergence = one_line(step_change_text(found.divergence), 200)
-    who = ("quarantine", "warn") if one.quarantine else _who(one, criterion, attributed, versions)
+    elif (whose := attributed.get(change.key)) is not None:
+        divergence = one_line(step_change_text(whose.divergence), 200)
+    who = ("quarantine", "warn") if change.quarantine else _who(change, criterion, attributed, versions)
     points = "" if score else _points(shown)
     was, now = as_text(shown.was), as_text(shown.now)
-    return ChangeCells(SIGNS[one.state], change_name(one, criterion), was, now, points, who, divergence)
+    return ChangeCells(SIGNS[change.state], change_name(change, criterion), was, now, points, who, divergence)
 
 
-def _points(one: TestChange | CriterionChange) -> str:
+def _points(change: TestChange | CriterionChange) -> str:
     """`−33`; "" where nothing was decided on a side, or nothing changed."""
-    if one.was is None or one.now is None or one.was.rate is None or one.now.rate is None:
+    if change.was is None or change.now is None or change.was.rate is None or change.now.rate is None:
         return ""
-    return _minus(numbers.points(one.now.rate - one.was.rate, 0)) if one.now.rate != one.was.rate else ""
+    return _minus(numbers.points(change.now.rate - change.was.rate, 0)) if change.now.rate != change.was.rate else ""
 
 
-def _who(one: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool) -> Span:
-    if one.state not in SHARP:
+def _who(change: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool) -> Span:
+    if change.state not in SHARP:
         return "", ""
     if versions:
         return "criterion", "accent"
-    if one.key not in attributed:
-        return "…" if one.pairs else "", "dim"
-    found = attributed[one.key]
-    mine = found.by_criterion.get(criterion.name) if found is not None and criterion is not None else None
-    who = mine.who if mine is not None else found.who if found is not None else "unknown"
+    if change.key not in attributed:
+        return "…" if change.pairs else "", "dim"
+    whose = attributed[change.key]
+    mine = whose.by_criterion.get(criterion.name) if whose is not None and criterion is not None else None
+    who = mine.who if mine is not None else whose.who if whose is not None else "unknown"
     return who_text(who), "dim" if who == "unknown" else "accent"
 
 
 def change_in_full(
-    one: TestChange,
+    test: TestChange,
     criterion: CriterionChange | None,
-    found: Attributed | None,
+    attributed: Attributed | None,
     *,
     waiting: bool = False,
     versions: bool = False,
 ) -> View:
     """A test: its names, who changed it, its figures on both sides, its dataset rows. `waiting`: who changed it is
     still being found out; `versions`: two versions of a criterion judge the same outputs."""
-    about = [text((one_line(one.name, 300), "dim"))] if one.name != one.test else []
-    if one.quarantine:
-        about.append(text((f"in quarantine, does not gate: {one.quarantine}", "warn")))
-    if not one.comparable and not versions:
+    about = [text((one_line(test.name, 300), "dim"))] if test.name != test.test else []
+    if test.quarantine:
+        about.append(text((f"in quarantine, does not gate: {test.quarantine}", "warn")))
+    if not test.comparable and not versions:
         about.append(text((f"not comparable: judged by other criteria than before; {_COUNTED}", "warn")))
-    facts = list(_who_facts(one, criterion, found, waiting=waiting, versions=versions))
-    facts += [Fact("was", _tally(one.was)), Fact("now", _tally(one.now))]
-    if one.difference is not None:
-        change = f"{numbers.points(one.difference)} points"
-        change += f" over {one.cases:,} rows" if one.cases > 1 else ""
-        change += f"   {method_text(one)}: {p_value_text(one.p_value)}" if one.p_value is not None else ""
+    facts = list(_who_facts(test, criterion, attributed, waiting=waiting, versions=versions))
+    facts += [Fact("was", _tally(test.was)), Fact("now", _tally(test.now))]
+    if test.difference is not None:
+        change = f"{numbers.points(test.difference)} points"
+        change += f" over {test.cases:,} rows" if test.cases > 1 else ""
+        change += f"   {method_text(test)}: {p_value_text(test.p_value)}" if test.p_value is not None else ""
         facts.append(Fact("change", text(change)))
     view: View = (
-        Heading(text(one_line(one.label), (f"  {one_line(one.suite)}", "dim"))),
+        Heading(text(one_line(test.label), (f"  {one_line(test.suite)}", "dim"))),
         *paragraphs(about),
         Facts(tuple(facts)),
     )
-    if not one.rows:
+    if not test.rows:
         return view
-    rows = changed_rows(one)
+    rows = changed_rows(test)
     nodes = tuple(
         Node(text(f"#{one_line(row.label, 30)}", (f"  {one_line(row_text(row), 200)}", "dim")), sign=SIGNS[row.state])
         for row in rows[:MOST_ROWS_IN_FULL]
     )
     left = len(rows) - MOST_ROWS_IN_FULL
     more = f"and {left:,} more: agenteval compare --all" if left > 0 else ""
-    return (*view, Facts((Fact("rows", text(rows_text(one))),)), Tree(nodes, more))
+    return (*view, Facts((Fact("rows", text(rows_text(test))),)), Tree(nodes, more))
 
 
 def _tally(tally: Tally | None) -> Text:
@@ -698,32 +714,37 @@ def _tally(tally: Tally | None) -> Text:
 
 
 def _who_facts(
-    one: TestChange, criterion: CriterionChange | None, found: Attributed | None, *, waiting: bool, versions: bool
+    change: TestChange,
+    criterion: CriterionChange | None,
+    attributed: Attributed | None,
+    *,
+    waiting: bool,
+    versions: bool,
 ) -> Iterator[Fact]:
     """Who changed it and why, what both criteria say of both outputs, and the first divergence."""
-    if one.state not in ("worse", "better"):
+    if change.state not in ("worse", "better"):
         return
     if versions:
         yield Fact("who", text(("criterion: both versions judge the same outputs", "bold accent")))
         return
-    if found is None:
+    if attributed is None:
         yield Fact("who", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
         return
-    mine = found.by_criterion.get(criterion.name) if criterion is not None else None
-    named = found if mine is None else mine
+    mine = attributed.by_criterion.get(criterion.name) if criterion is not None else None
+    named = attributed if mine is None else mine
     yield Fact("who", text((who_text(named.who), "bold accent"), (f"  {reason_text(named.reason)}", "dim")))
     if mine is not None and (mine.old_under_new or mine.new_under_old):
         yield Fact("crosswise", text(f"old output, new criterion: {mine.old_under_new}"))
         yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))
-    yield Fact("divergence", text(step_change_text(found.divergence) or "both runs did the same, step by step"))
+    yield Fact("divergence", text(step_change_text(attributed.divergence) or "both runs did the same, step by step"))
 
 
 def criteria_table(
-    one: TestChange, chosen: CriterionChange | None, metrics: Mapping[str, tuple[MetricChange, ...]] | None
+    change: TestChange, chosen: CriterionChange | None, metrics: Mapping[str, tuple[MetricChange, ...]] | None
 ) -> Table:
     """The criteria of a test on both sides; of the chosen one (or the only one) the metrics."""
     rows: list[Row] = []
-    for each in one.criteria:
+    for each in change.criteria:
         is_chosen = chosen is not None and each.name == chosen.name
         sign, token = SIGNS[each.state]
         was, now = figures(each)
@@ -733,7 +754,7 @@ def criteria_table(
         below = [(f"renamed, it was {one_line(each.was_name, 40)}" if each.was_name else "", "dim")]
         below.append((config_change(each), "accent"))
         rows += [Row((text("  ", span), (), ())) for span in below if span[0]]
-        for metric in (metrics or {}).get(each.name, ()) if is_chosen or len(one.criteria) == 1 else ():
+        for metric in (metrics or {}).get(each.name, ()) if is_chosen or len(change.criteria) == 1 else ():
             token = "" if metric.changed else "dim"
             values = tuple(text((score_text(tally), token)) for tally in (metric.was, metric.now))
             rows.append(Row((text("    ", (one_line(metric_name(metric.name, metric.type)), "dim")), *values)))

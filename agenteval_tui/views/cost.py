@@ -32,7 +32,7 @@ def _rows(costs: Costs) -> Iterator[Row]:
             yield _row("  its judges", test.judges)
     yield Row(((),))
     yield from (_row(f"agent {agent.name}", agent.spent) for agent in costs.by_agent)
-    yield from (_row(f"judges of {one.name or 'criteria'}", one.spent) for one in costs.by_criterion)
+    yield from (_row(f"judges of {criterion.name or 'criteria'}", criterion.spent) for criterion in costs.by_criterion)
     yield Row(((),))
     yield _row("all agents", costs.agents)
     if costs.judges.count:
@@ -58,7 +58,8 @@ def spent_lines(costs: Costs) -> View:
     """The same in a few lines, for the end of a run: each agent, and how many answers cost nothing. Nothing where
     nothing was measured."""
     used = (
-        (one.name, _used(one.spent.input_tokens, one.spent.output_tokens, one.spent.cost)) for one in costs.by_agent
+        (agent.name, _used(agent.spent.input_tokens, agent.spent.output_tokens, agent.spent.cost))
+        for agent in costs.by_agent
     )
     lines = [f"{one_line(name, 60)}: {said}" for name, said in used if said]
     lines += [f"{numbers.count(costs.cached, 'answer')} from the history"] if costs.cached else []

@@ -25,25 +25,25 @@ _VERBS: dict[str, dict[Form, str]] = {
 _BEFORE = 16  # characters of a text shown before the place where it differs
 
 
-def divergence_text(found: Divergence) -> str:
+def divergence_text(divergence: Divergence) -> str:
     """One sentence: the fork, or why there is none."""
-    root = found.tree.root
-    if found.fork is not None:
-        return fork_text(found.fork)
+    root = divergence.tree.root
+    if divergence.fork is not None:
+        return fork_text(divergence.fork)
     if root.number < 2:
         return "this test has no other run that ended, with this row and variation"
     if not root.passed or not root.failed:
         return f"all {root.number:,} runs {'passed' if root.passed else 'failed'}: nothing parts them"
-    if not any(len(node.branches) > 1 for node in [root, *found.tree.nodes()]):
+    if not any(len(node.branches) > 1 for node in [root, *divergence.tree.nodes()]):
         return "all runs did the same, step by step: what parts them is not in their steps"
     return "no step tells the passing runs from the failing ones"
 
 
-def parting_text(found: Divergence | None) -> str:
+def parting_text(divergence: Divergence | None) -> str:
     """What the run that somebody asked about did at the fork; "" when nothing parts the runs, or nobody looked."""
-    if found is None or found.fork is None:
+    if divergence is None or divergence.fork is None:
         return ""
-    return run_text(found.fork, found.run) or divergence_text(found)
+    return run_text(divergence.fork, divergence.run) or divergence_text(divergence)
 
 
 def step_change_text(change: StepChange | None) -> str:
@@ -56,13 +56,13 @@ def step_change_text(change: StepChange | None) -> str:
     return f"step {change.step:,}: it {was}, now it {now}"
 
 
-def head_view(found: Divergence) -> View:
+def head_view(divergence: Divergence) -> View:
     """Where passing and failing runs part, and over which runs."""
-    root, forked = found.tree.root, found.fork is not None
-    where = "in all executions" if found.everywhere else "in this execution"
-    arguments = "" if found.with_arguments else "; arguments do not count"
+    root, forked = divergence.tree.root, divergence.fork is not None
+    where = "in all executions" if divergence.everywhere else "in this execution"
+    arguments = "" if divergence.with_arguments else "; arguments do not count"
     scope = (f"{numbers.count(root.number, 'run')} {where}{arguments}", "dim")
-    sentence = Node(text((divergence_text(found), "bold" if forked else "")), sign=FORK if forked else ("", ""))
+    sentence = Node(text((divergence_text(divergence), "bold" if forked else "")), sign=FORK if forked else ("", ""))
     return Tree((sentence,), indent=1), Paragraph(text(scope, *counts(root.passed, root.failed)), 3 if forked else 1)
 
 
@@ -82,7 +82,7 @@ def fork_text(fork: BranchPoint) -> str:
         parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
     rest = fork.branches[len(named) :]
     if rest:
-        passed, runs = sum(one.passed for one in rest), sum(one.number for one in rest)
+        passed, runs = sum(other.passed for other in rest), sum(other.number for other in rest)
         parts.append(f"{runs:,} go {len(rest):,} other ways ({passed:,}/{runs:,} pass)")
     return f"step {fork.step:,}: {', '.join(parts)}"
 
@@ -107,7 +107,7 @@ def run_text(fork: BranchPoint, run: str) -> str:
 
 def _branch_text(fork: BranchPoint, branch: divergence.Node, form: Form) -> str:
     """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
-    return _action_text(branch.act, [one.act for one in fork.branches], form)
+    return _action_text(branch.act, [branch.act for branch in fork.branches], form)
 
 
 def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
@@ -116,19 +116,21 @@ def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
         return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"
     if act.kind == "answer":
         verb = _VERBS["answer"][form]
-        if all(one.kind != "answer" or one.key == act.key for one in beside) and len(beside) > 1:
-            return f"{verb} at once" if any(one.kind == "call" for one in beside) else verb
+        if all(nearby.kind != "answer" or nearby.key == act.key for nearby in beside) and len(beside) > 1:
+            return f"{verb} at once" if any(nearby.kind == "call" for nearby in beside) else verb
         return f"{verb} {_quoted(excerpt(act, beside))}"
     if act.kind == "error":
         return f"{_VERBS['end'][form]} in an error ({act.name})"
-    if any(one.kind != "end" for one in beside):
+    if any(nearby.kind != "end" for nearby in beside):
         return f"{_VERBS['stop'][form]} there"
     return f"{_VERBS['end'][form]} without an answer"
 
 
 def excerpt(act: Action, beside: Sequence[Action]) -> str:
     """An answer on one line, from where it differs from the answers `beside` it."""
-    return _from_difference(act.text, (one.text for one in beside if one.kind == "answer" and one.key != act.key))
+    return _from_difference(
+        act.text, (nearby.text for nearby in beside if nearby.kind == "answer" and nearby.key != act.key)
+    )
 
 
 def distinguishing_excerpt(act: Action, beside: Sequence[Action], name: str) -> str:
@@ -136,24 +138,30 @@ def distinguishing_excerpt(act: Action, beside: Sequence[Action], name: str) -> 
     value = act.arguments[name]
     if not isinstance(value, str):
         return arguments_json(value)
-    others = (one.arguments for one in beside if one.kind == "call" and one.name == act.name and one.key != act.key)
+    others = (
+        nearby.arguments
+        for nearby in beside
+        if nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key
+    )
     values = (other.get(name) for other in others if isinstance(other, dict))
     return _from_difference(value, (other for other in values if isinstance(other, str) and other != value))
 
 
 def telling_arguments(act: Action, beside: Sequence[Action]) -> dict[str, Any]:
     """The arguments of a call by which it differs from calls of the same tool `beside` it; {} when it is the only."""
-    others = [one for one in beside if one.kind == "call" and one.name == act.name and one.key != act.key]
+    others = [
+        nearby for nearby in beside if nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key
+    ]
     if not others or not isinstance(act.arguments, dict):
         return {}
     return {
         name: value
         for name, value in act.arguments.items()
         if any(
-            not isinstance(one.arguments, dict)
-            or name not in one.arguments
-            or arguments_json(one.arguments[name]) != arguments_json(value)
-            for one in others
+            not isinstance(other.arguments, dict)
+            or name not in other.arguments
+            or arguments_json(other.arguments[name]) != arguments_json(value)
+            for other in others
         )
     }
 
@@ -161,7 +169,7 @@ def telling_arguments(act: Action, beside: Sequence[Action]) -> dict[str, Any]:
 def _telling(act: Action, beside: Sequence[Action]) -> str:
     telling = telling_arguments(act, beside)
     if not telling:
-        others = any(one.kind == "call" and one.name == act.name and one.key != act.key for one in beside)
+        others = any(nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key for nearby in beside)
         return " with fewer arguments" if others and isinstance(act.arguments, dict) else ""
     said = []
     for name, value in list(telling.items())[:2]:

@@ -34,7 +34,7 @@ def fact_tree(facts: Iterable[Fact], *, longest: int | None = None, indent: int 
 def results_in_short(results: Iterable[CriterionResult], *, missed: bool = False, indent: int = 0) -> View:
     """Results beside other things, each line cut. `missed`: what did not pass, and nothing of what passed."""
     if missed:
-        results = (one for one in results if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
+        results = (result for result in results if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
     facts: Iterable[Fact] = explain(results)
     if missed:
         facts = map(_without_passed, facts)
@@ -42,7 +42,7 @@ def results_in_short(results: Iterable[CriterionResult], *, missed: bool = False
 
 
 def _without_passed(fact: Fact) -> Fact:
-    return replace(fact, children=tuple(_without_passed(one) for one in fact.children if one.mark != "passed"))
+    return replace(fact, children=tuple(_without_passed(child) for child in fact.children if child.mark != "passed"))
 
 
 def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
@@ -55,24 +55,24 @@ def _node(fact: Fact, tokens: str, longest: int | None) -> Node:
     return Node(text((words, tokens)), children, SIGNS[fact.mark])
 
 
-def explanation_lines(one: Explanation) -> View:
+def explanation_lines(explained: Explanation) -> View:
     """The run with its outcome, then all that `explanation` says."""
-    status, token = outcome_text(one.run.status)
-    head = (f"{one_line(one.run.test_name)}: {status}", token)
-    return Paragraph(text(head, (f"  {one.run.id}", "dim"))), *explanation(one)
+    status, token = outcome_text(explained.run.status)
+    head = (f"{one_line(explained.run.test_name)}: {status}", token)
+    return Paragraph(text(head, (f"  {explained.run.id}", "dim"))), *explanation(explained)
 
 
-def explanation_page(one: Explanation, level: int = 2, about: str = "") -> View:
+def explanation_page(explained: Explanation, level: int = 2, about: str = "") -> View:
     """A section for a bug report: the run with its outcome, where it is from, then all that `explanation` says.
 
     `about` is said before that.
     """
-    head = Heading(text(f"{one_line(one.run.test_name)}: {outcome_text(one.run.status)[0]}"), level)
+    head = Heading(text(f"{one_line(explained.run.test_name)}: {outcome_text(explained.run.status)[0]}"), level)
     return (
         head,
         *(Paragraph(text(words)) for words in (about,) if words),
-        Paragraph(place_of(one.run)),
-        *explanation(one),
+        Paragraph(place_of(explained.run)),
+        *explanation(explained),
     )
 
 
@@ -83,25 +83,28 @@ def place_of(row: RunRow) -> Text:
     return text((one_line(where), "code"), f", repetition {row.repetition}, agent ", (one_line(row.agent), "code"))
 
 
-def explanation(one: Explanation) -> View:
+def explanation(explanation: Explanation) -> View:
     """What ended the answer, why the agent did not finish, the facts; labels, where runs part; where it is from."""
-    nodes = (*_of_the_run(one), *fact_tree(one.facts).nodes)
-    said = [Node(text((one_line(label_text(label)), "dim"))) for label in one.labels]
-    if parting := parting_text(one.divergence):
+    nodes = (*_of_the_run(explanation), *fact_tree(explanation.facts).nodes)
+    said = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
+    if parting := parting_text(explanation.divergence):
         said.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
-    command = Paragraph(text((f"agenteval why {one_line(one.address)}", "dim code")))
-    return (*(Tree(tuple(found)) for found in (nodes, said) if found), command)
+    command = Paragraph(text((f"agenteval why {one_line(explanation.address)}", "dim code")))
+    return (*(Tree(tuple(branch)) for branch in (nodes, said) if branch), command)
 
 
-def _of_the_run(one: Explanation) -> Iterator[Node]:
-    remarks = (*((one.ending.said,) if one.ending is not None else ()), *(note.said for note in one.notes))
+def _of_the_run(explanation: Explanation) -> Iterator[Node]:
+    remarks = (
+        *((explanation.ending.said,) if explanation.ending is not None else ()),
+        *(note.said for note in explanation.notes),
+    )
     for remark in remarks:
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
-    if one.error is not None:
-        mend = f" ({one.error.mend})" if one.error.mend else ""
-        why = f"the agent did not finish: {one.error.kind}: {one.error.message}{mend}"
+    if explanation.error is not None:
+        mend = f" ({explanation.error.mend})" if explanation.error.mend else ""
+        why = f"the agent did not finish: {explanation.error.kind}: {explanation.error.message}{mend}"
         yield Node(text((why, "broken code")), sign=SIGNS["error"])
-    if one.run.checks_not_made:
-        yield Node(text((not_made_sentence(one.run.checks_not_made), "warn")), sign=("!", "warn"))
-    if not one.judged and one.error is None:
+    if explanation.run.checks_not_made:
+        yield Node(text((not_made_sentence(explanation.run.checks_not_made), "warn")), sign=("!", "warn"))
+    if not explanation.judged and explanation.error is None:
         yield Node(text("no criterion was applied to this run"))

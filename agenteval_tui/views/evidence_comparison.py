@@ -51,77 +51,79 @@ _MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 """What fields that are not ours (a file, a newer history) may make of a comparison."""
 
 
-def comparisons(one: Evidence) -> tuple[Comparison, ...]:
+def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
     """What a line of evidence compares; () where a sentence must say it."""
-    if one.passed is True or one.message:
+    if evidence.passed is True or evidence.message:
         return ()
-    fields = one.fields
+    fields = evidence.fields
     try:
-        if "arguments" in fields and one.code == Code.DIFFERS:
+        if "arguments" in fields and evidence.code == Code.DIFFERS:
             return tuple(map(_argument, fields["arguments"][:MOST]))
         near = fields.get("near") or fields.get("nearest") or fields.get("near_call") or {}
         if isinstance(near.get("arguments"), list):
             return tuple(map(_argument, near["arguments"][:MOST]))
-        if "near" in fields and isinstance(one.expected, str):
-            compared = _text(one.expected, near, one.found)
+        if "near" in fields and isinstance(evidence.expected, str):
+            compared = _text(evidence.expected, near, evidence.found)
             # The whole text is what there is: no other place in it is meant.
             return (replace(compared, where="") if fields.get("side") == "equals" else compared,)
-        if one.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
+        if evidence.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
             return (_value(dotted_path(fields["path"]), fields["wanted"], fields["value"]),)
-        if one.code == Code.DIFFERS and "label" in fields and isinstance(one.found, str):
-            return (_value("label", fields["label"], one.found),)
-        if one.code == Code.DIFFERS and fields.get("side") == "equals" and isinstance(one.expected, str):
-            return (_value("", one.expected, one.found),)
+        if evidence.code == Code.DIFFERS and "label" in fields and isinstance(evidence.found, str):
+            return (_value("label", fields["label"], evidence.found),)
+        if evidence.code == Code.DIFFERS and fields.get("side") == "equals" and isinstance(evidence.expected, str):
+            return (_value("", evidence.expected, evidence.found),)
     except _MALFORMED:
         pass
     return ()
 
 
-def comparison_title(one: Evidence) -> tuple[str, str]:
+def comparison_title(evidence: Evidence) -> tuple[str, str]:
     """The tool that is compared, and how it differs: ("get_order", "1 of 2 arguments differs"); ("", "") where the
     name of the condition is all there is to say."""
-    fields = one.fields
+    fields = evidence.fields
     try:
-        if one.code == Code.NEVER_CALLED and "nearest" in fields:
+        if evidence.code == Code.NEVER_CALLED and "nearest" in fields:
             return str(fields["tool"]), f"was never called; nearest {fields['nearest']['tool']}"
         if "near_call" in fields:
             return str(fields["wanted"]), f"was not called; nearest the {nth(fields['near_call']['call'] + 1)} call"
-        if one.code != Code.DIFFERS or "arguments" not in fields or "tool" not in fields:
+        if evidence.code != Code.DIFFERS or "arguments" not in fields or "tool" not in fields:
             return "", ""
         which = f" ({nth(fields['position'])} call)" if fields.get("position") else ""
-        wrong, whole = len(fields["arguments"]), len(one.expected) if isinstance(one.expected, Mapping) else 0
+        wrong, whole = len(fields["arguments"]), len(evidence.expected) if isinstance(evidence.expected, Mapping) else 0
         many = f"{wrong} of {count(whole, 'argument')}" if whole >= wrong else count(wrong, "argument")
         return f"{fields['tool']}{which}", f"{many} {'differs' if wrong == 1 else 'differ'}"
     except _MALFORMED:
         return "", ""
 
 
-def hidden_differences(one: Evidence) -> int:
+def hidden_differences(evidence: Evidence) -> int:
     """How many differences `comparisons` leaves out."""
-    found = one.fields.get("arguments")
-    return max(len(found) - MOST, 0) if isinstance(found, list) else 0
+    arguments = evidence.fields.get("arguments")
+    return max(len(arguments) - MOST, 0) if isinstance(arguments, list) else 0
 
 
 # An argument of a call
 
 
-def _argument(one: Mapping[str, Any]) -> Comparison:
-    if one["is"] == "unreadable":
-        return Comparison("", None, _written(one["found"]), note="no JSON" if one.get("malformed") else "no object")
-    name = str(one["path"])
-    if one["is"] == "extra":
-        return Comparison(name, None, _written(one["found"]), note="is not expected")
-    if one["is"] == "missing":
-        there = one.get("elsewhere")
-        note = f"perhaps it is {there} = {cut(_written(one['found']), _SHORT)}" if there else ""
-        expected = _written(one["wanted"]) if "wanted" in one else str(one["expected"])
+def _argument(argument: Mapping[str, Any]) -> Comparison:
+    if argument["is"] == "unreadable":
+        return Comparison(
+            "", None, _written(argument["found"]), note="no JSON" if argument.get("malformed") else "no object"
+        )
+    name = str(argument["path"])
+    if argument["is"] == "extra":
+        return Comparison(name, None, _written(argument["found"]), note="is not expected")
+    if argument["is"] == "missing":
+        there = argument.get("elsewhere")
+        note = f"perhaps it is {there} = {cut(_written(argument['found']), _SHORT)}" if there else ""
+        expected = _written(argument["wanted"]) if "wanted" in argument else str(argument["expected"])
         return Comparison(name, expected, None, note=note)
-    if "absent" in one:
-        return Comparison(name, str(one["expected"]), None)
-    if "wanted" in one:
-        hint = one.get("hint") or {}
-        return _value(name, one["wanted"], one["found"], steps=hint.get("steps", ()))
-    return Comparison(name, str(one["expected"]), _written(one["found"]))
+    if "absent" in argument:
+        return Comparison(name, str(argument["expected"]), None)
+    if "wanted" in argument:
+        hint = argument.get("hint") or {}
+        return _value(name, argument["wanted"], argument["found"], steps=hint.get("steps", ()))
+    return Comparison(name, str(argument["expected"]), _written(argument["found"]))
 
 
 # Values
@@ -138,7 +140,7 @@ def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), dep
         return _tree(name, [(str(key), expected.get(key, _NONE), got.get(key, _NONE)) for key in names], depth)
     if depth < MOST and isinstance(expected, list) and isinstance(got, list):
         longer = max(len(expected), len(got))
-        pairs = [(f"[{n}]", *(one[n] if n < len(one) else _NONE for one in (expected, got))) for n in range(longer)]
+        pairs = [(f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, got))) for n in range(longer)]
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
     note = _type_note(expected, got)
     return Comparison(name, _written(expected), _written(got), 0 if note else None, note)

@@ -57,18 +57,20 @@ def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[Criter
     looked_at = newest if last else ended
     bad = [run for run in looked_at if run.status != "passed"]
     reasons = Counter(run.why or run.error_message or run.status for run in bad)
-    found = []
+    told = []
     for reason, number in reasons.most_common(REASONS):
-        run = next(one for one in bad if (one.why or one.error_message or one.status) == reason)
+        run = next(
+            candidate for candidate in bad if (candidate.why or candidate.error_message or candidate.status) == reason
+        )
         miss = first_miss(results_of(run.id)) if run.status == "failed" else None
-        found.append(Failure(miss or Miss("", said=reason), number, len(looked_at)))
-    return Failures(tuple(found), last)
+        told.append(Failure(miss or Miss("", said=reason), number, len(looked_at)))
+    return Failures(tuple(told), last)
 
 
 def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
     """What the first criterion that failed missed first; a warning only where no other failed. None: none failed."""
-    failed = [one for one in results if one.outcome is Outcome.FAILED]
-    result = next((one for one in failed if one.severity == "error"), failed[0] if failed else None)
+    failed = [result for result in results if result.outcome is Outcome.FAILED]
+    result = next((decisive for decisive in failed if decisive.severity == "error"), failed[0] if failed else None)
     if result is None:
         return None
     if not result.negate:
@@ -80,26 +82,28 @@ def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
     return Miss(result.criterion, said=why(result))
 
 
-def clearest(found: Mapping[T, Failures]) -> T | None:
+def clearest(failures: Mapping[T, Failures]) -> T | None:
     """Whose first reason is the easiest to understand: two short values beside each other, in all runs. None where
     nothing failed; of equal ones the first."""
 
-    def unclear(one: T) -> tuple[bool, float, int]:
-        first = found[one].reasons[0]
+    def unclear(owner: T) -> tuple[bool, float, int]:
+        first = failures[owner].reasons[0]
         return not first.miss.expected, -first.runs / first.of, len(first.miss.expected + first.miss.got)
 
-    return min((one for one in found if found[one].reasons), key=unclear, default=None)
+    return min((owner for owner in failures if failures[owner].reasons), key=unclear, default=None)
 
 
 def _compared(criterion: str, line: Evidence) -> Miss | None:
     """What was expected beside what came; None where these are no two values."""
     arguments = line.fields.get("arguments")
     if isinstance(arguments, list):
-        one = next((one for one in arguments if one.get("is") == "differs" and "absent" not in one), None)
-        if one is None:
+        scope = next(
+            (argument for argument in arguments if argument.get("is") == "differs" and "absent" not in argument), None
+        )
+        if scope is None:
             return None
-        what = f"{line.fields.get('tool', '')} {one['path']}".strip()
-        return Miss(criterion, what, str(one["expected"])[:_VALUE], shown(one["found"], _VALUE))
+        what = f"{line.fields.get('tool', '')} {scope['path']}".strip()
+        return Miss(criterion, what, str(scope["expected"])[:_VALUE], shown(scope["found"], _VALUE))
     near = line.fields.get("near")
     if isinstance(near, dict) and isinstance(line.expected, str) and isinstance(near.get("text"), str):
         return Miss(criterion, "", shown(line.expected, _VALUE), shown(near["text"], _VALUE))

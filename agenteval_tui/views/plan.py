@@ -47,7 +47,7 @@ def plan_view(plan: Preview) -> View:
 
 def plan_in_short(plan: Preview) -> View:
     """Runs by agent, what they take, what stands against it: a few lines, for a form that is being filled in."""
-    agents = sorted(plan.estimate.agents.items(), key=lambda one: -one[1])
+    agents = sorted(plan.estimate.agents.items(), key=lambda agent: -agent[1])
     runs = text((numbers.count(plan.runs, "run"), "bold"), (f" of {numbers.count(plan.tests, 'test')}", "dim"))
     for name, number in agents[:_MOST_AGENTS]:
         runs += text(f"  {one_line(name, 30)}", (f" {number:,}", "dim"))
@@ -100,26 +100,30 @@ def _estimate(takes: Estimate) -> Iterator[Text]:
 
 def _known(takes: Estimate | JudgeEstimate) -> Iterator[tuple[str, str, str, str, Range]]:
     """Of all that is known: name, most likely, from, to; and the estimate."""
-    found = {"time": takes.seconds if isinstance(takes, Estimate) else None, "tokens": takes.tokens, "cost": takes.cost}
+    estimates = {
+        "time": takes.seconds if isinstance(takes, Estimate) else None,
+        "tokens": takes.tokens,
+        "cost": takes.cost,
+    }
     for name, unit, shown in _SAID:
-        if (one := found[name]) is not None:
-            yield name, f"{shown(one.expected)}{unit}", shown(one.low), shown(one.high), one
+        if (estimate := estimates[name]) is not None:
+            yield name, f"{shown(estimate.expected)}{unit}", shown(estimate.low), shown(estimate.high), estimate
 
 
 def _ranges(takes: Estimate | JudgeEstimate, whose: str = "") -> Iterator[Text]:
     """`time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs; not known of 3 more runs)`."""
-    for name, likely, low, high, one in _known(takes):
-        rest = f"; not known of {numbers.count(one.unknown, 'more run')}" if one.unknown else ""
-        span = f"  ({low} to {high}, by {numbers.count(one.basis, 'earlier run')}{rest})"
+    for name, likely, low, high, estimate in _known(takes):
+        rest = f"; not known of {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
+        span = f"  ({low} to {high}, by {numbers.count(estimate.basis, 'earlier run')}{rest})"
         yield text(f"{whose}{name}: about {likely.removesuffix(' tokens')}", (span, "dim"))
 
 
 def _items(takes: Estimate | JudgeEstimate) -> Iterator[Text]:
     """`about 880 tokens (640–1,200)`; last, of how many runs nothing is known."""
     unknown = 0
-    for _, likely, low, high, one in _known(takes):
-        unknown = max(unknown, one.unknown)
-        if one.high > 0:
+    for _, likely, low, high, estimate in _known(takes):
+        unknown = max(unknown, estimate.unknown)
+        if estimate.high > 0:
             yield text(("about ", "dim"), likely, (f" ({low}–{high})" if low != high else "", "dim"))
     if unknown:
         yield text((f"not known of {numbers.count(unknown, 'more run')}", "dim"))

@@ -21,21 +21,23 @@ def name_text(test: str, criterion: str) -> str:
 def held_text(held: Sequence[Quarantine]) -> str:
     """`in quarantine until 2026-12-06 (flaky: 3 of 5 passed)`, a criterion by its name; "" for none. Raw."""
     return "; ".join(
-        (f"{one.criterion} " if one.criterion else "")
-        + f"in quarantine until {one.last_day}"
-        + (f" ({one.reason})" if one.reason else "")
-        for one in held
+        (f"{quarantine.criterion} " if quarantine.criterion else "")
+        + f"in quarantine until {quarantine.last_day}"
+        + (f" ({quarantine.reason})" if quarantine.reason else "")
+        for quarantine in held
     )
 
 
-def in_force_text(one: Quarantine) -> str:
+def in_force_text(quarantine: Quarantine) -> str:
     """`in quarantine until 2026-12-06, by kim`: the one that holds, where its test and its reason stand beside it."""
-    return f"in quarantine until {one.last_day}" + (f", by {one_line(one.who, 30)}" if one.who else "")
+    return f"in quarantine until {quarantine.last_day}" + (
+        f", by {one_line(quarantine.who, 30)}" if quarantine.who else ""
+    )
 
 
-def begun_text(one: Quarantine) -> str:
+def begun_text(quarantine: Quarantine) -> str:
     """`refunds does not gate until 2026-12-24`: what is said when it begins."""
-    return f"{name_text(one.test_id, one.criterion)} does not gate until {one.last_day}"
+    return f"{name_text(quarantine.test_id, quarantine.criterion)} does not gate until {quarantine.last_day}"
 
 
 def ended_text(test: str, criterion: str) -> str:
@@ -48,21 +50,30 @@ def listed_lines(listed: Sequence[Quarantine], now_ms: int) -> View:
     if not listed:
         return paragraphs([text("nothing is in quarantine")])
     lines = []
-    for one in listed:
-        over = "" if one.holds(now_ms) else "  (over)"
-        about = ", ".join(one_line(part, 80) for part in (one.suite_name, one.reason, one.who) if part)
-        until = f"  until {one.last_day}{over}"
-        lines.append(text(("~ ", "warn"), name_text(one.test_id, one.criterion), until, (f"  {about}", "dim")))
+    for quarantine in listed:
+        over = "" if quarantine.holds(now_ms) else "  (over)"
+        about = ", ".join(
+            one_line(part, 80) for part in (quarantine.suite_name, quarantine.reason, quarantine.who) if part
+        )
+        until = f"  until {quarantine.last_day}{over}"
+        lines.append(
+            text(("~ ", "warn"), name_text(quarantine.test_id, quarantine.criterion), until, (f"  {about}", "dim"))
+        )
     return paragraphs(lines)
 
 
 def quarantines_table(listed: Sequence[Quarantine]) -> Table:
     """The same as a table, a row a quarantine."""
     rows = []
-    for one in listed:
-        reason = (f"  {one.reason}" if one.reason else "", "dim")
-        name = text(("~ ", "warn"), name_text(one.test_id, one.criterion), reason)
-        rows.append(Row((name, text(one.last_day)), row_key("test", one.suite_key, one.test_id, one.criterion)))
+    for quarantine in listed:
+        reason = (f"  {quarantine.reason}" if quarantine.reason else "", "dim")
+        name = text(("~ ", "warn"), name_text(quarantine.test_id, quarantine.criterion), reason)
+        rows.append(
+            Row(
+                (name, text(quarantine.last_day)),
+                row_key("test", quarantine.suite_key, quarantine.test_id, quarantine.criterion),
+            )
+        )
     return Table((Column("  test, and criterion"), Column("until", "right")), tuple(rows))
 
 
@@ -72,12 +83,12 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> View:
 
 
 def _left_out(left_out: Sequence[LeftOut]) -> Iterator[Text]:
-    for one in _ordered(left_out)[:_MOST]:
-        reason = f": {one_line(one.quarantine.reason, 60)}" if one.quarantine.reason else ""
+    for excluded in _ordered(left_out)[:_MOST]:
+        reason = f": {one_line(excluded.quarantine.reason, 60)}" if excluded.quarantine.reason else ""
         yield text(
             ("~ in quarantine, does not gate: ", "warn"),
-            f"{name_text(one.quarantine.test_id, one.quarantine.criterion)} ({_runs(one)})",
-            (f"  until {one.quarantine.last_day}{reason}", "dim"),
+            f"{name_text(excluded.quarantine.test_id, excluded.quarantine.criterion)} ({_runs(excluded)})",
+            (f"  until {excluded.quarantine.last_day}{reason}", "dim"),
         )
     yield _more(len(left_out))
 
@@ -85,8 +96,8 @@ def _left_out(left_out: Sequence[LeftOut]) -> Iterator[Text]:
 def skipped_lines(listed: Sequence[Quarantine]) -> View:
     """What a figure leaves out since it is in quarantine."""
     lines = []
-    for one in listed[:_MOST]:
-        name, until = name_text(one.test_id, one.criterion), (f"  until {one.last_day}", "dim")
+    for quarantine in listed[:_MOST]:
+        name, until = name_text(quarantine.test_id, quarantine.criterion), (f"  until {quarantine.last_day}", "dim")
         lines.append(text(("~ in quarantine, left out: ", "warn"), name, until))
     return paragraphs([*lines, _more(len(listed))])
 
@@ -100,18 +111,18 @@ def left_out_text(left_out: Sequence[LeftOut]) -> str:
     if not left_out:
         return ""
     parts = []
-    for one in _ordered(left_out)[:_MOST]:
-        name = name_text(one.quarantine.test_id, one.quarantine.criterion)
-        parts.append(f"{name} until {one.quarantine.last_day} ({_runs(one)})")
+    for excluded in _ordered(left_out)[:_MOST]:
+        name = name_text(excluded.quarantine.test_id, excluded.quarantine.criterion)
+        parts.append(f"{name} until {excluded.quarantine.last_day} ({_runs(excluded)})")
     more = f" and {len(left_out) - _MOST} more" if len(left_out) > _MOST else ""
     return f"In quarantine, and not gating: {', '.join(parts)}{more}."
 
 
 def _ordered(left_out: Sequence[LeftOut]) -> list[LeftOut]:
-    return sorted(left_out, key=lambda one: (-one.not_passed, one.quarantine.key))
+    return sorted(left_out, key=lambda excluded: (-excluded.not_passed, excluded.quarantine.key))
 
 
-def _runs(one: LeftOut) -> str:
+def _runs(excluded: LeftOut) -> str:
     """`1 of 3 runs did not pass`; `3 runs` where all passed."""
-    runs = numbers.count(one.runs, "run")
-    return f"{one.not_passed} of {runs} did not pass" if one.not_passed else runs
+    runs = numbers.count(excluded.runs, "run")
+    return f"{excluded.not_passed} of {runs} did not pass" if excluded.not_passed else runs

@@ -68,7 +68,7 @@ def question_view(item: Item, comment: str = "") -> View:
 
 def item_in_full(item: Item, row: RunRow, labels: Sequence[Label], now_ms: int) -> View:
     """What was said of it before, and what it is."""
-    said = labels_view(((one, False) for one in labels if one.criterion in ("", item.criterion)), now_ms)
+    said = labels_view(((label, False) for label in labels if label.criterion in ("", item.criterion)), now_ms)
     run = Fact("run", text(one_line(plain(place_of(row)))))
     facts = Facts((run, Fact("outcome", text(outcome_text(row.status)[0]))))
     return (*said, Paragraph(()), facts) if said else (facts,)

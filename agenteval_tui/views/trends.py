@@ -60,12 +60,12 @@ def interval_text(interval: Interval) -> str:
     return f"{'–'.join(numbers.percent_interval(*interval))} %"
 
 
-def break_text(one: Break) -> str:
+def break_text(shift: Break) -> str:
     """`criterion "tone" of greeting changed (1a2b3c to 4d5e6f)`."""
-    if one.kind == "agent":
-        return f"agent {one.agent} has another configuration ({one.old[:6]} to {one.new[:6]})"
-    versions = f" ({one.old[:6]} to {one.new[:6]})" if one.kind == "changed" else ""
-    return f'criterion "{one.criterion}" of {one.test_id} {"" if versions else "was "}{one.kind}{versions}'
+    if shift.kind == "agent":
+        return f"agent {shift.agent} has another configuration ({shift.old[:6]} to {shift.new[:6]})"
+    versions = f" ({shift.old[:6]} to {shift.new[:6]})" if shift.kind == "changed" else ""
+    return f'criterion "{shift.criterion}" of {shift.test_id} {"" if versions else "was "}{shift.kind}{versions}'
 
 
 def regrading_text(regrading: Regrading) -> str:
@@ -80,13 +80,13 @@ def regrading_text(regrading: Regrading) -> str:
     return f"graded with today's criteria: {', '.join(parts)}"
 
 
-def value_text(one: Series, shown: Shown, at: int | None) -> str:
+def value_text(series: Series, shown: Shown, at: int | None) -> str:
     """A group's value in a piece of time (None: over all of them), in a few characters; "" for nothing."""
     if shown == "rate":
-        point = one.overall if at is None else one.points[at]
+        point = series.overall if at is None else series.points[at]
         return "" if point is None or point.rate is None else numbers.percent(point.rate)
-    points = one.spent.get(shown)
-    spent = one.spent_overall.get(shown) if at is None else points[at] if points else None
+    points = series.spent.get(shown)
+    spent = series.spent_overall.get(shown) if at is None else points[at] if points else None
     return "" if spent is None else SAID[shown](spent.total if shown == "cost" else spent.p50)
 
 
@@ -105,23 +105,23 @@ def figures_text(point: Figures) -> Text:
 def spent_text(spent: Mapping[Measure, Spent | None]) -> str:
     """What the runs of a piece of time took: `p50 2.1 s, p95 3.4 s   $0.0320   52 tokens (p95 170)`."""
     said: dict[Measure, Callable[[Spent], str]] = {
-        "latency": lambda one: f"p50 {numbers.duration(one.p50)}, p95 {numbers.duration(one.p95)}",
-        "tokens": lambda one: f"{one.p50:,.0f} tokens (p95 {one.p95:,.0f})",
-        "cost": lambda one: numbers.dollars(one.total) if one.total else "",
-        "steps": lambda one: f"{one.p50:g} {'call' if one.p50 == 1 else 'calls'} (p95 {one.p95:g})",
+        "latency": lambda taken: f"p50 {numbers.duration(taken.p50)}, p95 {numbers.duration(taken.p95)}",
+        "tokens": lambda taken: f"{taken.p50:,.0f} tokens (p95 {taken.p95:,.0f})",
+        "cost": lambda taken: numbers.dollars(taken.total) if taken.total else "",
+        "steps": lambda taken: f"{taken.p50:g} {'call' if taken.p50 == 1 else 'calls'} (p95 {taken.p95:g})",
     }
-    return "   ".join(filter(None, (said[measure](one) for measure, one in spent.items() if one is not None)))
+    return "   ".join(filter(None, (said[measure](taken) for measure, taken in spent.items() if taken is not None)))
 
 
-def trends_view(found: Trend, more: Extras, window: str, scale: int = 0) -> View:
+def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0) -> View:
     """All of it in lines: figures over time, then criteria, then causes. `scale`: cells in which rates are drawn."""
-    if not found.series:
+    if not trend.series:
         hint = "a longer window by --window, or all; runs are made by agenteval run PATH"
         return paragraphs([text(f"nothing ran in {window}"), text((hint, "dim"))])
-    which = f"each {found.wanted.group}" if found.wanted.group else one_line(found.series[0].name, 70)
+    which = f"each {trend.wanted.group}" if trend.wanted.group else one_line(trend.series[0].name, 70)
     view: View = (
-        Paragraph(text((which, "bold"), (f"  {window}, by {found.by}", "dim"))),
-        series_table(found, more.breaks, scale),
+        Paragraph(text((which, "bold"), (f"  {window}, by {trend.by}", "dim"))),
+        series_table(trend, more.breaks, scale),
     )
     if more.scores:
         view += (Paragraph(()), scores_table(more.scores, 2 * _MOST))
@@ -133,38 +133,38 @@ def trends_view(found: Trend, more: Extras, window: str, scale: int = 0) -> View
     return view
 
 
-def series_table(found: Trend, breaks: Sequence[Break], scale: int = 0) -> Table:
+def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table:
     """A row a piece of time and one over all of them, of each group; before a row what changed there."""
-    grouped = bool(found.wanted.group)
-    series = found.series[:_MOST] if grouped else found.series
-    titles = any(place.title for place in found.bins)
-    label = 2 + max((len(bucket_label(place, found.by)) for place in found.bins), default=0)
-    heads = [Column(f"  {found.by}", least=label), Column("rate", "right"), Column("95 % interval")]
+    grouped = bool(trend.wanted.group)
+    series = trend.series[:_MOST] if grouped else trend.series
+    titles = any(place.title for place in trend.bins)
+    label = 2 + max((len(bucket_label(place, trend.by)) for place in trend.bins), default=0)
+    heads = [Column(f"  {trend.by}", least=label), Column("rate", "right"), Column("95 % interval")]
     heads += [Column(f"{'0%':<{scale // 2 - 1}}{'50%':<{scale // 2}}{'100%':>4}")] if scale else []
     heads += [Column(head, "right") for head in ("n", "errors", "p50", "p95", "tokens", "cost")]
     heads += [Column("")] if titles else []
     rows: list[Row] = []
-    for one in series:
-        rows += [Row((text((one.name, "bold")),))] if grouped else []
-        changes = breaks_in(found, one, breaks)
-        for number, (place, point) in enumerate(zip(found.bins, one.points, strict=True)):
+    for curve in series:
+        rows += [Row((text((curve.name, "bold")),))] if grouped else []
+        changes = breaks_in(trend, curve, breaks)
+        for number, (place, point) in enumerate(zip(trend.bins, curve.points, strict=True)):
             if point is None:
                 continue
             rows += [Row((line,)) for line in _break_lines(changes.get(number, ()))]
-            at = {measure: points[number] for measure, points in one.spent.items()}
+            at = {measure: points[number] for measure, points in curve.spent.items()}
             title = (text((place.title, "dim")),) if titles else ()
-            rows.append(Row((*_point(bucket_label(place, found.by), point, at, scale), *title)))
-        rows.append(Row((*_point("all", one.overall, one.spent_overall, scale, "bold"), *((),) * titles)))
-    left = len(found.series) - len(series)
+            rows.append(Row((*_point(bucket_label(place, trend.by), point, at, scale), *title)))
+        rows.append(Row((*_point("all", curve.overall, curve.spent_overall, scale, "bold"), *((),) * titles)))
+    left = len(trend.series) - len(series)
     more = f"and {numbers.count(left, 'more group')}: --json and --csv have all of them" if left else ""
     return Table(tuple(heads), tuple(rows), more)
 
 
 def _break_lines(breaks: Sequence[Break]) -> Iterator[Text]:
     """What makes the piece of time that follows another thing than those before."""
-    for one in breaks[:_MOST_BREAKS]:
-        what = "answered" if one.kind == "agent" else "judged"
-        yield text((f"  ╌╌ {break_text(one)}: {what} otherwise from here", "warn"))
+    for shift in breaks[:_MOST_BREAKS]:
+        what = "answered" if shift.kind == "agent" else "judged"
+        yield text((f"  ╌╌ {break_text(shift)}: {what} otherwise from here", "warn"))
     if len(breaks) > _MOST_BREAKS:
         left = numbers.count(len(breaks) - _MOST_BREAKS, "more change")
         yield text((f"     and {left} of criteria and agents", "warn"))
@@ -202,38 +202,38 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     """A row a criterion: how many of its results passed, and how its scores are spread."""
     shown = scores[:most]
     figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
-    errors = Column("errors" if any(one.errors for one in shown) else "", "right")
+    errors = Column("errors" if any(row.errors for row in shown) else "", "right")
     columns = (Column("test / criterion"), *figures, Column("0 scores 1"), errors)
-    rows = tuple(_score(one, name) for one, name in zip(shown, criterion_labels(scores), strict=False))
+    rows = tuple(_score(score, name) for score, name in zip(shown, criterion_labels(scores), strict=False))
     left = len(scores) - len(shown)
     return Table(columns, rows, f"and {numbers.count(left, 'more criterion')}" if left else "")
 
 
-def _score(one: Scores, name: str) -> Row:
+def _score(scores: Scores, name: str) -> Row:
     return Row(
         (
             text(name),
-            text((f"{one.passed:,} of {one.n:,}", "dim")),
-            text((percent(one.passed / one.n if one.n else None), "bold")),
-            text("" if one.mean is None else f"{one.mean:.2f}"),
-            _histogram(one),
-            text((str(one.errors or ""), "broken")),
+            text((f"{scores.passed:,} of {scores.n:,}", "dim")),
+            text((percent(scores.passed / scores.n if scores.n else None), "bold")),
+            text("" if scores.mean is None else f"{scores.mean:.2f}"),
+            _histogram(scores),
+            text((str(scores.errors or ""), "broken")),
         ),
-        row_key("test", one.suite_key, one.test_id, one.criterion),
+        row_key("test", scores.suite_key, scores.test_id, scores.criterion),
     )
 
 
-def _histogram(one: Scores) -> Text:
+def _histogram(scores: Scores) -> Text:
     """A bar for each tenth of the scores, in the colour of how these results ended. It leaves the top of its row free,
     so that the row above stays apart."""
-    top, highest = max(one.tenths) or 1, len(_BARS) - 1
+    top, highest = max(scores.tenths) or 1, len(_BARS) - 1
     return text(
         *(
             (
                 _BARS[-(-number * highest // top)] if number else " ",
                 "good" if not failed else "bad" if failed >= number else "warn",
             )
-            for number, failed in zip(one.tenths, one.failed_tenths, strict=True)
+            for number, failed in zip(scores.tenths, scores.failed_tenths, strict=True)
         )
     )
 
@@ -241,10 +241,10 @@ def _histogram(one: Scores) -> Text:
 def failing_lines(causes: Sequence[Failing]) -> View:
     """The most frequent causes of failures: runs, what it is, its short name, tests, the newest run."""
     lines = [text(("why runs failed", "dim"))]
-    for one in causes[:_MOST]:
-        name = f"{one.id}  " if one.id else ""
-        more = f"  {name}{numbers.count(one.tests, 'test')}, {one.last[-8:]}"
-        lines.append(text(f"{one.runs:>6}  {one_line(one.title, 90)}", (more, "dim")))
+    for cause in causes[:_MOST]:
+        name = f"{cause.id}  " if cause.id else ""
+        more = f"  {name}{numbers.count(cause.tests, 'test')}, {cause.last[-8:]}"
+        lines.append(text(f"{cause.runs:>6}  {one_line(cause.title, 90)}", (more, "dim")))
     if len(causes) > _MOST:
         lines.append(text((f"and {numbers.count(len(causes) - _MOST, 'more cause')}: agenteval causes", "dim")))
     return paragraphs(lines)
@@ -255,28 +255,28 @@ def failing_table(causes: Sequence[Failing]) -> Table:
     columns = (Column("runs", "right"), Column("why runs failed"), Column("tests", "right"))
     rows = (
         Row(
-            (text((f"{one.runs:,}", "bad")), text(one.title), text((f"{one.tests:,}", "dim"))),
-            row_key("run", one.last, str(number)),
+            (text((f"{cause.runs:,}", "bad")), text(cause.title), text((f"{cause.tests:,}", "dim"))),
+            row_key("run", cause.last, str(number)),
         )
-        for number, one in enumerate(causes)
+        for number, cause in enumerate(causes)
     )
     return Table(columns, tuple(rows))
 
 
-def groups_table(found: Trend, shown: Shown, at: int) -> Table:
+def groups_table(trend: Trend, shown: Shown, at: int) -> Table:
     """A row a group: its value in a piece of time and over all of them, with the interval of rates."""
     rows = []
-    for one in found.series:
-        interval = interval_text(one.overall.interval) if shown == "rate" and one.overall.n else ""
-        here = value_text(one, shown, at) if 0 <= at < len(found.bins) else ""
+    for line in trend.series:
+        interval = interval_text(line.overall.interval) if shown == "rate" and line.overall.n else ""
+        here = value_text(line, shown, at) if 0 <= at < len(trend.bins) else ""
         cells = (
-            text(one.name),
+            text(line.name),
             text((here, "accent")),
-            text((value_text(one, shown, None), "bold")),
+            text((value_text(line, shown, None), "bold")),
             text((interval, "dim")),
-            text((f"{one.overall.runs:,}", "dim")),
+            text((f"{line.overall.runs:,}", "dim")),
         )
-        rows.append(Row(cells, row_key("group", one.key)))
+        rows.append(Row(cells, row_key("group", line.key)))
     heads = ("here", "window", "95 %", "runs")
     return Table((Column(""), *(Column(head, "right", 6) for head in heads)), tuple(rows))
 
@@ -284,39 +284,39 @@ def groups_table(found: Trend, shown: Shown, at: int) -> Table:
 def alerts_table(watched: AlertCheck) -> Table:
     """A row an alert that was looked for: what came of it, and the figures."""
     rows = []
-    for one in watched.alerts:
+    for alert in watched.alerts:
         cells = (
-            text(_STATES[one.state]),
-            text(one.name or "all runs", ("  could be chance" if one.by_chance else "", "dim")),
-            text((percent(one.figures.rate), "bold")),
-            text((f"below {one.below * 100:g} %", "dim")),
-            text((interval_text(one.figures.interval) if one.figures.n else "", "dim")),
-            text((f"{one.figures.runs:,}", "dim")),
+            text(_STATES[alert.state]),
+            text(alert.name or "all runs", ("  could be chance" if alert.by_chance else "", "dim")),
+            text((percent(alert.figures.rate), "bold")),
+            text((f"below {alert.below * 100:g} %", "dim")),
+            text((interval_text(alert.figures.interval) if alert.figures.n else "", "dim")),
+            text((f"{alert.figures.runs:,}", "dim")),
         )
-        rows.append(Row(cells, row_key("alert", one.key)))
+        rows.append(Row(cells, row_key("alert", alert.key)))
     heads = ("rate", "threshold", "95 %", "runs")
     return Table((Column("", "right"), Column(""), *(Column(head, "right") for head in heads)), tuple(rows))
 
 
 def alert_lines(watched: AlertCheck, window: str) -> View:
     """What came of each alert, in words with the numbers; then what was left out of it."""
-    lines = [line for one in watched.alerts for line in _alert(one, window)]
+    lines = [line for alert in watched.alerts for line in _alert(alert, window)]
     return (*paragraphs(lines), *skipped_lines(watched.left_out))
 
 
-def _alert(one: Alert, window: str) -> Iterator[Text]:
-    word, token = _STATES[one.state]
-    who = f"{one_line(one.name, 60)}: " if one.key else ""
-    point = one.figures
+def _alert(alert: Alert, window: str) -> Iterator[Text]:
+    word, token = _STATES[alert.state]
+    who = f"{one_line(alert.name, 60)}: " if alert.key else ""
+    point = alert.figures
     low, high = numbers.percent_interval(*point.interval)
     passed = f"{point.passed} of {numbers.count(point.n, 'run')} of {numbers.count(point.tests, 'test')} passed"
     figures = f"pass rate {percent(point.rate)} ({passed}, 95 % interval {low} % to {high} %) in {window}"
     said = {
-        "ok": f"{figures}, not below {percent(one.below)}",
-        "alert": f"{figures}, below {percent(one.below)}",
+        "ok": f"{figures}, not below {percent(alert.below)}",
+        "alert": f"{figures}, below {percent(alert.below)}",
         "errors": f"all of {numbers.count(point.errors, 'run')} ended in an error in {window}",
         "empty": f"no run has a verdict in {window}",
     }
-    yield text((f"{word}: ", token), f"{who}{said[one.state]}")
-    if one.by_chance:
-        yield text((f"  {percent(one.below)} lies in the interval: with so few runs chance alone can do that", "dim"))
+    yield text((f"{word}: ", token), f"{who}{said[alert.state]}")
+    if alert.by_chance:
+        yield text((f"  {percent(alert.below)} lies in the interval: with so few runs chance alone can do that", "dim"))

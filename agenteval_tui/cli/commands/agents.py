@@ -45,20 +45,20 @@ def command(
     A check tries step by step whether an agent can be reached, takes the key, knows the model, streams and calls a
     tool. That costs a few tokens; --quick leaves out what does. Exit code 3 when one that was checked can't be used.
     """
-    found = configured_beside(paths)
+    agents = configured_beside(paths)
     if names:
-        unknown = [name for name in names if name not in {one.name for one in found}]
+        unknown = [name for name in names if name not in {agent.name for agent in agents}]
         if unknown:
-            known = ", ".join(one.name for one in found) or "none"
+            known = ", ".join(agent.name for agent in agents) or "none"
             raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {known}")
-        found = [one for one in found if one.name in names]
+        agents = [agent for agent in agents if agent.name in names]
     reports: dict[int, CheckReport] = {}
     if verb == "check":
-        reports = check_all(found, _permission(invocation, found, trust), thorough=not quick)
+        reports = check_all(agents, _permission(invocation, agents, trust), thorough=not quick)
     if as_json:
-        invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
-    elif found:
-        invocation.out.view(agents_lines(found, reports))
+        invocation.out.json([_data(agent, reports.get(number)) for number, agent in enumerate(agents)])
+    elif agents:
+        invocation.out.view(agents_lines(agents, reports))
     else:
         invocation.out.line("no agents are configured; name a suite, or write some into:")
         invocation.out.line(f"  {directories.config_dir() / 'agents.yaml'}")
@@ -102,12 +102,12 @@ def _permission(invocation: Invocation, agents: Sequence[Configured], trust: boo
         return None
 
 
-def _data(one: Configured, report: CheckReport | None) -> ListedAgent:
+def _data(agent: Configured, report: CheckReport | None) -> ListedAgent:
     return ListedAgent(
-        agent=one.name,
-        kind=one.kind,
-        file=str(one.file),
-        description=one.about,
+        agent=agent.name,
+        kind=agent.kind,
+        file=str(agent.file),
+        description=agent.about,
         ok=None if report is None else report.ok,
         message="" if report is None else report.message,
         mend="" if report is None else report.mend,

@@ -57,7 +57,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
         for path in files:
             loaded = load_suite(path)
             if loaded.suite is None:
-                first = next((one for one in loaded.problems if one.severity == "error"), None)
+                first = next((problem for problem in loaded.problems if problem.severity == "error"), None)
                 raise AgentevalError(
                     first.message if first else "this is not a suite",
                     where=f"{path}:{first.line}" if first else str(path),
@@ -88,9 +88,11 @@ def _print_test(out: Output, path: Path, test: TestAudit) -> None:
             f": {subject}: {one_line(finding.message, 400)}",
             (few, "dim"),
         )
-    for one in test.criteria:
-        if one.note:
-            out.line((f"{path}:{one.line}: {test.test_id}/{one_line(one.name, 60)}: {one.note}", "dim"))
+    for criterion in test.criteria:
+        if criterion.note:
+            out.line(
+                (f"{path}:{criterion.line}: {test.test_id}/{one_line(criterion.name, 60)}: {criterion.note}", "dim")
+            )
 
 
 def _print_end(out: Output, tests: list[TestAudit], findings: list[AuditFinding]) -> None:

@@ -95,7 +95,7 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
     if bool(tests) == everything:
         raise AgentevalError("say which baselines", mend="name tests, or give --all")
     with invocation.store() as store:
-        known = {(one.suite_key, one.test_id) for one in baselines(store)}
+        known = {(baseline.suite_key, baseline.test_id) for baseline in baselines(store)}
         if not known:
             raise AgentevalError("no test has a baseline", mend="agenteval baseline set EXECUTION sets one")
         wanted = sorted(known) if everything else _chosen(known, tests, "the baselines")
@@ -122,15 +122,17 @@ def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[Tes
     chosen: list[TestKey] = []
     for wanted in tests:
         file, _, name = wanted.rpartition("::")
-        found = [key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
-        if len(found) != 1:
+        matching = [
+            key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))
+        ]
+        if len(matching) != 1:
             from difflib import get_close_matches
 
             near = get_close_matches(name, [test for _, test in known], n=1)
             hint = f"did you mean {near[0]}?" if near else "see agenteval baseline list"
-            what = f"{wanted!r} is in several suites" if found else f"there is no test {wanted!r}"
-            raise AgentevalError(what, where=where, mend="name it as FILE::ID" if found else hint)
-        chosen += found
+            what = f"{wanted!r} is in several suites" if matching else f"there is no test {wanted!r}"
+            raise AgentevalError(what, where=where, mend="name it as FILE::ID" if matching else hint)
+        chosen += matching
     return chosen
 
 
@@ -144,28 +146,32 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
 def _listed(invocation: Invocation, as_json: bool) -> int:
 
     with invocation.store(to_look=True) as store:
-        found = baselines(store)
+        shown = baselines(store)
         if projects := invocation.projects:
             here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
-            every, found = found, [one for one in found if one.execution_id in here]
-            if len(every) > len(found):
-                left = count(len(every) - len(found), "baseline")
+            every, shown = shown, [baseline for baseline in shown if baseline.execution_id in here]
+            if len(every) > len(shown):
+                left = count(len(every) - len(shown), "baseline")
                 invocation.err.line(("note: ", "warn"), f"{left} of other projects not listed; {ALL} lists them too")
     if as_json:
-        invocation.out.json([listed_baseline(one) for one in found])
+        invocation.out.json([listed_baseline(baseline) for baseline in shown])
         return 0
-    if not found:
+    if not shown:
         invocation.out.line("no test has a baseline; agenteval baseline set EXECUTION sets one")
     suite = ""
-    for one in found:
-        if one.suite_key != suite:
-            suite = one.suite_key
-            invocation.out.line((one_line(one.suite_name), "bold"), (f"  {one_line(suite)}", "dim"))
-        what = f"run {one.run_id}" if one.run_id else f"{one.execution_id[:10]}, {count(one.runs, 'run')}"
-        by = f" by {one_line(one.who, 30)}" if one.who else ""
-        decided = one.runs - one.errors
+    for baseline in shown:
+        if baseline.suite_key != suite:
+            suite = baseline.suite_key
+            invocation.out.line((one_line(baseline.suite_name), "bold"), (f"  {one_line(suite)}", "dim"))
+        what = (
+            f"run {baseline.run_id}"
+            if baseline.run_id
+            else f"{baseline.execution_id[:10]}, {count(baseline.runs, 'run')}"
+        )
+        by = f" by {one_line(baseline.who, 30)}" if baseline.who else ""
+        decided = baseline.runs - baseline.errors
         invocation.out.line(
-            f"  {one_line(one.test_id, 40):<40} {one.passed}/{decided}  ",
-            (f"{what}, set {moment(one.at_ms)}{by}", "dim"),
+            f"  {one_line(baseline.test_id, 40):<40} {baseline.passed}/{decided}  ",
+            (f"{what}, set {moment(baseline.at_ms)}{by}", "dim"),
         )
     return 0

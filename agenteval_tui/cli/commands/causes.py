@@ -66,7 +66,7 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
         if references or tests:
             raise click.UsageError("--all is everything: name neither executions, suites nor tests with it")
         return filter_scope(store, RunFilter())
-    paths = [one for one in references if Path(one).exists()]
+    paths = [reference for reference in references if Path(reference).exists()]
     if not paths:
         if len(references) > 1:
             raise AgentevalError(
@@ -74,7 +74,7 @@ def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ..
             )
         return execution_scope(store, find.execution(references[0] if references else "").id, tests)
     if len(paths) < len(references):
-        other = next(one for one in references if one not in paths)
+        other = next(reference for reference in references if reference not in paths)
         raise AgentevalError("there is no such file or folder", where=other, mend="check the path")
     keys = [str(path.resolve()) for path in discover(paths)]
     scope = newest_scope(store, keys, tests) if keys else None

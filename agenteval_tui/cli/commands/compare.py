@@ -67,21 +67,21 @@ def command(
         references = invocation.references(store)
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):
             b = references.execution().id
-        a, b = (one if one in ("", BASELINE) else _full_id(references, one) for one in (a, b))
+        a, b = (reference if reference in ("", BASELINE) else _full_id(references, reference) for reference in (a, b))
         left, right = sides_of(store, Sides(a, b, agents, variations))
-        found = compare(store, left, right, quarantined=active(store))
-        found.check_in_common()
+        comparison = compare(store, left, right, quarantined=active(store))
+        comparison.check_in_common()
         attributed: dict[TestKey, Attributed | None] = {}
         metrics: dict[TestKey, dict[str, tuple[MetricChange, ...]]] = {}
         if not quick:
-            attributed, metrics = _looked_at(store, found, with_metrics=as_json)
+            attributed, metrics = _looked_at(store, comparison, with_metrics=as_json)
     if as_json:
-        invocation.out.json(comparison_document(found, attributed, metrics))
+        invocation.out.json(comparison_document(comparison, attributed, metrics))
     elif as_markdown:
-        for line in markdown(comparison_page(found, attributed, everything=everything)).splitlines():
+        for line in markdown(comparison_page(comparison, attributed, everything=everything)).splitlines():
             invocation.out.line(line)
     else:
-        invocation.out.view(comparison_lines(found, attributed, everything=everything))
+        invocation.out.view(comparison_lines(comparison, attributed, everything=everything))
     return 0
 
 
@@ -93,11 +93,12 @@ def _full_id(references: References, reference: str) -> str:
 
 
 def _looked_at(
-    store: Store, found: Comparison, *, with_metrics: bool
+    store: Store, comparison: Comparison, *, with_metrics: bool
 ) -> tuple[dict[TestKey, Attributed | None], dict[TestKey, dict[str, tuple[MetricChange, ...]]]]:
-    flipped = [one for one in found.tests if one.pairs][:MOST]
-    attributed = {one.key: attribute(store, one.pairs) for one in flipped}
+    flipped = [test for test in comparison.tests if test.pairs][:MOST]
+    attributed = {change.key: attribute(store, change.pairs) for change in flipped}
     if not with_metrics:
         return attributed, {}
-    changed = [one for one in found.tests if one.state in ("worse", "better", "mixed", "score", "criteria")][:MOST]
-    return attributed, {one.key: metric_changes(store, one) for one in changed}
+    states = ("worse", "better", "mixed", "score", "criteria")
+    changed = [test for test in comparison.tests if test.state in states][:MOST]
+    return attributed, {change.key: metric_changes(store, change) for change in changed}

@@ -53,22 +53,22 @@ def command(
     CRITERION is its name, the beginning of it, or its number from 1. A version is named by the start of its hash, by
     its number in the list, or as `current`.
     """
-    if sum(one is not None for one in (diff, compared, restore)) > 1:
+    if sum(option is not None for option in (diff, compared, restore)) > 1:
         raise AgentevalError("--diff, --compare and --restore do not go together", mend="give one of them")
     if as_json and (diff or restore):
         raise AgentevalError("--json is for the list and for --compare", mend="leave it out")
     with invocation.store(to_look=True) as store:
-        found = _find(store, reference, suite)
+        versions = _find(store, reference, suite)
         if diff is not None:
-            return _diff(invocation.out, found, *diff)
+            return _diff(invocation.out, versions, *diff)
         if compared is not None:
-            return _compare(invocation.out, store, found, compared, as_json=as_json)
+            return _compare(invocation.out, store, versions, compared, as_json=as_json)
         if restore is not None:
-            return _restore(invocation.out, store, found, restore)
+            return _restore(invocation.out, store, versions, restore)
     if as_json:
-        invocation.out.json(_document(found))
+        invocation.out.json(_document(versions))
     else:
-        _list(invocation.out, found)
+        _list(invocation.out, versions)
     return 0
 
 
@@ -83,7 +83,7 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     if not tests:
         raise AgentevalError(f"there is no test {test!r} with runs in the history", mend="see agenteval history --runs")
     if len(tests) > 1:
-        files = ", ".join(one[0] for one in tests)
+        files = ", ".join(test[0] for test in tests)
         raise AgentevalError(
             f"several suites have a test {test!r}: {files}", mend="name it as FILE::ID, or give --suite FILE"
         )
@@ -102,34 +102,38 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     return versions(store, key, test_id, alike[0])
 
 
-def _list(out: Output, found: Versions) -> None:
-    out.line((f"{one_line(found.test_id)} / {one_line(found.criterion)}", "bold"), (f"  {found.suite_key}", "dim"))
-    for number, one in enumerate(found.versions, 1):
-        now = "  in the file now" if one.hash == found.current else ""
-        passed = f"{one.passed}/{one.passed + one.failed} passed"
+def _list(out: Output, versions: Versions) -> None:
+    out.line(
+        (f"{one_line(versions.test_id)} / {one_line(versions.criterion)}", "bold"), (f"  {versions.suite_key}", "dim")
+    )
+    for number, entry in enumerate(versions.versions, 1):
+        now = "  in the file now" if entry.hash == versions.current else ""
+        passed = f"{entry.passed}/{entry.passed + entry.failed} passed"
         out.line(
-            f"{number:>3}  {one.hash[:10]}  {count(one.runs, 'run'):>9}  {passed}",
-            (f"  {moment(one.first_ms)} to {moment(one.last_ms)}", "dim"),
+            f"{number:>3}  {entry.hash[:10]}  {count(entry.runs, 'run'):>9}  {passed}",
+            (f"  {moment(entry.first_ms)} to {moment(entry.last_ms)}", "dim"),
             (now, "good"),
         )
-    if found.was_named:
-        out.line((f"renamed: it was {one_line(found.was_named)} before", "dim"))
-    if not found.current:
+    if versions.was_named:
+        out.line((f"renamed: it was {one_line(versions.was_named)} before", "dim"))
+    if not versions.current:
         out.line(("the criterion is not in the suite's file any more", "warn"))
-    elif all(one.hash != found.current for one in found.versions):
-        out.line((f"the one in the file ({found.current[:10]}) has judged no run yet", "dim"))
+    elif all(version.hash != versions.current for version in versions.versions):
+        out.line((f"the one in the file ({versions.current[:10]}) has judged no run yet", "dim"))
 
 
-def _diff(out: Output, found: Versions, a: str, b: str) -> int:
-    one, other = found.named(a), found.named(b)
-    lines = text_difference(found.texts[one.hash], found.texts[other.hash], (one.hash[:10], other.hash[:10]))
+def _diff(out: Output, versions: Versions, a: str, b: str) -> int:
+    version, other = versions.named(a), versions.named(b)
+    lines = text_difference(
+        versions.texts[version.hash], versions.texts[other.hash], (version.hash[:10], other.hash[:10])
+    )
     out.view((Difference(tuple(lines)),) if lines else (Paragraph(text("both are the same")),))
     return 0
 
 
-def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str], *, as_json: bool) -> int:
-    specs = [stored_spec(store, found.named(name).hash) for name in names]
-    made = compare_versions(store, found.suite_key, found.test_id, specs[0], specs[1], found.criterion)
+def _compare(out: Output, store: Store, versions: Versions, names: tuple[str, str], *, as_json: bool) -> int:
+    specs = [stored_spec(store, versions.named(name).hash) for name in names]
+    made = compare_versions(store, versions.suite_key, versions.test_id, specs[0], specs[1], versions.criterion)
     if as_json:
         out.json(comparison_document(made))
     else:
@@ -137,36 +141,36 @@ def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str],
     return 0
 
 
-def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
-    version = found.named(name)
-    if version.hash == found.current:
+def _restore(out: Output, store: Store, versions: Versions, name: str) -> int:
+    version = versions.named(name)
+    if version.hash == versions.current:
         out.line("this version is in the file already")
         return 0
-    own = own_spec(store, found.suite_key, found.test_id, found.criterion, version.hash)
-    loaded = restore(load(found.suite_key), found.test_id, found.criterion, own)
-    where = f"{loaded.path}:{loaded.line_of(found.test_id)}"
-    out.line(("restored ", "good"), f"{one_line(found.criterion)} {version.hash[:10]} in {where}")
+    own = own_spec(store, versions.suite_key, versions.test_id, versions.criterion, version.hash)
+    loaded = restore(load(versions.suite_key), versions.test_id, versions.criterion, own)
+    where = f"{loaded.path}:{loaded.line_of(versions.test_id)}"
+    out.line(("restored ", "good"), f"{one_line(versions.criterion)} {version.hash[:10]} in {where}")
     return 0
 
 
-def _document(found: Versions) -> CriterionVersions:
+def _document(versions: Versions) -> CriterionVersions:
     return CriterionVersions(
-        suite_key=found.suite_key,
-        test=found.test_id,
-        criterion=found.criterion,
-        current=found.current,
-        was_named=found.was_named,
+        suite_key=versions.suite_key,
+        test=versions.test_id,
+        criterion=versions.criterion,
+        current=versions.current,
+        was_named=versions.was_named,
         versions=tuple(
             CriterionVersion(
-                hash=one.hash,
-                first=iso(one.first_ms),
-                last=iso(one.last_ms),
-                runs=one.runs,
-                passed=one.passed,
-                failed=one.failed,
-                current=one.hash == found.current,
-                text=found.texts[one.hash],
+                hash=version.hash,
+                first=iso(version.first_ms),
+                last=iso(version.last_ms),
+                runs=version.runs,
+                passed=version.passed,
+                failed=version.failed,
+                current=version.hash == versions.current,
+                text=versions.texts[version.hash],
             )
-            for one in found.versions
+            for version in versions.versions
         ),
     )

@@ -54,12 +54,12 @@ def command(context: click.Context, as_json: bool) -> int:
         return 0
     invocation = context.ensure_object(Invocation)
     path = existing(invocation)
-    found = _looked(path)
+    health = _looked(path)
     if as_json:
-        invocation.out.json(found)
+        invocation.out.json(health)
     else:
-        _print(invocation.out, found)
-    return INFRASTRUCTURE if found.problems or found.wrong else 0
+        _print(invocation.out, health)
+    return INFRASTRUCTURE if health.problems or health.wrong else 0
 
 
 def existing(invocation: Invocation) -> Path:
@@ -102,43 +102,43 @@ def _looked(path: Path) -> HistoryHealth:
             for name in ("executions", "runs", "tests", "criteria", "transcripts", "labels", "baselines", "quarantines")
         },
         space=tuple(Space(what=what, bytes=size) for what, size in parts),
-        beside=tuple(NearbyFile(file=str(one), size=one.stat().st_size) for one in beside),
+        beside=tuple(NearbyFile(file=str(nearby), size=nearby.stat().st_size) for nearby in beside),
     )
 
 
-def _print(out: Output, found: HistoryHealth) -> None:
+def _print(out: Output, state: HistoryHealth) -> None:
     health: tuple[str, Style] = ("whole", "good")
-    if found.problems:
+    if state.problems:
         health = ("damaged", "bad")
-    elif found.wrong:
+    elif state.wrong:
         health = ("not as it should be", "warn")
-    out.line(found.file)
-    log = f" and {megabytes(found.log_size)} of its log" if found.log_size else ""
-    out.line(f"  {megabytes(found.size)}{log}, ", health, f"; version {found.file_version}, SQLite {found.sqlite}")
-    for problem in found.problems[:5]:
+    out.line(state.file)
+    log = f" and {megabytes(state.log_size)} of its log" if state.log_size else ""
+    out.line(f"  {megabytes(state.size)}{log}, ", health, f"; version {state.file_version}, SQLite {state.sqlite}")
+    for problem in state.problems[:5]:
         out.line(("    " + problem, "bad"))
-    if found.problems:
+    if state.problems:
         out.line("    start agenteval: it moves a damaged file aside and saves what can be read (or: db salvage)")
-    for wrong in found.wrong:
+    for wrong in state.wrong:
         out.line(("    " + wrong, "warn"))
-    if found.wrong:
+    if state.wrong:
         out.line("    agenteval db check says what to do")
-    if found.network:
+    if state.network:
         out.line(("  on a network file system: reading waits while a run is written", "warn"))
-    if found.file_version > found.newest_version:
+    if state.file_version > state.newest_version:
         out.line(("  made by a newer agenteval: read only here", "warn"))
-    counts = found.counts
+    counts = state.counts
     out.line(
         f"  {count(counts['executions'], 'execution')}, {count(counts['runs'], 'run')} of"
         f" {count(counts['tests'], 'test')}; {count(counts['labels'], 'label')},"
         f" {count(counts['baselines'], 'baseline')}"
     )
-    for part in found.space:
-        share = part.bytes / max(found.size, 1)
+    for part in state.space:
+        share = part.bytes / max(state.size, 1)
         out.line(f"  {part.what:<22}{megabytes(part.bytes):>10}  ", (f"{100 * share:3.0f} %", "dim"))
-    for one in found.beside:
-        out.line(("  kept beside it: ", "dim"), f"{one.file} ({megabytes(one.size)})")
-    if found.unused > found.size / 4:
+    for nearby in state.beside:
+        out.line(("  kept beside it: ", "dim"), f"{nearby.file} ({megabytes(nearby.size)})")
+    if state.unused > state.size / 4:
         out.line(("  agenteval db vacuum gives the unused space back", "dim"))
 
 
@@ -162,50 +162,52 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
     """
     path = existing(invocation)
     began = time.monotonic()
-    found = check(path, deep=deep)
-    if fixing and found.wrong and not found.damage:
+    result = check(path, deep=deep)
+    if fixing and result.wrong and not result.damage:
         with invocation.store() as store:  # opening it adds what its tables lack
             repair(store)
-        before, found = found.wrong, check(path, deep=deep)
-        mended = tuple(one for one in before if one not in found.wrong)
+        before, result = result.wrong, check(path, deep=deep)
+        mended = tuple(mistake for mistake in before if mistake not in result.wrong)
     else:
         mended = ()
     if as_json:
         invocation.out.json(
             HistoryCheck(
-                damage=found.damage,
-                wrong=found.wrong,
+                damage=result.damage,
+                wrong=result.wrong,
                 mended=mended,
-                lost=found.lost,
-                lost_evidence=found.lost_evidence,
+                lost=result.lost,
+                lost_evidence=result.lost_evidence,
             )
         )
     else:
-        _print_check(invocation.out, found, mended, time.monotonic() - began)
-    return INFRASTRUCTURE if found.damage or found.wrong else 0
+        _print_check(invocation.out, result, mended, time.monotonic() - began)
+    return INFRASTRUCTURE if result.damage or result.wrong else 0
 
 
-def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: float) -> None:
-    for one in found.damage:
-        out.line(("✗ ", "bad"), f"damaged: {one}")
-    for one in found.wrong:
-        out.line(("! ", "warn"), one)
-    for one in mended:
-        out.line(("✓ ", "good"), f"put right: {one}")
-    if found.lost:
-        out.line(("! ", "warn"), f"the transcripts of {count(found.lost, 'run')} are lost: they are listed without")
-    if found.lost_evidence:
-        out.line(("! ", "warn"), f"the evidence of {count(found.lost_evidence, 'run')} is lost: only verdicts are left")
-    if found.damage:
+def _print_check(out: Output, result: Any, mended: tuple[str, ...], seconds: float) -> None:
+    for damage in result.damage:
+        out.line(("✗ ", "bad"), f"damaged: {damage}")
+    for mistake in result.wrong:
+        out.line(("! ", "warn"), mistake)
+    for fixed in mended:
+        out.line(("✓ ", "good"), f"put right: {fixed}")
+    if result.lost:
+        out.line(("! ", "warn"), f"the transcripts of {count(result.lost, 'run')} are lost: they are listed without")
+    if result.lost_evidence:
+        out.line(
+            ("! ", "warn"), f"the evidence of {count(result.lost_evidence, 'run')} is lost: only verdicts are left"
+        )
+    if result.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
-    elif not all(one.addable for one in found.shape):
+    elif not all(fixed.addable for fixed in result.shape):
         out.line("agenteval db salvage writes everything in it into a new history with the right tables")
-    elif found.shape:
+    elif result.shape:
         out.line("agenteval db check --fix adds what is missing (so does the next start), after a copy was made")
-    elif found.wrong:
+    elif result.wrong:
         out.line("agenteval db check --fix repairs it: it counts again and removes what refers to nothing")
     else:
-        state = "sound, but for what is lost" if found.lost or found.lost_evidence else "whole"
+        state = "sound, but for what is lost" if result.lost or result.lost_evidence else "whole"
         out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
 
 
@@ -290,18 +292,18 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     return 0
 
 
-def _print_merged(invocation: Invocation, one: HistoryMerge) -> None:
-    parts = [f"{count(one.executions, 'execution')} and {count(one.runs, 'run')} added"]
-    if one.completed:
-        parts.append(f"{count(one.completed, 'run')} completed")
-    if one.labels:
-        parts.append(f"{count(one.labels, 'label')} added")
-    if one.taken_back:
-        parts.append(f"{one.taken_back} taken back there, and now here")
-    if one.already:
-        parts.append(f"{count(one.already, 'run')} known already")
-    invocation.out.line(f"{one.file}: {', '.join(parts)}")
-    for said in one.left_out:
+def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
+    parts = [f"{count(merged.executions, 'execution')} and {count(merged.runs, 'run')} added"]
+    if merged.completed:
+        parts.append(f"{count(merged.completed, 'run')} completed")
+    if merged.labels:
+        parts.append(f"{count(merged.labels, 'label')} added")
+    if merged.taken_back:
+        parts.append(f"{merged.taken_back} taken back there, and now here")
+    if merged.already:
+        parts.append(f"{count(merged.already, 'run')} known already")
+    invocation.out.line(f"{merged.file}: {', '.join(parts)}")
+    for said in merged.left_out:
         invocation.out.line(("  left out ", "warn"), said)
 
 
@@ -372,9 +374,9 @@ _REASONS = {
 
 def cutoff(text: str, now: int) -> int:
     """The moment that an age ("90d", "12h", "2w", "6mo", "1y") or a day ("2026-08-01") stands for, in milliseconds."""
-    found = _AGE.fullmatch(text.strip())
-    if found:
-        return now - int(found.group(1)) * _HOURS[found.group(2).lower()] * 3_600_000
+    match = _AGE.fullmatch(text.strip())
+    if match:
+        return now - int(match.group(1)) * _HOURS[match.group(2).lower()] * 3_600_000
     from datetime import datetime
 
     try:
@@ -405,19 +407,19 @@ def prune_command(
     existing(invocation)
     wanted = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
     with invocation.store(to_look=dry_run) as store:
-        found = prunable(store, wanted)
+        old = prunable(store, wanted)
         if not as_json:
-            _say(invocation, found)
-        if dry_run or (not found.runs and not found.executions):
+            _say(invocation, old)
+        if dry_run or (not old.runs and not old.executions):
             if as_json:
-                invocation.out.json(_document(found, None))
+                invocation.out.json(_document(old, None))
             return 0
-        if not sure and not _sure(invocation, found, as_json):
+        if not sure and not _sure(invocation, old, as_json):
             raise AgentevalError("nothing was removed")
-        done = prune(store, found, lambda at, of: _tell(invocation, at, of))
+        done = prune(store, old, lambda at, of: _tell(invocation, at, of))
         invocation.err.status("")
     if as_json:
-        invocation.out.json(_document(found, done))
+        invocation.out.json(_document(old, done))
     else:
         invocation.out.line(
             f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
@@ -432,36 +434,36 @@ def _tell(invocation: Invocation, at: int, of: int) -> bool:
     return False
 
 
-def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
+def _sure(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
     if as_json or not can_ask(invocation):
         raise AgentevalError(
             "this removes runs permanently, and there is no terminal to ask in", mend="--yes, or --dry-run to look"
         )
-    return confirm(invocation, f"Remove {count(len(found.runs), 'run')} of all projects for good?")
+    return confirm(invocation, f"Remove {count(len(prunable.runs), 'run')} of all projects for good?")
 
 
-def _say(invocation: Invocation, found: Prunable) -> None:
+def _say(invocation: Invocation, prunable: Prunable) -> None:
     out = invocation.out
-    if not found.runs and not found.executions:
-        out.line(f"nothing of {count(found.of_runs, 'run')} is old enough to go")
+    if not prunable.runs and not prunable.executions:
+        out.line(f"nothing of {count(prunable.of_runs, 'run')} is old enough to go")
     else:
         out.line(
-            f"{len(found.runs):,} of {count(found.of_runs, 'run')} and"
-            f" {found.executions:,} of {count(found.of_executions, 'execution')} would go,"
-            f" about {megabytes(found.bytes)} (all projects)"
+            f"{len(prunable.runs):,} of {count(prunable.of_runs, 'run')} and"
+            f" {prunable.executions:,} of {count(prunable.of_executions, 'execution')} would go,"
+            f" about {megabytes(prunable.bytes)} (all projects)"
         )
-    for why, number in found.kept.items():
+    for why, number in prunable.kept.items():
         out.line(("  stays: ", "dim"), f"{count(number, 'run')}, {_REASONS.get(why, why)}")
 
 
-def _document(found: Prunable, done: DeleteResult | None) -> HistoryPruning:
+def _document(prunable: Prunable, done: DeleteResult | None) -> HistoryPruning:
     return HistoryPruning(
-        runs=len(found.runs),
-        of_runs=found.of_runs,
-        executions=found.executions,
-        of_executions=found.of_executions,
-        bytes=found.bytes,
-        kept=dict(found.kept),
+        runs=len(prunable.runs),
+        of_runs=prunable.of_runs,
+        executions=prunable.executions,
+        of_executions=prunable.of_executions,
+        bytes=prunable.bytes,
+        kept=dict(prunable.kept),
         removed=None if done is None else Removed(runs=done.runs, executions=done.executions, unused=done.free_bytes),
     )
 

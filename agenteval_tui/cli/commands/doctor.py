@@ -141,7 +141,7 @@ def _colours() -> str:
 
 def _history(path: Path) -> DoctorCheck:
     if not path.exists():
-        folder = next((one for one in path.parents if one.exists()), path.parent)
+        folder = next((parent for parent in path.parents if parent.exists()), path.parent)
         if not os.access(folder, os.W_OK):
             return DoctorCheck("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
         return DoctorCheck("history", "ok", f"{path}: nothing stored yet")
@@ -196,16 +196,16 @@ def _own_keys() -> DoctorCheck:
         text = read_small(path, "the list of keys")
         if text is None:
             return DoctorCheck("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
-        found = yaml.load(text, Loader=yaml.SafeLoader)
+        keys = yaml.load(text, Loader=yaml.SafeLoader)
     except AgentevalError as error:
         return _refused("keys", error)
     except (yaml.YAMLError, RecursionError) as error:
         return DoctorCheck(
             "keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`"
         )
-    if found is not None and not isinstance(found, dict):
+    if keys is not None and not isinstance(keys, dict):
         return DoctorCheck("keys", "error", f"{path} is not a mapping", "write `action: keys`, as `suites.run: ctrl+r`")
-    return DoctorCheck("keys", "ok", f"{path}: {count(len(found or {}), 'action')} with keys of your own")
+    return DoctorCheck("keys", "ok", f"{path}: {count(len(keys or {}), 'action')} with keys of your own")
 
 
 def _trusted() -> DoctorCheck:
@@ -215,8 +215,8 @@ def _trusted() -> DoctorCheck:
     listed = trust.listed()
     if not listed:
         return DoctorCheck("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
-    changed = [one for one in listed if Path(one.folder).is_dir() and trust.why_not(Path(one.folder))]
-    gone = [one for one in listed if not Path(one.folder).is_dir()]
+    changed = [entry for entry in listed if Path(entry.folder).is_dir() and trust.why_not(Path(entry.folder))]
+    gone = [entry for entry in listed if not Path(entry.folder).is_dir()]
     said = f"{count(len(listed), 'folder')} trusted"
     if not changed and not gone:
         return DoctorCheck("trust", "ok", said)
@@ -312,21 +312,21 @@ def _samples() -> DoctorCheck:
     own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
     if own or not loaded:
         return DoctorCheck("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
-    tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
+    tests = sum(len(suite.suite.tests) for suite in loaded if suite.suite is not None)
     return DoctorCheck("samples", "ok", f"{count(len(loaded), 'suite')}, {count(tests, 'test')} in {folder}")
 
 
 def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
     try:
-        found = configured_beside(paths)
+        agents = configured_beside(paths)
     except AgentevalError as error:
         yield _refused("agents", error)
         return
-    reports = check_all(found)
-    for number, one in enumerate(found):
+    reports = check_all(agents)
+    for number, agent in enumerate(agents):
         report = reports[number]
         took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
         state: State = "ok" if report.ok else "error"
-        yield DoctorCheck("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
-    if not found:
+        yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.mend)
+    if not agents:
         yield DoctorCheck("agents", "ok", "none are configured besides those of suites")

@@ -33,7 +33,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
     default="openai",
     show_default=True,
     metavar="NAME",
-    help=f"{', '.join(one.name for one in own_exporters())}; power-ui for the tests of a suite.",
+    help=f"{', '.join(exporter.name for exporter in own_exporters())}; power-ui for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @all_projects("--all")
@@ -50,9 +50,9 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
 
     exporter = exporter_named(format_name)
     with invocation.store(to_look=True) as store:
-        found = invocation.references(store).either(what)
-        rows = [found] if isinstance(found, RunRow) else store.runs_of_execution(found.id)
-        ended = [one for one in rows if one.status not in ("queued", "running", "grading")]
+        row = invocation.references(store).either(what)
+        rows = [row] if isinstance(row, RunRow) else store.runs_of_execution(row.id)
+        ended = [row for row in rows if row.status not in ("queued", "running", "grading")]
         if not ended:
             raise AgentevalError("no run of this execution has ended yet", where=what)
         losses = Losses(exporter)
@@ -65,8 +65,8 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     return 0
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return json.dumps(found.group())[1:-1]
+def _escaped(match: re.Match[str]) -> str:
+    return json.dumps(match.group())[1:-1]
 
 
 def _tests(invocation: Invocation, what: str, file: Path, force: bool) -> int:

@@ -73,18 +73,25 @@ def command(
     with invocation.store(to_look=not quarantine) as store:
         if not paths and (said := invocation.elsewhere(store)):
             invocation.err.line(("note: ", "warn"), said)
-        found = ledger(store, wanted, now)
-        suggested = found.suggestions()
+        report = ledger(store, wanted, now)
+        suggested = report.suggestions()
         if quarantine:
-            for one in suggested:
+            for component in suggested:
                 quarantines.put(
                     store,
-                    Quarantine(one.suite_key, one.test_id, until, one.criterion, reason_text(one), current_user()),
+                    Quarantine(
+                        component.suite_key,
+                        component.test_id,
+                        until,
+                        component.criterion,
+                        reason_text(component),
+                        current_user(),
+                    ),
                 ).result()
     if as_json:
-        shown = found.tests if everything else found.flaky
-        invocation.out.json(flaky_document(found, shown, suggested))
+        shown = report.tests if everything else report.flaky
+        invocation.out.json(flaky_document(report, shown, suggested))
         return 0
-    invocation.out.view(flaky_view(found, window, everything=everything))
+    invocation.out.view(flaky_view(report, window, everything=everything))
     invocation.out.view(suggestions_view(suggested, until if quarantine else None))
     return 0

@@ -106,7 +106,7 @@ def command(
     ours. Judges and others are asked only with --judge or --trust; else what they said before counts, and what they
     have not said yet is an error.
     """
-    sources = [one for one in (transcript_file, lines_file, execution, run_ref) if one is not None]
+    sources = [source for source in (transcript_file, lines_file, execution, run_ref) if source is not None]
     if len(sources) != 1:
         raise click.UsageError("give one of --transcript, --transcripts, --execution and --run")
     if (criteria_file is None) == (not suites):
@@ -114,7 +114,7 @@ def command(
     only_once(criteria_file, transcript_file, lines_file, *suites)
     if save and execution is None:
         raise click.UsageError("--save needs --execution")
-    given = dict(_variable(one) for one in variables)
+    given = dict(_variable(variable) for variable in variables)
     if transcript_file is not None or lines_file is not None:
         if criteria_file is None:
             raise click.UsageError("a given transcript belongs to no test: name the criteria with --criteria FILE")
@@ -312,7 +312,7 @@ def _grade_stored(
         row = references.execution(one_run.execution_id if one_run is not None else execution or "")
         wanted = {test.casefold() for test in tests}
         every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
-        rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
+        rows = [regraded for regraded in every if not wanted or regraded.test_id.casefold() in wanted]
         by_test = _with_variables(rules_of_suites(loaded, store.runs_of_execution(row.id)), variables)
         find: Callable[[RunRow], CriteriaSource | None] = by_test if rules is None else lambda row: rules
         done: list[RegradeResult] = []
@@ -322,14 +322,14 @@ def _grade_stored(
             chosen = find(each)
             specs.setdefault(each.suite_key, []).extend(chosen.specs if chosen is not None else ())
         ask = _asking(invocation, specs, *asked, store)
-        for one, transcript in regrade(store, rows, find, ask):
-            done.append(one)
+        for regraded, transcript in regrade(store, rows, find, ask):
+            done.append(regraded)
             if save:
-                pairs.append((one, transcript))
+                pairs.append((regraded, transcript))
             if not as_json:
-                _print_run(invocation.out, one)
+                _print_run(invocation.out, regraded)
         if not done:
-            names = ", ".join(list(dict.fromkeys(one.test_id for one in every))[:8])
+            names = ", ".join(list(dict.fromkeys(regraded.test_id for regraded in every))[:8])
             raise AgentevalError(
                 "no stored run belongs to these criteria",
                 where=f"execution {row.id}",
@@ -339,7 +339,7 @@ def _grade_stored(
         saved = ""
         if save:
             saved = save_verdicts(store, row, pairs, f"{row.title}, graded again")
-    counts = Counter(str(one.verdict.outcome) for one in done)
+    counts = Counter(str(regraded.verdict.outcome) for regraded in done)
     alike = agreement(done)
     left_out = len(rows) - len(done)
     if as_json:
@@ -365,17 +365,17 @@ def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
     return found
 
 
-def _print_run(out: Output, one: RegradeResult) -> None:
-    outcome = str(one.verdict.outcome)
-    theirs = [f"{result.criterion}: {result.outcome}" for result in one.foreign]
-    differs = one.foreign_outcome is not None and one.foreign_outcome is not one.verdict.outcome
+def _print_run(out: Output, regraded: RegradeResult) -> None:
+    outcome = str(regraded.verdict.outcome)
+    theirs = [f"{result.criterion}: {result.outcome}" for result in regraded.foreign]
+    differs = regraded.foreign_outcome is not None and regraded.foreign_outcome is not regraded.verdict.outcome
     out.line(
         (SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")),
-        f" {one_line(one.row.test_id, 40)} #{one.row.repetition}: {outcome}  ",
+        f" {one_line(regraded.row.test_id, 40)} #{regraded.row.repetition}: {outcome}  ",
         (one_line("; ".join(theirs), 100), "warn" if differs else "dim"),
-        (f"  {one.row.id}", "dim"),
+        (f"  {regraded.row.id}", "dim"),
     )
-    out.view(results_in_short(one.verdict.results, missed=True, indent=4))
+    out.view(results_in_short(regraded.verdict.results, missed=True, indent=4))
 
 
 def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
@@ -385,7 +385,7 @@ def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
 
 
 def _print_agreement(out: Output, done: Sequence[RegradeResult], alike: Mapping[str, int]) -> None:
-    names = list(dict.fromkeys(result.criterion for one in done for result in one.foreign))
+    names = list(dict.fromkeys(result.criterion for regraded in done for result in regraded.foreign))
     both = sum(alike.values()) - alike["undecided"]
     if not names or not both:
         return
@@ -416,15 +416,15 @@ def _document(
         ),
         runs=tuple(
             GradedRun(
-                run=one.row.id,
-                test=one.row.test_id,
-                repetition=one.row.repetition,
-                outcome=str(one.verdict.outcome),
-                score=one.verdict.score,
-                criteria=_results(one.verdict.results),
-                foreign=_results(one.foreign),
+                run=regraded.row.id,
+                test=regraded.row.test_id,
+                repetition=regraded.row.repetition,
+                outcome=str(regraded.verdict.outcome),
+                score=regraded.verdict.score,
+                criteria=_results(regraded.verdict.results),
+                foreign=_results(regraded.foreign),
             )
-            for one in done
+            for regraded in done
         ),
     )
 
@@ -477,14 +477,14 @@ def _from_json(text: str, path: Path) -> list[Criterion] | None:
     except (ValueError, RecursionError):
         return None
     items = data.get("criteria", [data]) if isinstance(data, dict) else data
-    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise AgentevalError("this is neither a criterion nor a list of criteria", where=str(path))
     from pydantic import ValidationError
 
     criteria: list[Criterion] = []
-    for number, one in enumerate(items, 1):
+    for number, entry in enumerate(items, 1):
         try:
-            criteria.append(_Criterion.model_validate(one))
+            criteria.append(_Criterion.model_validate(entry))
         except ValidationError as error:
             first: Any = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"])

@@ -61,7 +61,7 @@ def command(
     # What is typed and what is given as an option must both hold.
     both = outcomes
     if searched.outcomes:
-        both = tuple(one for one in searched.outcomes if not outcomes or one in outcomes) or ("none",)
+        both = tuple(outcome for outcome in searched.outcomes if not outcomes or outcome in outcomes) or ("none",)
     wanted = replace(
         searched, outcomes=both, test_id=test_id, agent=agent, kind=kind or searched.kind, projects=invocation.projects
     )

@@ -60,7 +60,7 @@ def command(
     only_once(*files)
     if STDIN in files:
         with standard_input_file(invocation, "a recording") as read:
-            files = tuple(read if one == STDIN else one for one in files)
+            files = tuple(read if file == STDIN else file for file in files)
             try:
                 return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
             except AgentevalError as error:
@@ -85,7 +85,7 @@ def _import(
         return _tests(invocation, paths[0][0], format_name, to, dry_run)
     done: list[ImportedFile] = []
     with invocation.store() as store:
-        for number, (path, found) in enumerate(paths, 1):
+        for number, (path, in_folder) in enumerate(paths, 1):
             try:
                 done.append(_one(invocation, store, path, format_name, dry_run, as_json, derive))
             except KeyboardInterrupt:
@@ -95,7 +95,7 @@ def _import(
                 if alone:
                     raise
                 done.append(ImportedFile(file=_name(path), error=str(error), dry_run=dry_run))
-                if not as_json and not found:
+                if not as_json and not in_folder:
                     invocation.err.line(("agenteval: ", "bad"), error.sentence)
                 elif not as_json:
                     invocation.out.line((f"{_name(path)}: not imported: ", "dim"), error.what)
@@ -106,12 +106,12 @@ def _import(
     else:
         for line in passed_over:
             invocation.out.line(("passed over ", "warn"), line)
-    named = {path for path, found in paths if not found}
-    if not any(one.error is None for one in done):
+    named = {path for path, in_folder in paths if not in_folder}
+    if not any(imported.error is None for imported in done):
         if any(path.is_dir() for path in files) and not as_json:
             raise AgentevalError("no file in it can be imported", where=", ".join(map(str, files)))
         return 2
-    return 2 if any(one.error is not None and Path(one.file) in named for one in done) else 0
+    return 2 if any(imported.error is not None and Path(imported.file) in named for imported in done) else 0
 
 
 def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
@@ -123,19 +123,19 @@ def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]
         if not path.is_dir():
             files.append((path, False))
             continue
-        found = folder_of(path)
-        files += [(one, True) for one in found.files]
-        passed_over += found.said()
+        folder = folder_of(path)
+        files += [(file, True) for file in folder.files]
+        passed_over += folder.said()
     return files, passed_over
 
 
 def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left: int) -> None:
     """Ctrl+C: what is in the history now, and how to go on."""
-    kept = [one for one in done if one.execution and not one.already]
+    kept = [imported for imported in done if imported.execution and not imported.already]
     err = invocation.err
     err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
     if kept:
-        runs = sum(one.added for one in kept)
+        runs = sum(imported.added for imported in kept)
         err.line(f"kept: {count(len(kept), 'file')} with {count(runs, 'run')}")
     if left:
         err.line(f"not read: {count(left, 'more file')}")
@@ -182,20 +182,20 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         known = known or detect(source)
         if known.tests is None:
             raise AgentevalError(f"a file in the format {known.name} holds runs and no tests", where=str(path))
-        found = known.tests(source)
-        text = suite_text(found, source=path.name)
+        content = known.tests(source)
+        text = suite_text(content, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
     if dry_run:
-        out.line(f"{_name(path)}: {known.name}, {count(len(found.tests), 'test')}; nothing was written")
+        out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')}; nothing was written")
     elif str(to) == "-":
         for line in text.rstrip("\n").split("\n"):
             invocation.out.line(line)
     else:
         write_pieces(to, [text])
-        out.line(f"{_name(path)}: {known.name}, {count(len(found.tests), 'test')} written to {to}")
-    for one in found.skipped:
-        out.line(("  skipped ", "warn"), one)
-    for note in found.notes:
+        out.line(f"{_name(path)}: {known.name}, {count(len(content.tests), 'test')} written to {to}")
+    for reason in content.skipped:
+        out.line(("  skipped ", "warn"), reason)
+    for note in content.notes:
         out.line(("  note ", "warn"), note)
     return 0
 
@@ -216,8 +216,8 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
             f"{_name(path)}: {report.format}, {count(report.read, 'run')} read, {report.added:,} added",
             f" as execution {report.execution_id}",
         )
-    for one in report.left_out():
-        out.line(("  skipped ", "warn"), one)
+    for excluded in report.left_out():
+        out.line(("  skipped ", "warn"), excluded)
     for note in report.notes:
         out.line(("  note ", "warn"), note)
     if report.cut_off:

@@ -81,19 +81,19 @@ def find_criterion(references: References, reference: str) -> tuple[RunRow, int,
     results = references.store.results(row.id)
     if wanted:
         return row, *criterion_named(row.id, results, wanted)
-    found = [pair for pair in enumerate(results, 1) if is_judged(pair[1])]
-    if len(found) != 1:
-        names = ", ".join(f"{number} ({result.criterion})" for number, result in found)
-        said = f"run {row.id} has {len(found) or 'no'} judged criteri{'on' if len(found) == 1 else 'a'}"
-        raise AgentevalError(said, mend=f"name one as RUN/NUMBER: {names}" if found else "")
-    return row, *found[0]
+    judged = [pair for pair in enumerate(results, 1) if is_judged(pair[1])]
+    if len(judged) != 1:
+        names = ", ".join(f"{number} ({result.criterion})" for number, result in judged)
+        said = f"run {row.id} has {len(judged) or 'no'} judged criteri{'on' if len(judged) == 1 else 'a'}"
+        raise AgentevalError(said, mend=f"name one as RUN/NUMBER: {names}" if judged else "")
+    return row, *judged[0]
 
 
 def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
     from pathlib import Path
 
-    keys = {str(Path(one).resolve()) for one in suites}
-    names = {one.casefold() for one in suites}
+    keys = {str(Path(suite).resolve()) for suite in suites}
+    names = {suite.casefold() for suite in suites}
     with invocation.store(to_look=True) as store:
         wanted = (
             RunFilter(execution_id=invocation.references(store).execution(execution).id)
@@ -117,18 +117,18 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         invocation.out.line("no stored run was judged, and none is labelled")
         if elsewhere:
             invocation.out.line((elsewhere, "dim"))
-    for one in figures:
-        _print_figures(invocation.out, one)
+    for figure in figures:
+        _print_figures(invocation.out, figure)
     return 0
 
 
-def _print_figures(out: Output, one: JudgeFigures) -> None:
-    who = f"  {one_line(', '.join(one.judges), 60)}" if one.judges else ""
-    out.line((f"{one_line(one.suite, 40)}: {one_line(one.criterion, 60)}", "bold"), (who, "dim"))
-    errors = f", {one.errors} in error" if one.errors else ""
-    checked = "judged" if one.by_judge else "checked"
-    out.line(f"  {checked} {one.judged}: {one.passed} passed{errors}; labelled by people: {one.labelled}")
-    told = one.agreement
+def _print_figures(out: Output, figures: JudgeFigures) -> None:
+    who = f"  {one_line(', '.join(figures.judges), 60)}" if figures.judges else ""
+    out.line((f"{one_line(figures.suite, 40)}: {one_line(figures.criterion, 60)}", "bold"), (who, "dim"))
+    errors = f", {figures.errors} in error" if figures.errors else ""
+    checked = "judged" if figures.by_judge else "checked"
+    out.line(f"  {checked} {figures.judged}: {figures.passed} passed{errors}; labelled by people: {figures.labelled}")
+    told = figures.agreement
     if told.accuracy is None:
         out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
         return
@@ -140,14 +140,14 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
     )
     out.line(
         f"  both yes {told.both_yes}, both no {told.both_no}, "
-        f"only the {'judge' if one.by_judge else 'criterion'} {told.only_judge}, "
+        f"only the {'judge' if figures.by_judge else 'criterion'} {told.only_judge}, "
         f"only the person {told.only_person}"
     )
-    if one.undecided:
-        out.line((f"  {count(one.undecided, 'labelled run')} without a verdict left out", "dim"))
-    if one.differ:
-        more = f" and {len(one.differ) - _DIFFER} more" if len(one.differ) > _DIFFER else ""
-        out.line((f"  they differ on {', '.join(one.differ[:_DIFFER])}{more}", "warn"))
+    if figures.undecided:
+        out.line((f"  {count(figures.undecided, 'labelled run')} without a verdict left out", "dim"))
+    if figures.differ:
+        more = f" and {len(figures.differ) - _DIFFER} more" if len(figures.differ) > _DIFFER else ""
+        out.line((f"  they differ on {', '.join(figures.differ[:_DIFFER])}{more}", "warn"))
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
@@ -161,8 +161,8 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
 
     checker = compile_criterion(_spec(store, result))
     transcript = store.transcript(row.id)
-    stored = {one.request.hash: one for one in store.replies(row.id)}
-    replies = {key: one.reply for key, one in stored.items()}
+    stored = {reply.request.hash: reply for reply in store.replies(row.id)}
+    replies = {key: question.reply for key, question in stored.items()}
     own, known = [], dict[str, Any]()
     for _ in range(3):  # what the criterion asks, question by question, as far as it was answered
         for request in checker.requests(transcript, row.variables, known):
@@ -176,17 +176,21 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
     score = "" if result.score is None else f", score {result.score:.2f}"
     outcome = str(result.outcome)
     out.line((f"{one_line(result.criterion)}: {outcome}{score}", STYLES.get(outcome, "bold")), (f"  {row.id}", "dim"))
-    for number, one in enumerate(own, 1):
-        used = f", {one.reply.input_tokens} + {one.reply.output_tokens} tokens" if one.reply.input_tokens else ""
-        out.line((f"question {number}", "bold"), (f"  {one.reply.model or one.request.target}{used}", "dim"))
-        for message in one.request.payload.get("messages", ()):
+    for number, question in enumerate(own, 1):
+        used = (
+            f", {question.reply.input_tokens} + {question.reply.output_tokens} tokens"
+            if question.reply.input_tokens
+            else ""
+        )
+        out.line((f"question {number}", "bold"), (f"  {question.reply.model or question.request.target}{used}", "dim"))
+        for message in question.request.payload.get("messages", ()):
             out.line((f"[{message['role']}]", "dim"))
             out.line(message["content"])
         for name in ("text", "value", "question"):
-            if name in one.request.payload:
-                out.line(str(one.request.payload[name]))
+            if name in question.request.payload:
+                out.line(str(question.request.payload[name]))
         out.line((f"reply {number}", "bold"))
-        out.line((one.reply.error, "broken") if one.reply.error else one.reply.raw)
+        out.line((question.reply.error, "broken") if question.reply.error else question.reply.raw)
     if not own:
         out.line(("nothing that was asked is stored with this run", "dim"))
     if label is not None:

@@ -44,8 +44,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         raise click.UsageError("--remove takes a label back: give no verdict and no comment with it")
     if not says and not remove:
         raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove takes a label back")
-    verdicts = [_VERDICTS[one] for one in says if one in _VERDICTS]
-    ratings = [int(one) for one in says if one not in _VERDICTS]
+    verdicts = [_VERDICTS[word] for word in says if word in _VERDICTS]
+    ratings = [int(word) for word in says if word not in _VERDICTS]
     if len(verdicts) > 1 or len(ratings) > 1:
         raise click.UsageError("give one verdict (passed or failed), one rating (1 to 5), or one of each")
     with invocation.store() as store:
@@ -74,10 +74,12 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
 def _remove(out: Output, store: Store, run_id: str, criterion: str, who: str) -> int:
     """Take back a person's last label of a run, or of the criterion with this name."""
     labels = store.labels([run_id])
-    of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
-    own = [one for one in of_this if one.who == who]
+    of_this = [
+        label for label in labels if (label.criterion == criterion if criterion else label.whole or label.unknown)
+    ]
+    own = [given for given in of_this if given.who == who]
     if not own:
-        others = ", ".join(dict.fromkeys(one.who or "someone without a name" for one in of_this))
+        others = ", ".join(dict.fromkeys(given.who or "someone without a name" for given in of_this))
         raise AgentevalError(
             f"{who} has no label of {criterion or 'the run'}",
             where=f"run {run_id}",

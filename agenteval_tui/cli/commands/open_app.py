@@ -41,17 +41,17 @@ def _found(invocation: Invocation, address: str) -> AppStart:
         if not address:
             return AppStart(db=invocation.db, screen="inspect", target=references.run(failure=True).id)
         try:
-            found, wanted = references.either(address), ""
+            row, wanted = references.either(address), ""
         except AmbiguousError:
             raise
         except AgentevalError:
             if "/" not in address:
                 raise
-            found, wanted = references.address(address)
-        if isinstance(found, ExecutionRow):
-            return AppStart(db=invocation.db, screen="history", target=found.id)
-        criterion = _criterion(store, found, wanted) if wanted else ""
-    return AppStart(db=invocation.db, screen="inspect", target=found.id, criterion=criterion)
+            row, wanted = references.address(address)
+        if isinstance(row, ExecutionRow):
+            return AppStart(db=invocation.db, screen="history", target=row.id)
+        criterion = _criterion(store, row, wanted) if wanted else ""
+    return AppStart(db=invocation.db, screen="inspect", target=row.id, criterion=criterion)
 
 
 def _criterion(store: Store, run: RunRow, wanted: str) -> str:
@@ -65,7 +65,7 @@ def _criterion(store: Store, run: RunRow, wanted: str) -> str:
             _, result = criterion_named(run.id, results, text)
         except AgentevalError as error:
             refused = refused or error
-            if text in (names := [one.name for one in Workbench.open(store, run.id).criteria]):
+            if text in (names := [criterion.name for criterion in Workbench.open(store, run.id).criteria]):
                 return names[names.index(text)]
         else:
             return result.criterion

@@ -102,7 +102,7 @@ def _cost(view: ExecutionView) -> float | None:
     """Of agents and judges; None where nothing was measured."""
     if view.progress is None:
         return None
-    known = [one for one in (view.progress.cost, view.progress.judged_cost) if one is not None]
+    known = [cost for cost in (view.progress.cost, view.progress.judged_cost) if cost is not None]
     return sum(known) if known else None
 
 

@@ -51,20 +51,20 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
     """Put TEST (ID, or FILE::ID) in quarantine. One that is in quarantine already gets the new day and reason."""
     with invocation.store() as store:
-        found = find_test(store, test)
-        _check_criterion(store, found, criterion)
-        one = Quarantine(
-            found.suite_key,
-            found.test_id,
+        name = find_test(store, test)
+        _check_criterion(store, name, criterion)
+        quarantine = Quarantine(
+            name.suite_key,
+            name.test_id,
             until_ms if until_ms is not None else quarantines.default_until(),
             criterion,
             reason,
             who or current_user(),
-            suite_name=found.suite,
-            test_name=found.test,
+            suite_name=name.suite,
+            test_name=name.test,
         )
-        quarantines.put(store, one).result()
-    invocation.out.line(("~ ", "warn"), begun_text(one))
+        quarantines.put(store, quarantine).result()
+    invocation.out.line(("~ ", "warn"), begun_text(quarantine))
     return 0
 
 
@@ -76,9 +76,9 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
 def end(invocation: Invocation, test: str, criterion: str) -> int:
     """End the quarantine of TEST (ID, or FILE::ID) now: it gates again."""
     with invocation.store() as store:
-        found = find_test(store, test)
-        quarantines.end(store, found.suite_key, found.test_id, criterion).result()
-    invocation.out.line(ended_text(found.test_id, criterion))
+        name = find_test(store, test)
+        quarantines.end(store, name.suite_key, name.test_id, criterion).result()
+    invocation.out.line(ended_text(name.test_id, criterion))
     return 0
 
 
@@ -97,18 +97,22 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
 
     now = now_ms()
     with invocation.store(to_look=True) as store:
-        listed = [one for one in quarantines.listed(store) if everything or one.holds(now)]
+        listed = [quarantine for quarantine in quarantines.listed(store) if everything or quarantine.holds(now)]
     # Tests of no file (imported ones) are not known to be of another project.
-    belong = {one.suite_key: project_of_keys((one.suite_key,)) for one in listed}
+    belong = {quarantine.suite_key: project_of_keys((quarantine.suite_key,)) for quarantine in listed}
     projects = invocation.projects
-    found = [one for one in listed if not belong[one.suite_key] or in_scope(belong[one.suite_key], projects)]
-    if len(listed) > len(found):
-        left = f"{len(listed) - len(found)} of other projects not listed; {ALL} lists them too"
+    shown = [
+        quarantine
+        for quarantine in listed
+        if not belong[quarantine.suite_key] or in_scope(belong[quarantine.suite_key], projects)
+    ]
+    if len(listed) > len(shown):
+        left = f"{len(listed) - len(shown)} of other projects not listed; {ALL} lists them too"
         invocation.err.line(("note: ", "warn"), left)
     if as_json:
-        invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(one, now) for one in found)))
+        invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in shown)))
         return 0
-    invocation.out.view(listed_lines(found, now))
+    invocation.out.view(listed_lines(shown, now))
     return 0
 
 
@@ -117,23 +121,23 @@ def find_test(store: Store, reference: str) -> TestName:
     file, separator, test_id = reference.rpartition("::")
     known = store.read(tests_known)
     if not separator:
-        found = [one for one in known if one.test_id == reference]
-        if len(found) > 1:
-            listed = ", ".join(f"{one.suite_key}::{one.test_id}" for one in found[:5])
+        matching = [name for name in known if name.test_id == reference]
+        if len(matching) > 1:
+            listed = ", ".join(f"{name.suite_key}::{name.test_id}" for name in matching[:5])
             raise AgentevalError(f"several suites have a test {reference!r}: {listed}", mend="name it as FILE::ID")
-        if found:
-            return found[0]
+        if matching:
+            return matching[0]
         from difflib import get_close_matches
 
-        near = get_close_matches(reference, [one.test_id for one in known], n=1)
+        near = get_close_matches(reference, [name.test_id for name in known], n=1)
         raise AgentevalError(
             f"the history knows no test {reference!r}",
             mend=f"did you mean {near[0]}?" if near else "name one that never ran as FILE::ID",
         )
     keys = {file, str(Path(file).resolve())}
-    for one in known:
-        if one.suite_key in keys and one.test_id == test_id:
-            return one
+    for name in known:
+        if name.suite_key in keys and name.test_id == test_id:
+            return name
     from agenteval_tui.suites.load import load_suite  # 67 ms, which only a test that never ran needs
 
     loaded = load_suite(Path(file))

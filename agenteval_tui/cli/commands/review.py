@@ -43,16 +43,16 @@ def command(
     if as_json:
         waiting = tuple(
             WaitingReview(
-                run=one.run_id,
-                suite=one.suite,
-                test=one.test_id,
-                outcome=one.status,
-                criterion=one.criterion,
-                address=one.address,
-                why=one.why,
-                question=one.question,
+                run=item.run_id,
+                suite=item.suite,
+                test=item.test_id,
+                outcome=item.status,
+                criterion=item.criterion,
+                address=item.address,
+                why=item.why,
+                question=item.question,
             )
-            for one in items
+            for item in items
         )
         out.json(Review(waiting=waiting))
         return 0

@@ -25,7 +25,7 @@ class _Run(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        given = ["--cache=first" if one == "--cache" else one for one in args[:end]]
+        given = ["--cache=first" if argument == "--cache" else argument for argument in args[:end]]
         return super().parse_args(ctx, [*given, *args[end:]])
 
 

@@ -26,14 +26,14 @@ def command(invocation: Invocation, name: str, listed: bool, folder: Path | None
     For an editor: write it to a file, and name that at the top of a suite: # yaml-language-server: $schema=FILE
     """
     if listed:
-        for one, (about, _) in SCHEMAS.items():
-            invocation.out.line(f"{one:<16} ", (about, "dim"))
+        for document, (about, _) in SCHEMAS.items():
+            invocation.out.line(f"{document:<16} ", (about, "dim"))
         return 0
     if folder is not None:
         if not folder.is_dir():
             raise AgentevalError("there is no such folder", where=str(folder), mend="make it first")
-        for one in SCHEMAS:
-            (folder / f"{one}.json").write_text(json_text(schema(one)) + "\n", "utf-8")
+        for document in SCHEMAS:
+            (folder / f"{document}.json").write_text(json_text(schema(document)) + "\n", "utf-8")
         invocation.out.line(f"{len(SCHEMAS)} schemas written to {folder}")
         return 0
     invocation.out.json(schema(name))

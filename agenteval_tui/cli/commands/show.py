@@ -51,12 +51,12 @@ def command(invocation: Invocation, reference: str, only_transcript: bool, other
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
-        found = references.either(reference)
-        if isinstance(found, ExecutionRow):
+        row = references.either(reference)
+        if isinstance(row, ExecutionRow):
             if only_transcript:
                 raise AgentevalError("an execution has many transcripts", where=reference, mend="name one of its runs")
-            return _show_execution(invocation.out, store, found, as_json)
-        return _show_run(invocation.out, store, found, as_json, only_transcript)
+            return _show_execution(invocation.out, store, row, as_json)
+        return _show_run(invocation.out, store, row, as_json, only_transcript)
 
 
 def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json: bool) -> int:

@@ -66,19 +66,21 @@ def command(
 
 def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors: bool, as_json: bool) -> int:
     """What it used, or how its two sides differ."""
-    found: Costs | ABResult
+    figures: Costs | ABResult
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(reference)
         runs = store.runs_of_execution(row.id)
         if costs:
-            found = costs_of(store.costs(row.id), runs)
+            figures = costs_of(store.costs(row.id), runs)
         elif row.options.get("ab"):
-            found = compare_ab(runs, count_errors=count_errors)
+            figures = compare_ab(runs, count_errors=count_errors)
         else:
             raise AgentevalError("this execution does not compare two sides", mend="agenteval run PATH --ab NAME NAME")
     if as_json:
-        invocation.out.json(costs_document(row.id, found) if isinstance(found, Costs) else ab_document(row.id, found))
+        invocation.out.json(
+            costs_document(row.id, figures) if isinstance(figures, Costs) else ab_document(row.id, figures)
+        )
         return 0
     invocation.out.view(paragraphs([title_text(row)]))
-    invocation.out.view(costs_view(found) if isinstance(found, Costs) else ab_lines(found, tests=True))
+    invocation.out.view(costs_view(figures) if isinstance(figures, Costs) else ab_lines(figures, tests=True))
     return 0

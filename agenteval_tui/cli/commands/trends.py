@@ -109,21 +109,21 @@ def command(
             from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
 
             again = regrade_history(store, wanted)
-            found, more = regraded_trend(store, wanted, MEASURES, again)
+            result, more = regraded_trend(store, wanted, MEASURES, again)
         else:
-            found, more = trend(store, wanted, MEASURES), extras(store, wanted)
+            result, more = trend(store, wanted, MEASURES), extras(store, wanted)
         watched = watch(store, wanted, below, now) if below is not None else None
     if as_json:
-        invocation.out.json(trends_document(found, more, watched, again))
+        invocation.out.json(trends_document(result, more, watched, again))
     elif as_csv:
-        for line in trends_csv(found).splitlines():
+        for line in trends_csv(result).splitlines():
             invocation.out.line(line)
     else:
         if again is not None:
             invocation.out.line((regrading_text(again), "bold"))
         # Where the table would not have its room, no rates are drawn.
         scale = _SCALE if invocation.out.is_terminal and invocation.out.width >= _ROOM_FOR_SCALE else 0
-        invocation.out.view(trends_view(found, more, window_label(span), scale))
+        invocation.out.view(trends_view(result, more, window_label(span), scale))
     if watched is None:
         return 0
 
@@ -134,7 +134,7 @@ def command(
 
 
 def _code(watched: AlertCheck, alert_empty: bool) -> int:
-    states = {one.state for one in watched.alerts}
+    states = {alert.state for alert in watched.alerts}
     if "alert" in states or ("empty" in states and alert_empty):
         return _FIRED
     return INFRASTRUCTURE if "errors" in states else 0

@@ -120,20 +120,22 @@ def _decide(
 
 def _list(invocation: Invocation, store: Store, execution: str | None, as_json: bool) -> int:
 
-    found = triage.decisions(store)
-    now: dict[str, TriageStatus] = statuses(store, _causes(invocation.references(store), execution)) if found else {}
-    shown = [now.get(one.signature) or TriageStatus(one, _over(one)) for one in found]
+    decisions = triage.decisions(store)
+    now: dict[str, TriageStatus] = (
+        statuses(store, _causes(invocation.references(store), execution)) if decisions else {}
+    )
+    shown = [now.get(decision.signature) or TriageStatus(decision, _over(decision)) for decision in decisions]
     if as_json:
-        listed = (decided_cause(one.decision, _title(one.decision.signature), one.open_again) for one in shown)
+        listed = (decided_cause(row.decision, _title(row.decision.signature), row.open_again) for row in shown)
         invocation.out.json(Triage(decisions=tuple(listed)))
         return 0
     if not shown:
         invocation.out.line("nothing was decided yet: `agenteval causes` lists the causes of failures")
-    for one in shown:
-        gone = "" if one.decision.signature in now else "  not in the newest execution"
-        title = one_line(_title(one.decision.signature), 200)
-        invocation.out.line((f"{one.decision.id}  ", "dim"), (title, "bold"), (gone, "dim"))
-        invocation.out.view((decision_line(one),))
+    for row in shown:
+        gone = "" if row.decision.signature in now else "  not in the newest execution"
+        title = one_line(_title(row.decision.signature), 200)
+        invocation.out.line((f"{row.decision.id}  ", "dim"), (title, "bold"), (gone, "dim"))
+        invocation.out.view((decision_line(row),))
     return 0
 
 
@@ -153,7 +155,7 @@ def _found(references: References, execution: str | None, cause: str) -> tuple[C
     for place, look in enumerate(looked, 1):
         causes = look()
         try:
-            signature = triage.signature_of([one.cause.signature for one in causes.groups], cause)
+            signature = triage.signature_of([group.cause.signature for group in causes.groups], cause)
         except AmbiguousError:
             raise  # several of that beginning: no reason to go on
         except AgentevalError:
@@ -161,7 +163,7 @@ def _found(references: References, execution: str | None, cause: str) -> tuple[C
             if place == len(looked):
                 raise
             continue
-        return causes, next(one for one in causes.groups if one.cause.signature == signature)
+        return causes, next(group for group in causes.groups if group.cause.signature == signature)
     raise AssertionError("the last look raises")
 
 

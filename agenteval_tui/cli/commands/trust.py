@@ -57,13 +57,13 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
     if trust.problem:
         raise AgentevalError(trust.problem, mend="remove the file, and trust again what you know")
     if as_json:
-        invocation.out.json(TrustedFolders(folders=tuple(_data(trust, one) for one in trust.listed())))
+        invocation.out.json(TrustedFolders(folders=tuple(_data(trust, entry) for entry in trust.listed())))
         return
-    for one in trust.listed():
-        why_not = trust.why_not(Path(one.folder))
+    for entry in trust.listed():
+        why_not = trust.why_not(Path(entry.folder))
         invocation.out.line(
-            one_line(one.folder),
-            (f"  {one.when[:10]}, {count(len(one.files), 'file')}", "dim"),
+            one_line(entry.folder),
+            (f"  {entry.when[:10]}, {count(len(entry.files), 'file')}", "dim"),
             ("" if why_not else "  as it was", "good"),
             (f"  {one_line(why_not)}" if why_not else "", "warn"),
         )
@@ -71,12 +71,12 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
         invocation.out.line("no folder is trusted: what suites name is not run")
 
 
-def _data(trust: Trust, one: Trusted) -> TrustedFolder:
-    why_not = trust.why_not(Path(one.folder))
+def _data(trust: Trust, trusted: Trusted) -> TrustedFolder:
+    why_not = trust.why_not(Path(trusted.folder))
     return TrustedFolder(
-        folder=one.folder,
-        since=one.when,
-        files=len(one.files),
+        folder=trusted.folder,
+        since=trusted.when,
+        files=len(trusted.files),
         trusted=not why_not,
         reason=why_not,
     )

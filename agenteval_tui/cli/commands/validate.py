@@ -46,43 +46,46 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         return WRONG_USE if errors else 0
     for problem in problems:
         print_problem(invocation.out, problem)
-    tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
-    criteria = sum(len(test.criteria) for one in loaded if one.suite is not None for test in one.suite.tests)
+    tests = sum(len(suite.suite.tests) for suite in loaded if suite.suite is not None)
+    criteria = sum(len(test.criteria) for suite in loaded if suite.suite is not None for test in suite.suite.tests)
     if not loaded and not problems:
         invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
         return WRONG_USE
     checked = count(criteria, "criterion")
-    found = f"{count(len(loaded), 'suite')}, {count(tests, 'test')}, {checked}"
+    counts = f"{count(len(loaded), 'suite')}, {count(tests, 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
     said = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if problems else "no problems"
     if infos := len(problems) - errors - warnings:
         said += f", {count(infos, 'info')}"
-    invocation.out.line(f"{found}: {said}")
+    invocation.out.line(f"{counts}: {said}")
     return WRONG_USE if errors else 0
 
 
 def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: list[Problem]) -> list[Problem]:
     """The problems, and what does not fit the recordings, in the order of the files. No history: as they are."""
     path = directories.history_file(invocation.db)
-    if not path.is_file() or not any(one.suite is not None for one in loaded):
+    if not path.is_file() or not any(suite.suite is not None for suite in loaded):
         return problems
     # Here and not above: 50 ms, for which `validate` would wait where there is no history.
     from agenteval_tui.analysis.lint_tool_names import facts_problems
     from agenteval_tui.history.store import Store
 
-    found: list[Problem] = []
+    facts: list[Problem] = []
     try:
         # Read only: a check changes nothing, and is not kept waiting by a file that must be mended first.
         with Store.open(path, read_only=True) as store:
             agents = user_agents()
-            for one in loaded:
-                found += facts_problems(one, store, agents)
+            for loaded_suite in loaded:
+                facts += facts_problems(loaded_suite, store, agents)
     except AgentevalError as error:
         invocation.err.line(("note: ", "warn"), f"not compared with the recordings: {error}")
-    order = {file: number for number, file in enumerate(dict.fromkeys(one.file for one in problems))}
-    for one in loaded:
-        order.setdefault(str(one.path), len(order))
-    return sorted([*problems, *found], key=lambda one: (order.get(one.file, len(order)), one.line, one.column))
+    order = {file: number for number, file in enumerate(dict.fromkeys(problem.file for problem in problems))}
+    for suite in loaded:
+        order.setdefault(str(suite.path), len(order))
+    return sorted(
+        [*problems, *facts],
+        key=lambda loaded_suite: (order.get(loaded_suite.file, len(order)), loaded_suite.line, loaded_suite.column),
+    )
 
 
 def print_problem(out: Output, problem: Problem) -> None:

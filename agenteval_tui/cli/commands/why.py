@@ -34,12 +34,12 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), divergence_beside(store, row)
         labels = store.labels([row.id])
-        found = explanation_of(row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted)
+        explanation = explanation_of(row, store.results(row.id), transcript, labels, wanted=wanted, divergence=parted)
     out = invocation.out
     if as_json:
-        out.json(explanation_document(found))
+        out.json(explanation_document(explanation))
     elif as_markdown:
-        out.line(markdown(explanation_page(found)).rstrip("\n"))
+        out.line(markdown(explanation_page(explanation)).rstrip("\n"))
     else:
-        out.view(explanation_lines(found))
+        out.view(explanation_lines(explanation))
     return 0
