@@ -316,3 +316,20 @@ async def test_a_search_in_a_list_of_runs_goes_on_in_the_transcript(fresh: tuple
         await pilot.press("escape")
         await settle(pilot)
         assert screen.transcript.term == ""
+
+
+async def test_who_writes_a_config_has_half_of_the_width(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        pane = app.screen.query_one("#config-pane")
+        narrow = pane.size.width
+        await pilot.press("e")
+        await settle(pilot)
+        assert pane.size.width >= 69 > narrow
+        await pilot.press("escape")
+        await settle(pilot)
+        assert pane.size.width == narrow

@@ -60,19 +60,19 @@ TEST_FIELDS = (
     Field("prompt", "prompt", rows=PROMPT_ROWS),
     Field("agent", "agent", choices=(("", "the suite's"),)),
     Field("category", "category", choices=CATEGORIES),
-    Field("tags", "tags", placeholder="smoke, sql"),
+    Field("tags", "tags", placeholder="such as: smoke, sql"),
     Field("repeat", "repeat", placeholder="the suite's"),
     Field("description", "about", rows=2),
-    Field("timeout", "timeout", placeholder="seconds; the suite's"),
-    Field("pass_threshold", "passes from", placeholder="a score 0 to 1, else all its criteria"),
-    Field("variables", "variables", rows=1, placeholder="country: Germany"),
-    Field("dataset_file", "dataset", placeholder="rows.csv: a run for each row"),
-    Field("dataset_limit", "rows", placeholder="all"),
-    Field("variations", "variations", rows=1, placeholder="- {name: mini, agent: shop/mini}"),
-    Field("context", "context", rows=1, placeholder="sample_tools: {lookup: {sample_response: found}}"),
-    Field("turns", "turns", rows=1, placeholder="- a message, and another when it is answered"),
-    Field("messages", "messages", rows=1, placeholder="- {role: user, content: Hello}"),
-    Field("stop", "stop early", rows=1, placeholder="{when: decided}"),
+    Field("timeout", "timeout", placeholder="in seconds; else the suite's"),
+    Field("pass_threshold", "threshold", placeholder="a score from 0 to 1; else all criteria must pass"),
+    Field("variables", "variables", rows=1, placeholder="such as: {country: Germany}"),
+    Field("dataset_file", "dataset", placeholder="a file such as rows.csv: a run for each row"),
+    Field("dataset_limit", "rows", placeholder="all rows"),
+    Field("variations", "variations", rows=1, placeholder="such as: [{name: mini, agent: shop/mini}]"),
+    Field("context", "context", rows=1, placeholder="such as: {sample_tools: {lookup: {sample_response: found}}}"),
+    Field("turns", "turns", rows=1, placeholder="such as: [a message, the next when it is answered]"),
+    Field("messages", "messages", rows=1, placeholder="such as: [{role: user, content: Hello}]"),
+    Field("stop", "stop early", rows=1, placeholder="such as: {when: decided}"),
 )
 """Those of a test, in the order in which people think of them."""
 
@@ -82,11 +82,11 @@ def _criterion_fields() -> list[Field]:
     return [
         Field("name", "name"),
         Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
-        Field("expected_value", "expected", rows=1, placeholder="{{expected_value}} in the config"),
+        Field("expected_value", "expected", rows=1, placeholder="the config has it as {{expected_value}}"),
         Field("severity", "severity", choices=SEVERITIES),
-        Field("weight", "weight", placeholder="1"),
+        Field("weight", "weight", placeholder="1, if nothing is written"),
         Field("negate", "negate", choices=NEGATE),
-        Field("pass_threshold", "passes from", placeholder="a score, else all its metrics"),
+        Field("pass_threshold", "threshold", placeholder="a score from 0 to 1; else all metrics must pass"),
         Field("description", "about"),
     ]
 
@@ -278,6 +278,13 @@ class CriteriaPane(TitledPane[EditorController]):
             return []
         problems = count(len(diagnostics), "problem") if diagnostics else ""
         return pane_title("config_uxon", problems, width, self.screen.focused is self.config)
+
+    def make_room(self, writing: bool) -> None:
+        """Is the config written? Then the pane is wide."""
+        if writing != self.has_class("writing"):
+            # Without an update of what is in it, which looks the same: a form has a lot of parts.
+            self.set_class(writing, "writing", update=False)
+            self.app.stylesheet.update_nodes([self])
 
     def show_criteria(self) -> None:
         """Show the list of criteria: their names, and what is wrong with them."""

@@ -311,6 +311,7 @@ class EditorScreen(FrameScreen):
         focused = self.focused
         if focused is None:
             return
+        self.criteria_pane.make_room(focused is self.criteria_pane.config)
         pane = next((name for name, one in self._panes.items() if one in focused.ancestors), self._pane)
         if pane != self._pane:
             self._set_pane(pane)
