@@ -115,7 +115,7 @@ def test_after_all_that_one_does_the_screen_is_what_it_would_be_painted_anew(tmp
         it.wait_for("customers-austria")
         it.wait_for("help")
         it.press("l", "j", "j", "E")
-        it.wait_for("passes from")
+        it.wait_for("threshold")
         it.press("?", "\x1b", "1", "\x10", "t", "h", "\x1b", "8", "j", "1", "/", "s", "p")
         it.settle()
         before, text, written = looks(), it.text, len(it.written)
