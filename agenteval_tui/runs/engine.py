@@ -7,12 +7,10 @@ whoever watches gets events, and steers with commands. What must survive goes to
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest
@@ -118,16 +116,15 @@ class Engine:
                 await self._connect(self._executor)
             await self._begin()
             self._tick(self._loop)
-            with _rare_garbage_collection():
-                self._fill()
-                try:
-                    await self._finished.wait()
-                except asyncio.CancelledError:
-                    self.command(Command("cancel"))
-                    await self._finished.wait()
-                    await self._end()
-                    raise
-                return await self._end()
+            self._fill()
+            try:
+                await self._finished.wait()
+            except asyncio.CancelledError:
+                self.command(Command("cancel"))
+                await self._finished.wait()
+                await self._end()
+                raise
+            return await self._end()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -437,20 +434,3 @@ class Engine:
                 log.warning("an agent could not be closed", exc_info=True)
         if self._executor is not None:
             await self._executor.close()
-
-
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """Leave alone what is there already, and look for cycles among what is new every 50,000 objects.
-
-    A run makes many small objects that all go by themselves, and a plan of thousands of runs stays to the end: Python's
-    search for cycles would walk over all of it again and again. Measured, it was half of the time of quick runs.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(max(before[0], 50_000), 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
