@@ -59,6 +59,11 @@ class _Verbs(click.Group):
 
             near = get_close_matches(args[0], all_verbs(), n=1)
             hint = f"did you mean {near[0]}?" if near else "agenteval --help lists all verbs"
+            if Path(args[0]).exists():
+                if any(word.startswith("-") for word in args):
+                    raise AgentevalError("options stand before the paths", mend="agenteval [OPTIONS] PATH...")
+                missing = next(word for word in args if not Path(word).exists())
+                raise AgentevalError("there is no such file or folder", where=missing, mend="check the path")
             raise AgentevalError(f"there is no verb {args[0]!r}, and no such file or folder", mend=hint)
         return super().resolve_command(ctx, args)
 

@@ -31,6 +31,18 @@ def test_an_unknown_verb(cli) -> None:
     assert result.out == ""
 
 
+def test_a_path_with_something_behind_it_is_not_called_missing(cli, suite: Path, tmp_path: Path) -> None:
+    result = cli(suite, "--db", tmp_path / "x.db")
+    assert result.code == 2
+    assert "options stand before the paths (agenteval [OPTIONS] PATH...)" in one_sentence(result.err)
+    result = cli(suite, tmp_path / "nowhere")
+    assert result.code == 2
+    said = one_sentence(result.err)
+    assert "there is no such file or folder" in said
+    assert "nowhere" in said
+    assert str(suite) not in said
+
+
 def test_an_unknown_option(cli) -> None:
     result = cli("stats", "--jsn")
     assert result.code == 2
