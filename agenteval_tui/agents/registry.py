@@ -1,4 +1,4 @@
-"""Kinds of agent by name: those of the entry points, and their options.
+"""Kinds of agent and of embedder by name: those of the entry points, and their options.
 
 A kind's options are its class's `options_model`. Where the class takes long to import (httpx 100 ms, asyncio 20;
 `agenteval validate` takes 250 in all), its options are a module of their own, named in the group
@@ -7,7 +7,7 @@ A kind's options are its class's `options_model`. Where the class takes long to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,13 @@ from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, EMBEDDERS, EntryPoint
+from agenteval_tui.core.entry_points import AGENT_OPTIONS, AGENTS, EMBEDDERS, LOCAL_EMBEDDERS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.environment import expand
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.base import Agent, TranscriptSource
+    from agenteval_tui.agents.embedders.base import Embedder, LocalEmbedder
 
 
 def kinds() -> tuple[str, ...]:
@@ -103,19 +104,80 @@ def _options_of(name: str, kind: Any) -> Any:
 def _class_of(name: str, kind: Any) -> Any:
     found = None if kind is None else entry_points.find(AGENTS, str(kind))
     if found is None:
-        near = get_close_matches(str(kind), kinds(), n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         said = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
-        raise AgentevalError(said, where=f"agent {name!r}", mend=f"{hint}kinds: {', '.join(kinds())}")
+        mend = f"{_near(kind, kinds())}kinds: {', '.join(kinds())}"
+        raise AgentevalError(said, where=f"agent {name!r}", mend=mend)
     return _loaded(name, found)
 
 
+def _near(kind: Any, known: Collection[str]) -> str:
+    near = get_close_matches(str(kind), known, n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
+
+
 def _loaded(name: str, point: EntryPoint) -> Any:
+    what, who = ("the embedder", "embedder") if point.group == EMBEDDERS else ("kind", "agent")
     try:
         return point.load()
     except Exception as error:  # the code of others
         raise AgentevalError(
-            f"the plug-in for kind {point.name!r} can't be loaded: {error}",
-            where=f"agent {name!r}",
+            f"the plug-in for {what} {point.name!r} can't be loaded: {error}",
+            where=f"{who} {name!r}",
             mend="update or uninstall the package that brings it",
         ) from error
+
+
+# Embedders
+
+
+def embedder_kinds() -> tuple[str, ...]:
+    """The names of all kinds of embedder, sorted."""
+    return entry_points.names(EMBEDDERS)
+
+
+def local_embedders() -> Iterator[tuple[str, type[LocalEmbedder]]]:
+    """The kinds of embedder that need no address, with their classes: agenteval's own first.
+
+    Raises whatever the module of one raises when it is imported.
+    """
+    own = entry_points.own(LOCAL_EMBEDDERS)
+    for kind, target in own.items():
+        yield kind, EntryPoint(LOCAL_EMBEDDERS, kind, target, "").load()
+    for kind in entry_points.names(LOCAL_EMBEDDERS):
+        if kind not in own and (point := entry_points.find(LOCAL_EMBEDDERS, kind)) is not None:
+            yield kind, point.load()
+
+
+def make_embedder(
+    name: str,
+    config: Mapping[str, Any],
+    *,
+    base_dir: Path,
+    env: Mapping[str, str],
+    permission: Permission = NOTHING,
+) -> Embedder:
+    """The embedder that `config` (its `kind` and options as they are written) describes: see `make_agent`.
+
+    Raises `AgentevalError` when it is wrong, `NotTrustedError` where `permission` does not cover it.
+    """
+    from agenteval_tui.agents.base import AgentSetup
+    from agenteval_tui.agents.embedders.base import Embedder
+
+    permission.require_agent(config, base_dir, env)
+    full = expand(dict(config), env)
+    kind = str(full.get("kind", ""))
+    found = entry_points.find(EMBEDDERS, kind)
+    if found is None:
+        raise AgentevalError(
+            f"agents of kind {kind!r} give no embeddings" if kind else "an embedder needs a `kind`",
+            where=f"embedder {name!r}",
+            mend=f"{_near(kind, embedder_kinds())}kinds that do: {', '.join(embedder_kinds())}",
+        )
+    embedder = _loaded(name, found)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
+    if not isinstance(embedder, Embedder):
+        raise AgentevalError(
+            f"kind {kind!r} gives a {type(embedder).__name__} that is no embedder",
+            where=f"embedder {name!r}",
+            mend="an embedder has `embed` and `close` (see agents/embedders/base.py)",
+        )
+    return embedder

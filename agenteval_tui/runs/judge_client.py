@@ -16,12 +16,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TranscriptSource
-from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
 from agenteval_tui.agents.process.python_host import HostError, RaisedError, start_host
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError

@@ -73,8 +73,8 @@ class Respondents(Struct, frozen=True):
         raise NO_JUDGE
 
     def _embedder(self, name: str, suite_key: str) -> AgentPlan:
-        # Here and not above: 10 ms, which only a metric that compares vectors needs.
-        from agenteval_tui.agents.embedders.registry import local_embedders
+        # Here and not above: only a metric that compares vectors needs it.
+        from agenteval_tui.agents.registry import local_embedders
 
         if name:
             if not self._knows(name, suite_key) and is_ready_embedder(name):

@@ -16,7 +16,7 @@ from scripted import Answer, Request, ScriptedServer
 from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.embedders.base import Embedding
-from agenteval_tui.agents.embedders.registry import make_embedder
+from agenteval_tui.agents.registry import make_embedder
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EMBEDDERS, LOCAL_EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError

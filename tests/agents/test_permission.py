@@ -14,10 +14,9 @@ import pytest
 
 import agenteval_tui
 from agenteval_tui.agents import permission as module
-from agenteval_tui.agents.embedders.registry import make_embedder
 from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permission_for
 from agenteval_tui.agents.process.child_process import start
-from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.core import directories
 
 PACKAGE = Path(agenteval_tui.__file__).parent
@@ -34,7 +33,7 @@ WAYS_IN = {
     },
     "make_embedder": {"runs/judge_client.py"},
     "call_function": {"runs/judge_client.py"},
-    "AgentSetup": {"agents/registry.py", "agents/embedders/registry.py", "agents/shop/record.py"},
+    "AgentSetup": {"agents/registry.py", "agents/shop/record.py"},
     "make_toolbox": {"agents/models/loop.py"},
     "McpServer": {"agents/tools/toolset.py"},
     "CommandTool": {"agents/tools/toolset.py"},
