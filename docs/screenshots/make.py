@@ -10,10 +10,20 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+
+from textual.pilot import Pilot
+
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core import directories
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 HERE = Path(__file__).parent
 SIZE = (140, 40)
+CAST = (120, 32)
 
 
 def clean(svg: str) -> str:
@@ -22,56 +32,121 @@ def clean(svg: str) -> str:
     return svg.replace("Fira Code, monospace", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace")
 
 
+def animated(frames: Sequence[tuple[str, float]]) -> str:
+    """Pictures of one size, each shown for its seconds, as one SVG that plays in a browser without a script."""
+    total = sum(seconds for _, seconds in frames)
+    opening = re.match(r"<svg[^>]*>", frames[0][0])
+    assert opening
+    rules, bodies, at = [], [], 0.0
+    for number, (svg, seconds) in enumerate(frames):
+        start, end = 100 * at / total, 100 * (at + seconds) / total
+        before = f"0%{{visibility:hidden}}{start:.3f}%{{visibility:visible}}" if start else "0%{visibility:visible}"
+        rules.append(f"@keyframes f{number}{{{before}{end:.3f}%,100%{{visibility:hidden}}}}")
+        rules.append(f".f{number}{{visibility:hidden;animation:f{number} {total:g}s step-end infinite}}")
+        bodies.append(f'<g class="f{number}">{svg[svg.index(">") + 1 : svg.rindex("</svg>")]}</g>')
+        at += seconds
+    still = f"@media (prefers-reduced-motion){{*{{animation:none!important}}.f{len(frames) - 1}{{visibility:visible}}}}"
+    return f"{opening.group()}<style>{''.join(rules)}{still}</style>{''.join(bodies)}</svg>\n"
+
+
+class Camera:
+    """An app on the sample suites, its keys, and pictures of it."""
+
+    def __init__(self, app: AgentevalApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+        self.frames: list[tuple[str, float]] = []
+
+    async def until(self, text: str, *, gone: bool = False) -> None:
+        """Wait until the screen shows `text`, or does so no more."""
+        for _ in range(1500):
+            rows = self.app.screen._compositor.render_strips()
+            shown = any(text in "".join(segment.text for segment in row) for row in rows)
+            if shown != gone:
+                return
+            await self.pilot.pause(0.02)
+        shown = "\n".join("".join(segment.text for segment in row) for row in rows)
+        raise AssertionError(f"never {'gone' if gone else 'shown'}: {text}\n{shown}")
+
+    async def press(self, *keys: str, shows: str) -> None:
+        await self.pilot.press(*keys)
+        await self.until(shows)
+
+    def picture(self) -> str:
+        return clean(self.app.export_screenshot(title="agenteval"))
+
+    async def frame(self, seconds: float) -> None:
+        """A picture for the cast."""
+        await self.pilot.pause(0.3)
+        self.frames.append((self.picture(), seconds))
+
+    def go_to(self, test: str) -> None:
+        """Put the cursor of Suites on a test."""
+        tree = self.app.screen.query_one("#tree", VirtualList)
+        tree.move_to_key(next(key for key in map(tree.source.key, range(tree.count)) if key.endswith(test)))
+
+
+@asynccontextmanager
+async def on_samples(folder: Path, size: tuple[int, int]) -> AsyncIterator[Camera]:
+    """The app on a copy of the sample suites in `folder`."""
+    suites = folder / "suites"
+    suites.mkdir(parents=True)
+    for path in directories.bundled("sample_suites").glob("*.suite.yaml"):
+        shutil.copy(path, suites)
+    app = AgentevalApp(AppStart(paths=(suites,), db=folder / "history.db"))
+    async with app.run_test(size=size) as pilot:
+        yield Camera(app, pilot)
+
+
+async def stills(folder: Path) -> None:
+    """Suites after a run, and Inspect with an edit that passes, at 140 columns."""
+    async with on_samples(folder, SIZE) as camera:
+        await camera.press("R", shows="finished")
+        await camera.press("1", shows="order-status")
+        camera.go_to("order-status")
+        await camera.until("why it fails")
+        (HERE / "suites.svg").write_text(camera.picture(), encoding="utf-8")
+        await camera.press("enter", shows="config_uxon")
+        await camera.press("f7", shows="enter apply")
+        await camera.press("enter", shows="then")
+        await camera.pilot.pause(0.5)
+        (HERE / "inspect.svg").write_text(camera.picture(), encoding="utf-8")
+
+
+async def cast(folder: Path) -> None:
+    """The loop: run, find, understand, change the criterion, see what it changes, save, run again."""
+    async with on_samples(folder, CAST) as camera:
+        await camera.until("order-status")
+        await camera.frame(2.5)
+        camera.go_to("order-status")
+        await camera.press("R", shows="of 51")
+        await camera.frame(1.5)
+        await camera.until("finished")
+        await camera.frame(2)
+        await camera.press("1", shows="order-status")
+        camera.go_to("order-status")
+        await camera.until("why it fails")
+        await camera.frame(3.5)
+        await camera.press("enter", shows="config_uxon")
+        await camera.frame(5)
+        await camera.press("f7", shows="enter apply")
+        await camera.frame(4.5)
+        await camera.press("enter", shows="then")
+        await camera.frame(5)
+        await camera.press("ctrl+s", shows="saved")
+        await camera.frame(2)
+        await camera.press("escape", "1", shows="why it fails")
+        await camera.press("r", shows="3 of 3")
+        await camera.until("finished")
+        await camera.frame(4)
+        (HERE / "loop.svg").write_text(animated(camera.frames), encoding="utf-8")
+
+
 async def main() -> None:
-    """Run the samples once, open a failure, edit its criterion, take pictures on the way."""
-    from agenteval_tui.cli.start import AppStart
-    from agenteval_tui.core import directories
-    from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.engine import Engine
-    from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.runs.plan.planner import make_plan
-    from agenteval_tui.suites.discover import discover
-    from agenteval_tui.suites.load import load_suite
-    from agenteval_tui.tui.app import AgentevalApp
-    from agenteval_tui.tui.widgets.config_editor import ConfigEditor
-    from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
+    """All pictures, of real screens on real runs."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        suites = folder / "suites"
-        suites.mkdir()
-        for path in directories.bundled("sample_suites").glob("*.suite.yaml"):
-            shutil.copy(path, suites)
-        db = folder / "history.db"
-        store = Store.open(db)
-        loaded = [load_suite(path) for path in discover([suites])]
-        plan = make_plan(loaded, PlanOptions(title="all suites"), user_agents={}, store=store)
-        await Engine(plan, store, lambda event: None).run()
-        store.close()
-        app = AgentevalApp(AppStart(paths=(suites,), db=db))
-        async with app.run_test(size=SIZE) as pilot:
-
-            async def until(text: str) -> None:
-                for _ in range(500):
-                    rows = app.screen._compositor.render_strips()
-                    if any(text in "".join(segment.text for segment in row) for row in rows):
-                        return
-                    await pilot.pause(0.02)
-                raise AssertionError(f"never shown: {text}")
-
-            await until("order-status")
-            tree = app.screen.query_one("#tree", VirtualList)
-            tree.move_to_key(next(k for k in map(tree.source.key, range(tree.count)) if k.endswith("-deutschland")))
-            await until("last runs")
-            (HERE / "suites.svg").write_text(clean(app.export_screenshot(title="agenteval")), encoding="utf-8")
-            await pilot.press("e")
-            await until("stored: 5 runs")
-            editor = app.screen.query_one("#config", ConfigEditor)
-            editor.replace_all(editor.text.replace("country = '{{country}}'", "country"))
-            await until("flip to passed")
-            editor.go_to(0)
-            await pilot.pause(0.3)
-            (HERE / "inspect.svg").write_text(clean(app.export_screenshot(title="agenteval")), encoding="utf-8")
+        await stills(Path(name) / "stills")
+        await cast(Path(name) / "cast")
 
 
 if __name__ == "__main__":
