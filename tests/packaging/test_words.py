@@ -32,7 +32,7 @@ BANNED = re.compile(
     """,
     re.VERBOSE,
 )
-INSTEAD = "write it as you would say it to a colleague: subject, verb, object (CONTRIBUTING.md, "Rules for English")"
+INSTEAD = 'write it as you would say it to a colleague: subject, verb, object (CONTRIBUTING.md, "Rules for English")'
 SENTENCE = re.compile(r"\S\s\S")
 NOT_READ = {
     # Old sentences, which old histories hold.
