@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -136,6 +137,15 @@ def cache_folder(
     yield folder
     for programs in (tmp_path_factory.getbasetemp(), Path(short_folder)):  # which nobody will run again
         shutil.rmtree(folder / "bytecode" / programs.resolve().relative_to("/"), ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def python_is_this_one() -> Iterator[None]:
+    """A `python` that an agent's command names is this one: on a developer's machine it is often a script that looks
+    for one first, which takes several times as long as Python's own start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(autouse=True)
