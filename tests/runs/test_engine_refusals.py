@@ -20,12 +20,17 @@ Execute = Callable[..., Any]
 BUSY = RunError("rate_limit", "429: slow down", "lower `concurrency`, or wait")
 
 
-def server(takes: int, seconds: float = 0.004, **failed: Any) -> Any:
-    """A server that takes only so many at once, and refuses the others."""
-    busy = 0
+def server(takes: int, first: int = 1, seconds: float = 0.004, **failed: Any) -> Any:
+    """A server that takes only so many at once, and refuses the others. It begins when the `first` ones have come."""
+    busy = came = 0
+    begins = asyncio.Event()
 
     async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        nonlocal busy
+        nonlocal busy, came
+        came += 1
+        if came >= first:
+            begins.set()
+        await begins.wait()
         if busy >= takes:
             await asyncio.sleep(0.001)
             yield Failed(BUSY, retry=True, **failed)
@@ -43,7 +48,7 @@ def server(takes: int, seconds: float = 0.004, **failed: Any) -> Any:
 
 @pytest.mark.parametrize("takes", [1, 3])
 async def test_a_server_that_takes_only_so_many_is_worked_through(execution: Execute, scripts: Any, takes: int) -> None:
-    scripts.script = server(takes, retry_after_s=0.002)
+    scripts.script = server(takes, first=16, retry_after_s=0.002)
     one = execution(ONE, repeat=60, concurrency=16)
     await one.run()
     assert set(one.statuses().values()) == {"passed"}
@@ -90,17 +95,17 @@ async def test_waiting_in_line_counts_neither_as_attempt_nor_as_time(execution: 
         nonlocal left
         if left:
             left -= 1
-            yield Failed(BUSY, retry=True, retry_after_s=0.1)
+            yield Failed(BUSY, retry=True, retry_after_s=0.4)
             return
         yield TextDelta("hello")
         yield Done()
 
     scripts.script = refuses
-    one = execution(ONE, timeout=0.2)
+    one = execution(ONE, timeout=2.0)  # less than the waits together, and much more than the attempts
     await one.run()
     row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
     assert (row.status, row.attempts) == ("passed", 7)
-    assert row.duration_ms < 200
+    assert row.duration_ms < 2000
 
 
 @pytest.mark.parametrize("config", ["", ", max_attempts: 1"])
@@ -215,13 +220,22 @@ async def test_attempts_of_runs_that_still_stand_in_line_are_kept(execution: Exe
     assert one.of(Progress)[-1].cost == 0.25
 
 
-def poisonous(poison: set[int], seconds: float = 0.02, **failed: Any) -> Any:
-    """A server that has time, and refuses some requests whenever they come."""
+def poisonous(poison: set[int], last: int) -> Any:
+    """A server that has time, and refuses some requests whenever they come. Those after the `last` one
+    it answers and refuses when all that it refuses have come, also where a busy machine begins one run long after the
+    other: others are answered after each of them asked."""
+    missing = set(poison)
+    all_came = asyncio.Event()
 
     async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        await asyncio.sleep(seconds)
+        missing.discard(request.repetition)
+        if not missing:
+            all_came.set()
+        if request.repetition > last:
+            await all_came.wait()
+        await asyncio.sleep(0.02)
         if request.repetition in poison:
-            yield Failed(BUSY, retry=True, **failed)
+            yield Failed(BUSY, retry=True)
             return
         yield TextDelta("hello")
         yield Done()
@@ -231,7 +245,7 @@ def poisonous(poison: set[int], seconds: float = 0.02, **failed: Any) -> Any:
 
 @pytest.mark.parametrize("poison", [{1}, {200}, {50, 100, 150}, {1, 2, 3}, {198, 199, 200}])
 async def test_runs_that_are_always_refused_hold_up_nobody(execution: Execute, scripts: Any, poison: set[int]) -> None:
-    scripts.script = poisonous(poison)
+    scripts.script = poisonous(poison, last=190)
     one = execution(ONE, repeat=200, concurrency=16)
     await one.run()
     rows = one.store.runs_of_execution(one.engine.plan.execution_id)
