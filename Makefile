@@ -3,8 +3,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-# Four more than there are cores: many tests wait for terminals, servers and processes.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 4)
+# Three more than there are cores: many tests wait for terminals, servers and processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
