@@ -25,4 +25,4 @@ def save_question(errors: Sequence[str], fix_key: str = "") -> QuestionScreen:
     answers = [("y", "save", "save anyway")]
     if fix_key:
         answers.append((fix_key, "fix", "fix"))
-    return QuestionScreen(f"{count(len(errors), 'error')}: the suite can't run", lines, answers, leave="go on editing")
+    return QuestionScreen(f"{count(len(errors), 'error')}: the suite can't run", lines, answers, leave="keep editing")
