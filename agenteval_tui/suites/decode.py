@@ -229,6 +229,7 @@ def _model(model: type[BaseModel]) -> Reader:
         nullable = type(None) in get_args(info.annotation) or info.annotation is Any
         required = info.default is PydanticUndefined and info.default_factory is None
         fields[key] = (reader_of(cast(Any, info.annotation)), required, nullable)
+    needed = [key for key, (_, required, _) in fields.items() if required]
     open_ended = model.model_config.get("extra") == "allow"
     complaints = getattr(model, "complaints", lambda data: ())
 
@@ -247,7 +248,7 @@ def _model(model: type[BaseModel]) -> Reader:
                     unknown_key(key, name, [one for one in fields if one not in out], list(fields), report)
                 continue
             reader, required, nullable = known
-            if is_null(value) and not nullable:
+            if not nullable and is_null(value):
                 if required:
                     start, end = (value.start, value.end) if value.end > value.start else (key.start, key.end)
                     report(
@@ -260,8 +261,8 @@ def _model(model: type[BaseModel]) -> Reader:
                     out[key.text] = WRONG
                 continue
             out[key.text] = reader(value, key.text, report)
-        for key_name, (_, required, _) in fields.items():
-            if required and key_name not in out:
+        for key_name in needed:
+            if key_name not in out:
                 start, end = union_tag(real)
                 report("missing-required", start, end, f"{name} has no {key_name}", f"add `{key_name}: ...`")
                 out[key_name] = WRONG
