@@ -102,7 +102,9 @@ def test_gates_against_the_baseline(cli: Any, suite: Path, tmp_path: Path, monke
     assert refused.code == 2
     assert "none of these tests has a baseline" in refused.err
     # The first time there is nothing to regress from, and the baseline is what comes out. A failure sets none.
-    assert "it is set after a success only" in cli("run", suite, "--test", "bad", "--set-baseline").out
+    refused = cli("run", suite, "--test", "bad", "--set-baseline").out
+    assert "it is set after a success only" in refused
+    assert "agenteval baseline set last" in refused, "the command that sets it all the same"
     first = cli(*good, "--repeat", "2", "--no-regressions", "--set-baseline")
     assert first.code == 0
     assert "baseline set for 1 test" in first.out

@@ -181,3 +181,13 @@ def test_an_execution_is_compared_with_its_baseline_or_the_one_before(tmp_path: 
     listed(controller, session)
     assert {one.test_id for one in controller.selection(2).baselines(store)} == {"test-1", "test-0"}
     assert controller.selection(0).baselines(store) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "term"),
+    [("", ""), ("outcome:failed", ""), ("is cancelled ", "is cancelled"), ('test:a "on its way" #W1', "on its way #W1")],
+)
+def test_the_words_of_a_search_are_searched_for_in_the_run_that_is_opened(typed: str, term: str) -> None:
+    controller = HistoryController()
+    controller.search(typed)
+    assert controller.search_term == term

@@ -224,7 +224,34 @@ def test_rows_of_the_history_fit(ran: tuple[Path, Store], width: int) -> None:
     check([execution_summary(execution, width)], width)
     odd = replace(execution, title="a\x1b]0;b\x07", message="\u202ec", kind="import", source="\x9b1m")
     odd = replace(odd, options={"scheduler": "tcp://\x1b[1m"})
-    check([execution_summary(odd, width), executions.draw(odd, None, (" ", ""), width)], width)
+    check([execution_summary(odd, width), executions.draw(odd, None, (" ", ""), width, execution)], width)
+
+
+def test_what_a_row_says_as_the_one_above_it_is_dim(ran: tuple[Path, Store]) -> None:
+    runs = RunRows(array("q", [1, 2]))
+    one = ran[1].run_rows(ran[1].run_ids())[0]
+    why = "Says it: the answer is too long by "
+    first = replace(one, rowid=1, test_id="refund", status="failed", why=f"{why}five words")
+    runs.put(0, [first, replace(first, rowid=2, repetition=2, why=f"{why}seven words")], {})
+    above, below = (runs.line(index, 200, focused=False) for index in range(2))
+    assert (f"{why}five words", "") in above
+    assert (why, "dim") in below
+    assert ("seven words", "") in below
+    assert [style for text, style in below if text.strip() == "refund"] == ["dim"]
+    assert [style for text, style in above if text.strip() == "refund"] == [""]
+
+
+def test_an_execution_has_a_bar_of_its_rate_and_a_glyph_only_where_it_did_not_finish(ran: tuple[Path, Store]) -> None:
+    row = replace(ran[1].execution("last"), passed=3, failed=1, errors=0, status="finished")
+    rows = ExecutionRows(array("q", [row.rowid]))
+    rows.put(0, [row], {})
+    line = plain(rows.line(0, 120, focused=False))
+    assert "━━━━━━━━──" in line
+    assert "75 %" in line
+    assert line[:2].strip() == ""
+    rows.put(0, [replace(row, status="interrupted")], {})
+    assert plain(rows.line(0, 120, focused=False))[1] == "–"
+    assert all(word in plain(rows.heading(120)) for word in ("started", "duration"))
 
 
 def test_rows_that_were_deleted_do_not_move_the_others(ran: tuple[Path, Store]) -> None:

@@ -13,7 +13,7 @@ from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.tui.presenters.number_format import cost, date_time, duration, percent
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
+from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs, rate_bar
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.views.execution import scheduler_text, took_ms
 
@@ -25,7 +25,8 @@ BASELINE = "◆" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
-_PASSED, _ERROR, _OF_RUNS, _TOOK = 9, 6, 8, 9  # cells of an execution's figures
+_ALIKE = 4  # letters of a beginning that are worth to be dimmed
+_PASSED, _ERROR, _OF_RUNS, _TOOK = 9, 6, 8, 10  # cells of an execution's figures
 
 
 class _Numbered(Protocol):
@@ -103,20 +104,18 @@ class PagedRows(Generic[Row]):
         if drawn is None:
             if len(self._drawn) >= DRAWN_KEPT:
                 self._drawn.clear()
-            drawn = self._drawn[index, width, sign] = self.draw(row, page[1].get(row.rowid), sign, width)
+            note, before = page[1].get(row.rowid), self.row(index - 1) if index else None
+            drawn = self._drawn[index, width, sign] = self.draw(row, note, sign, width, before)
         return drawn
 
-    def draw(self, row: Row, note: Note | None, sign: Cell, width: int) -> Line:
-        """A row in `width` cells; `sign` says whether it is marked. Subclasses say how."""
+    def draw(self, row: Row, note: Note | None, sign: Cell, width: int, before: Row | None) -> Line:
+        """A row in `width` cells; `sign` says whether it is marked, `before` is the row above it as far as it is here:
+        what it begins with is not said again as loudly. Subclasses say how."""
         raise NotImplementedError
 
     def heading(self, width: int) -> Line:
         """The names of the columns."""
         raise NotImplementedError
-
-    def cursor_cells(self, width: int) -> int | None:
-        """How many cells of a row the cursor covers, so that it ends at a column's end; None: as in other lists."""
-        return None
 
 
 class ExecutionRows(PagedRows["ExecutionRow"]):
@@ -128,16 +127,14 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
 
     places = False
 
-    def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
-        start: list[Cell] = [
-            sign,
-            mark(status_cell(row)),
-            (" ", ""),
-            (_began(row.started_ms, width), "dim"),
-            ("  ", ""),
-        ]
+    def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int, before: ExecutionRow | None) -> Line:
+        # Most executions hold some failures: only what is unusual about one has a glyph.
+        state = mark(row.status) if row.status != "finished" else (" ", "")
+        start: list[Cell] = [sign, state, (" ", "")]
+        started = _started(row.started_ms, width)
+        start += [*_since(_started(before.started_ms, width) if before else "", started, "dim", "dim"), ("  ", "")]
         title = one_line(row.title or row.suites) or row.id
-        start.append((title, ""))
+        start += _since(one_line(before.title or before.suites) if before else "", title, "", "dim")
         if self.places:
             start.append((f"  {one_line(row.project.rpartition('/')[2]) or 'project not known'}", "accent"))
         if in_future(row.started_ms):
@@ -153,15 +150,17 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             start.append((f"  on {where}", "dim"))
         decided = row.passed + row.failed
         end: list[Cell] = _signs(note, width)
-        errors = (right(_outcome("error", row.errors, 5), _ERROR), "error" if row.errors else "dim")
         if wide:
             for outcome, number in (("passed", row.passed), ("failed", row.failed)):
                 said = _outcome(outcome, number, 6) if decided else ""
                 end.append((right(said, 8 if outcome == "passed" else 7), outcome if number else "dim"))
         else:
             # As the Suites screen has it: there is no room for a column each.
-            end.append((right(_fraction(row.passed, decided), _PASSED), "failed" if row.failed else "passed"))
-        end += [errors, (right(percent(row.passed / decided) if decided else "", _OF_RUNS), "")]
+            end.append((right(_fraction(row.passed, decided), _PASSED), ""))
+        end.append((right(_outcome("error", row.errors, 5), _ERROR), "error" if row.errors else "dim"))
+        end.append((right(percent(row.passed / decided) if decided else "", _OF_RUNS), ""))
+        if bar := _bar_cells(width):
+            end += [("  ", ""), *(rate_bar(row.passed / decided, bar) if decided else [(" " * bar, "")])]
         end.append((right(duration(took_ms(row)), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
@@ -169,13 +168,14 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         return spread(start, (*end, (" ", "")), width)
 
     def heading(self, width: int) -> Line:
-        wide = width >= _WIDE
+        wide, bar = width >= _WIDE, _bar_cells(width)
         end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
-        end += f"{right('error', _ERROR)}{right('of runs', _OF_RUNS)}{right('took', _TOOK)}"
+        end += f"{right('error', _ERROR)}{right('of runs', _OF_RUNS)}{' ' * (bar + 2 if bar else 0)}"
+        end += right("duration", _TOOK)
         if wide:
             end += f"{right('tokens', 8)}{right('cost', 9)}"
-        began = left("began", len(_began(1, width)) + 2)
-        return spread(((f"   {began}execution", "dim"),), ((end + " ", "dim"),), width)
+        started = left("started", len(_started(1, width)) + 2)
+        return spread(((f"   {started}execution", "dim"),), ((end + " ", "dim"),), width)
 
 
 class RunRows(PagedRows["RunRow"]):
@@ -192,18 +192,22 @@ class RunRows(PagedRows["RunRow"]):
         self._within = within is not None
         self._one_agent = within is not None and "," not in within.agents
 
-    def draw(self, row: RunRow, note: Note | None, sign: Cell, width: int) -> Line:
-        name = one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
-        start: list[Cell] = [sign, mark(row.status), (" ", ""), (left(name, _name_width(width)), "")]
+    def draw(self, row: RunRow, note: Note | None, sign: Cell, width: int, before: RunRow | None) -> Line:
+        cells = _name_width(width)
+        start: list[Cell] = [sign, mark(row.status), (" ", "")]
+        start += _since(left(_name_of(before), cells) if before else "", left(_name_of(row), cells), "", "dim")
         start.append((right(f"{row.repetition}", 4) + "  ", "dim"))
-        why = one_line(row.why or row.error_message or row.output_head, 200)
-        start.append((why, "dim" if row.status == "passed" else ""))
+        why = _words_of(row)
+        if row.status == "passed":
+            start.append((why, "dim"))
+        else:
+            start += _since(_words_of(before) if before and before.status == row.status else "", why, "", "dim")
         end: list[Cell] = _signs(note, width)
         agent, began, spent = self._columns(width)
         if agent:
             end += [("  ", ""), (left(one_line(row.agent), agent), "dim")]
         if began:
-            end.append((right(_began(row.started_ms, width) if row.started_ms else "", began), "dim"))
+            end.append((right(_started(row.started_ms, width) if row.started_ms else "", began), "dim"))
         if spent:
             end.append((right(duration(row.duration_ms), spent), "dim"))
         return spread(start, (*end, (" ", "")), width)
@@ -212,11 +216,8 @@ class RunRows(PagedRows["RunRow"]):
         start = f"   {left('test', _name_width(width))} run  why, or what it answered"
         agent, began, spent = self._columns(width)
         end = f"  {left('agent', agent)}" if agent else ""
-        end += right("began", began) + right("took", spent)
+        end += right("started", began) + right("duration", spent)
         return spread(((start, "dim"),), ((end + " ", "dim"),), width)
-
-    def cursor_cells(self, width: int) -> int | None:
-        return 1 + 3 + _name_width(width - 1) + 4 + 1  # the list's own cell, the name, the number
 
     def _columns(self, width: int) -> tuple[int, int, int]:
         """How wide agent, time and duration are; 0: not there. In a narrow list of runs of many executions it is the
@@ -246,7 +247,34 @@ def _thousands(number: int) -> str:
     return f"{number // 1000}k" if number >= 1000 else str(number)
 
 
-def _began(at_ms: int, width: int) -> str:
+def _name_of(row: RunRow) -> str:
+    return one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
+
+
+def _words_of(row: RunRow) -> str:
+    return one_line(row.why or row.error_message or row.output_head, 200)
+
+
+def _since(before: str, now: str, style: str, same: str) -> list[Cell]:
+    """`now`, with what it begins with as the row above does in the style `same`: whole words, or all of it."""
+    shared = 0
+    for one, other in zip(before, now, strict=False):
+        if one != other:
+            break
+        shared += 1
+    if shared < len(now):
+        shared = now.rfind(" ", 0, shared) + 1
+    if shared < _ALIKE or style == same:
+        return [(now, style)]
+    return [(now[:shared], same), (now[shared:], style)]
+
+
+def _bar_cells(width: int) -> int:
+    """Cells of the bar beside the share of runs that passed; 0: there is no room."""
+    return 10 if width >= _WIDE else 6 if width >= _SIGNS else 0
+
+
+def _started(at_ms: int, width: int) -> str:
     """Date and time; in a narrow list without the year."""
     return date_time(at_ms) if width >= 100 else date_time(at_ms)[5:]
 
@@ -300,12 +328,12 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
     where = f"on {scheduler}" if (scheduler := scheduler_text(row)) else ""
     said = [future, one_line(row.agents), where, one_line(row.message), notes]
     start += [(f"  {part}", "dim") for part in said if part]
-    end: list[Cell] = [(f"  {_began(row.started_ms, width)}", "dim")]
+    end: list[Cell] = [(f"  {_started(row.started_ms, width)}", "dim")]
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
         if number:
             end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
         end.append((f"  {percent(row.passed / decided)} of runs", ""))
     if took := duration(took_ms(row)):
-        end.append((f"  took {took}", "dim"))
+        end.append((f"  {took}", "dim"))
     return spread(start, (*end, (" ", "")), width)

@@ -9,10 +9,12 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.baselines import Baseline, BaselineSet, baselines_of, clear_baselines, set_baseline
 from agenteval_tui.history.current_user import current_user
+from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.text_layout import paragraph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
+from agenteval_tui.tui.styled_text import Line
 
 
 def ask_for_baseline(screen: FrameScreen, side: Side, then: Callable[[], None] | None = None) -> None:
@@ -46,10 +48,28 @@ def ask_to_set_baseline(
         if answer:
             screen.ask(lambda: set_baseline(store, execution, who=current_user()), done, group="baseline")
 
-    question = QuestionScreen(
-        "Set the baseline?", lambda width: paragraph(words, width), [("y", "yes", "set it")], leave="leave it as it is"
-    )
-    screen.app.push_screen(question, answered)
+    def ask(row: ExecutionRow) -> None:
+        # As `run --set-baseline` has it: after a success by itself, else only where a person says so.
+        bad = not_all_passed(row)
+
+        def lines(width: int) -> list[Line]:
+            return [*(paragraph(bad, width, "failed") if bad else ()), *paragraph(words, width)]
+
+        label = "set it all the same" if bad else "set it"
+        screen.app.push_screen(
+            QuestionScreen("Set the baseline?", lines, [("y", "yes", label)], leave="leave it as it is"), answered
+        )
+
+    screen.ask(lambda: store.execution(execution), ask, group="baseline")
+
+
+def not_all_passed(row: ExecutionRow) -> str:
+    """That an execution is no success, in a sentence; "" where it is one."""
+    bad = row.failed + row.errors
+    if not bad:
+        return ""
+    what = f"{count(bad, 'run')} of {row.runs} did not pass"
+    return f"{what}: later executions are measured against that."
 
 
 def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[[], None] | None = None) -> None:

@@ -191,6 +191,11 @@ class HistoryController:
     # What is listed
 
     @property
+    def search_term(self) -> str:
+        """The words that were searched for, to be searched for in the run that is opened; "" for none."""
+        return self._query.words.replace('"', "").strip()
+
+    @property
     def showing_runs(self) -> bool:
         """Are runs listed, and not executions?"""
         return self.execution is not None or self.runs_of_all or bool(self._query.words.strip())

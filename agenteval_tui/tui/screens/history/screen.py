@@ -43,7 +43,7 @@ from agenteval_tui.tui.screens.import_export_dialogs import ExportScreen, Import
 from agenteval_tui.tui.screens.prune import PruneScreen
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import WHOLE_ROW, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 
@@ -71,7 +71,7 @@ class HistoryScreen(FrameScreen):
                 classes="filter",
             )
             yield LineBlock(id="what")
-            yield VirtualList(id="list")
+            yield VirtualList(cursor_width=WHOLE_ROW, id="list")
         yield self.key_bar()
 
     def on_mount(self) -> None:
@@ -171,7 +171,6 @@ class HistoryScreen(FrameScreen):
         view, everything = self._list, self.agenteval.session.everything
         key, at_first = self.controller.take(listed, view.cursor_key, all_projects=everything)
         view.set_empty(self.controller.empty())
-        view.cursor_width = listed.rows.cursor_cells(view.size.width)
         view.set_source(listed.rows, keep_key=key)
         if at_first:
             view.action_first()
@@ -300,7 +299,7 @@ class HistoryScreen(FrameScreen):
         def inspect(around: list[RunRow]) -> None:
             opened = next((one.id for one in around if one.rowid == number), None)
             if opened is not None:
-                self.agenteval.inspect(opened, runs=[one.id for one in around])
+                self.agenteval.inspect(opened, runs=[one.id for one in around], search=self.controller.search_term)
 
         self.ask(lambda: session.store.run_rows(ids), inspect, group="around")
 
