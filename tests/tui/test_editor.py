@@ -364,13 +364,13 @@ async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_neve
         assert "3 marked" in text_of(app)
         await pilot.press("escape")
         await settle(pilot)
-        assert "marked" not in text_of(app).splitlines()[0]
+        assert "marked" not in text_of(app).splitlines()[1]
         await pilot.press("slash", *"tga:x")
         await settle(pilot)
         assert "did you mean tag:?" in text_of(app)
         await pilot.press("escape", "s")
         await settle(pilot)
-        assert "worst first" in text_of(app).splitlines()[0]
+        assert "worst first" in text_of(app).splitlines()[1]
         await pilot.press("s", "g", "j")
         # Another program writes the file, and its watcher has not told yet: the change is not made over it.
         suites = app.screen

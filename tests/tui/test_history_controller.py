@@ -185,7 +185,12 @@ def test_an_execution_is_compared_with_its_baseline_or_the_one_before(tmp_path: 
 
 @pytest.mark.parametrize(
     ("typed", "term"),
-    [("", ""), ("outcome:failed", ""), ("is cancelled ", "is cancelled"), ('test:a "on its way" #W1', "on its way #W1")],
+    [
+        ("", ""),
+        ("outcome:failed", ""),
+        ("is cancelled ", "is cancelled"),
+        ('test:a "on its way" #W1', "on its way #W1"),
+    ],
 )
 def test_the_words_of_a_search_are_searched_for_in_the_run_that_is_opened(typed: str, term: str) -> None:
     controller = HistoryController()
