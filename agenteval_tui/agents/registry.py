@@ -176,7 +176,7 @@ def make_embedder(
     embedder = _loaded(name, found)(AgentSetup(name, full, base_dir, env, permission=permission, written=config))
     if not isinstance(embedder, Embedder):
         raise AgentevalError(
-            f"kind {kind!r} gives a {type(embedder).__name__} that is no embedder",
+            f"kind {kind!r} gives a {type(embedder).__name__} that is not an embedder",
             where=f"embedder {name!r}",
             mend="an embedder has `embed` and `close` (see agents/embedders/base.py)",
         )
