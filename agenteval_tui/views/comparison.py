@@ -505,9 +505,7 @@ def _says_something(change: CriterionChange) -> bool:
 def _attribution_nodes(attributed: Attributed | None) -> Iterator[Node]:
     if attributed is not None:
         who = (who_text(attributed.who), "bold")
-        yield Node(
-            text(("who changed it: ", "dim"), who, (f"  {one_line(reason_text(attributed.reason), 300)}", "dim"))
-        )
+        yield Node(text(("changed by: ", "dim"), who, (f"  {one_line(reason_text(attributed.reason), 300)}", "dim")))
         if attributed.divergence:
             yield Node(text((f"first divergence: {one_line(step_change_text(attributed.divergence), 300)}", "dim")))
 
@@ -579,7 +577,7 @@ def changes_table(tests: Sequence[TestChange], attributed: AttributedTests, *, m
         who = "in quarantine" if test.quarantine else who_text(changed.who) if changed is not None else ""
         cells = (test.label, *figures(test), who, step_change_text(changed.divergence) if changed is not None else "")
         rows.append(Row(tuple(map(text, cells)), "\x1f".join(test.key)))
-    columns = tuple(Column(head) for head in ("Test", "Was", "Now", "Who changed it", "First divergence"))
+    columns = tuple(Column(head) for head in ("Test", "Was", "Now", "Changed by", "First divergence"))
     return Table(columns, tuple(rows), _not_listed(len(tests), most))
 
 
@@ -725,16 +723,16 @@ def _who_facts(
     if change.state not in ("worse", "better"):
         return
     if versions:
-        yield Fact("who", text(("criterion: both versions judge the same outputs", "bold accent")))
+        yield Fact("changed by", text(("criterion: both versions judge the same outputs", "bold accent")))
         return
     if attributed is None:
-        yield Fact("who", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
+        yield Fact("changed by", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
         return
     mine = attributed.by_criterion.get(criterion.name) if criterion is not None else None
     named = attributed if mine is None else mine
-    yield Fact("who", text((who_text(named.who), "bold accent"), (f"  {reason_text(named.reason)}", "dim")))
+    yield Fact("changed by", text((who_text(named.who), "bold accent"), (f"  {reason_text(named.reason)}", "dim")))
     if mine is not None and (mine.old_under_new or mine.new_under_old):
-        yield Fact("crosswise", text(f"old output, new criterion: {mine.old_under_new}"))
+        yield Fact("swapped", text(f"old output, new criterion: {mine.old_under_new}"))
         yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))
     yield Fact("divergence", text(step_change_text(attributed.divergence) or "both runs did the same, step by step"))
 

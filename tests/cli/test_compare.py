@@ -46,7 +46,7 @@ def test_compare_and_baselines(cli: Any, compared: Path) -> None:
     lines = out.splitlines()
     assert lines[0].startswith("baseline 2025-11-19")
     assert out.index("3 tests worse\n✗ greeting") < out.index("1 test better\n✓ customers-germany")
-    assert "who changed it: judge noise" in out
+    assert "changed by: judge noise" in out
     assert "first divergence: step 1: it called search_docs, now it answers at once" in out
     assert "show OLD-refund-policy-0-1 --diff NEW-refund-policy-0-1" in out
     document = cli("compare", "--json").json("compare")
@@ -127,7 +127,7 @@ def test_gates_against_the_baseline(cli: Any, suite: Path, tmp_path: Path, monke
     assert "gate not reached: --no-regressions: a test regressed" in worse.out
     assert "gate not reached: --max-drop 50 %: the pass rate fell from 100 % to 0 % (-100 points)" in worse.out
     assert "the baseline stays as it is" in worse.out
-    assert "who changed it: criterion" in worse.out, "--baseline prints the whole comparison"
+    assert "changed by: criterion" in worse.out, "--baseline prints the whole comparison"
     assert "::error" in worse.err
     assert "regressed since the baseline (2/2, now 0/1)" in worse.err
     document = json.loads(files[0].read_text("utf-8"))

@@ -18,6 +18,8 @@ from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.views.agents import agent_in_full, report_view
 
+WIDE = 90  # cells from which a row says where its agent stands
+
 
 class AgentRows:
     """A row source: the agents that match the words of `query`. `reports` are those of checks by agent key; None while
@@ -53,7 +55,9 @@ class AgentRows:
         start += [(left(one_line(one.name, 60), self._names), ""), (f"  {left(one.kind, 9)}", "dim")]
         start.append((one_line(one.address, 200), "dim"))
         end: list[Cell] = []
-        if one.key in self._of_suites:
+        if width >= WIDE:
+            end.append((f"{one_line(one.file.name, 40)}:{one.line}", "dim"))
+        elif one.key in self._of_suites:
             end.append((one_line(one.suite or "your own", 30), "dim"))
         end.append((right(state_text(one.key, self._reports), 13), "dim"))
         return spread(start, (*end, (" ", "")), width)

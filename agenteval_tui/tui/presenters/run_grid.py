@@ -5,16 +5,19 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import percent
 from agenteval_tui.runs.events import RunState
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_text, left, right, spread, width_of
 
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")
 _QUEUED = ("queued", False, False)
 LEAST_CELLS = 6
 LEAST_NAME = 10
+_RATE = 17  # cells of that
+WIDE = 80  # cells from which a row says how many of its runs passed
 _SUMMED = ("passed", "failed", "error", "cancelled", "skipped", "needs_review", "running")
 
 
@@ -129,10 +132,12 @@ class RunGrid:
         Where not all runs have room, what became of all of them stands at the end.
         """
         # Names have what the cells of the longest row leave; of many runs two fifths, for the sums need room as well.
-        names = min(self.name_width, max(width - 3 - 2 * self._longest, width * 2 // 5, 12))
+        names = min(
+            self.name_width, max(width - 3 - 2 * self._longest - (_RATE if width >= WIDE else 0), width * 2 // 5, 12)
+        )
         cells: list[Cell] = [(" ", ""), (_fit_name(*self._names[index], names), ""), (" ", "")]
         runs = self.groups[index]
-        room = max((width - names - 3) // 2, LEAST_CELLS)
+        room = max((width - names - 3 - (_RATE if width >= WIDE else 0)) // 2, LEAST_CELLS)
         end: tuple[Cell, ...] = ()
         if len(runs) > room:
             end = self._sums(index)
@@ -148,7 +153,17 @@ class RunGrid:
             cells += [self._before(runs, number, first), (sign, look)]
         if runs:
             cells.append(_extra(self.view.runs[runs[min(first + room, len(runs)) - 1]]))
+        if width >= WIDE and not end:
+            return spread(cells, self._rate(index), width)
         return fit((*cells, *end), width)
+
+    def _rate(self, index: int) -> tuple[Cell, ...]:
+        """How many of the runs that have a verdict passed, where there is room for it."""
+        tally = self._tallies[index]
+        passed = tally.get("passed", 0)
+        decided = passed + tally.get("failed", 0)
+        share = percent(passed / decided) if decided else ""
+        return ((right(f"{passed}/{decided}" if decided else "", 8), ""), (right(share, 7), "dim"), (" ", ""))
 
     def _before(self, runs: list[str], number: int, first: int) -> Cell:
         """What stands between two cells: the sign of the one before, or a space."""

@@ -25,7 +25,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.trends import ExecutionTime, Group
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.presenters.number_format import date_time
 from agenteval_tui.tui.presenters.plot import bin_at, height_within
 from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines, hanging, nothing_here, nothing_ran
@@ -205,6 +205,7 @@ class TrendsScreen(FrameScreen):
         )
         self.query_one("#readout", LineBlock).show(lambda width: [])
         self.query_one("#beside").display = False
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         self.retitle()
 
     # Painting
@@ -249,6 +250,7 @@ class TrendsScreen(FrameScreen):
         self._row_key = view.cursor_key or self._row_key
         view.set_source(rows, keep_key=self._row_key)
         self.query_one("#views", LineBlock).show(lambda width: self._views(width))
+        self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def _legend(self, width: int) -> list[Line]:
         return [legend(self._trend, self._shown, width, self._chosen)] if self._trend is not None else []
@@ -302,6 +304,16 @@ class TrendsScreen(FrameScreen):
         right: list[Cell] = [(f"{count(fired, 'alert')}   ", "failed")] if fired else []
         right.append((count(found.runs, "run") if found is not None else "", "dim"))
         return tuple(left), tuple(right)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Only what does something with what is shown."""
+        keymap = self.agenteval.keymap
+        if self._trend is None or not self._trend.series:
+            names = ["window", "filter"]
+        else:
+            names = ["open", "measure", "group", "window", "view", "alert"]
+            names += ["quarantine"] if self._view in ("flaky", "criteria", "quarantine") else ["filter"]
+        return [*named_keys(self.SCOPE, names, keymap), *super().keys()[-1:]]
 
     # What a person does
 

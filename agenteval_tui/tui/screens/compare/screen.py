@@ -25,7 +25,7 @@ from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.number_format import date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -271,6 +271,7 @@ class CompareScreen(FilteredScreen):
             view.set_source(rows, keep_key=view.cursor_key)
             self.set_class(not rows.count(), "nothing")
             self._fit_cursor()
+            self.query_one("#keys", LineBlock).show(self._key_lines)
             self.retitle()
             self._detail()
 
@@ -281,6 +282,14 @@ class CompareScreen(FilteredScreen):
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading()
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Only what does something with what is shown."""
+        rows, keymap = self.controller.rows, self.agenteval.keymap
+        if rows is not None and rows.count():
+            return super().keys()
+        names = ["everything", "baseline", "left", "right"] if rows is not None else ["left", "right"]
+        return [*named_keys(self.SCOPE, names, keymap), *super().keys()[-1:]]
 
     def _detail(self) -> None:
         row = self._row
