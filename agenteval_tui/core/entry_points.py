@@ -46,6 +46,17 @@ class EntryPoint(NamedTuple):
         module, _, attribute = self.target.partition(":")
         return getattr(import_module(module.strip()), attribute.strip())
 
+    def load_as(self, what: str) -> Any:
+        """The object; `what` it is for people ("importer"). Raises `AgentevalError` where it can't be loaded."""
+        try:
+            return self.load()
+        except Exception as error:  # the code of others
+            raise AgentevalError(
+                f"the {what} {self.name!r} can't be loaded: {type(error).__name__}: {error}",
+                where=self.target,
+                mend="update or uninstall the package that brings it",
+            ) from error
+
 
 def names(group: str) -> tuple[str, ...]:
     """All names of a group, sorted: agenteval's own and those of plug-ins."""

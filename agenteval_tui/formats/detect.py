@@ -59,14 +59,7 @@ def _of_plugins() -> tuple[tuple[Format, ...], Mapping[str, str]]:
 
 
 def _load(point: EntryPoint) -> Format:
-    try:
-        loaded = point.load()
-    except Exception as error:  # the code of others
-        raise AgentevalError(
-            f"the importer {point.name!r} can't be loaded: {type(error).__name__}: {error}",
-            where=point.target,
-            mend="update or uninstall the package that brings it",
-        ) from error
+    loaded = point.load_as("importer")
     if not isinstance(loaded, Format) or loaded.name != point.name:
         raise AgentevalError(
             f"the importer {point.name!r} is not a Format of that name",

@@ -264,7 +264,7 @@ def test_an_executor_and_a_local_kind_of_a_plugin_are_as_good_as_ours(
     (tmp_path / "farming.py").write_text(PLUGIN)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: farming\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[agenteval.executors]\nfarm = farming:Farm\n"
+        "[agenteval.executors]\nfarm = farming:Farm\nwreck = farming:Gone\n"
         "[agenteval.agents]\nclerk = farming:Clerk\n"
         "[agenteval.local_agents]\nclerk = farming:Clerk\nopenai = farming:Clerk\n"
     )
@@ -277,8 +277,10 @@ def test_an_executor_and_a_local_kind_of_a_plugin_are_as_good_as_ours(
         check_executor(asked)
         plan = Plan("E", "", (), 1, cluster=cluster_of(asked, all_threads=True))
         assert cast(Any, executor_of(plan)).address == "here"
-        with pytest.raises(AgentevalError, match="executor is local or dask or farm, not 'moon'"):
+        with pytest.raises(AgentevalError, match="executor is local or dask or farm or wreck, not 'moon'"):
             check_executor(PlanOptions(executor="moon", scheduler="here"))
+        with pytest.raises(AgentevalError, match="the executor 'wreck' can't be loaded: AttributeError"):
+            check_executor(PlanOptions(executor="wreck", scheduler="here"))
         # A clerk sends no key anywhere and its answers need not be kept; what is agenteval's own stays as it is.
         url = {"url": "https://somewhere.example/x", "api_key_env": "SOME_KEY"}
         assert sends_keys({"kind": "clerk", **url}, tmp_path, {"SOME_KEY": "x"}) == ()

@@ -50,14 +50,7 @@ def exporter_named(name: str) -> Exporter:
     point = entry_points.find(EXPORTERS, name)
     if point is None:
         raise AgentevalError(f"there is no format {name!r} to export", mend=f"formats: {', '.join(exporters())}")
-    try:
-        loaded = point.load()
-    except Exception as error:  # the code of others
-        raise AgentevalError(
-            f"the exporter {name!r} can't be loaded: {type(error).__name__}: {error}",
-            where=point.target,
-            mend="update or uninstall the package that brings it",
-        ) from error
+    loaded = point.load_as("exporter")
     if not isinstance(loaded, Exporter) or loaded.name != name:
         raise AgentevalError(
             f"the exporter {name!r} is not an Exporter of that name",

@@ -14,12 +14,12 @@ LOCAL = "local"
 def executor_class(name: str) -> Any:
     """The class of that name: called with an address it gives an `Executor` (executors/base.py).
 
-    Raises `AgentevalError` where no package offers it.
+    Raises `AgentevalError` where no package offers it, or it can't be loaded.
     """
     point = entry_points.find(EXECUTORS, name)
     if point is None:
         raise AgentevalError(f"executor is {' or '.join(executor_names())}, not {name!r}")
-    return point.load()
+    return point.load_as("executor")
 
 
 def executor_names() -> tuple[str, ...]:
