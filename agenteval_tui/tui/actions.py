@@ -18,7 +18,8 @@ class Action(Struct, frozen=True):
     """One thing that a person can do.
 
     `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the
-    footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer).
+    footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer). `keys` "": what is rare is
+    in the palette only.
     """
 
     id: str
@@ -58,12 +59,12 @@ ACTIONS: tuple[Action, ...] = (
     # Suites
     Action("suites.run", "run_selection", "r", "run", "Run what is selected", "suites", 1),
     Action("suites.run_shown", "run_shown", "R", "run shown", "Run every test that is shown", "suites", 2),
-    Action("suites.run_failed", "run_failed", "f", "rerun failed", "Run what failed last", "suites", 3),
+    Action("suites.run_failed", "run_failed", "alt+r", "rerun failed", "Run what failed last", "suites", 3),
     Action("suites.plan", "plan", "P", "plan a run…", "Plan a run: repeats, agent, limits, A/B", "suites", 4),
     Action("suites.inspect", "inspect", "enter", "inspect", "Open the latest failure of what is selected", "suites", 5),
     Action("suites.causes", "causes", "C", "causes", "Why its newest runs failed, grouped by cause", "suites"),
     Action("suites.compare", "compare", "v", "vs baseline", "Compare the newest runs with the baseline", "suites"),
-    Action("suites.fold", "toggle_fold", "space", "fold", "Open or close the selected suite or test", "suites"),
+    Action("suites.fold", "toggle_fold", "f", "fold", "Open or close the selected suite or test", "suites"),
     Action("suites.open", "open_fold", "l,right", "open", "Open the selected suite or test", "suites"),
     Action("suites.close", "close_fold", "h,left", "close", "Close it, or go to its parent", "suites"),
     Action("suites.edit", "edit", "e", "edit", "Edit the config of the selected criterion", "suites", 6),
@@ -74,14 +75,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.new", "new_test", "n", "new", "Make a new test in the selected suite", "suites", 8),
     Action("suites.import", "import_file", "i", "import…", "Import recordings of another tool", "suites"),
     Action("suites.new_suite", "new_suite", "N", "new suite", "Make a new suite, with a first test", "suites"),
-    Action("suites.mark", "mark", "m", "mark", "Mark or unmark the test, to run, copy, delete or tag it", "suites"),
+    Action(
+        "suites.mark", "mark", "space,m", "mark", "Mark or unmark the test, to run, copy, delete or tag it", "suites"
+    ),
     Action(
         "suites.mark_range", "mark_range", "M", "mark to here", "Mark all tests from the last mark to here", "suites"
     ),
     Action("suites.unmark", "unmark", "U", "unmark", "Remove all marks (esc does it too)", "suites"),
     Action("suites.undo", "undo", "u", "undo", "Undo the last copy, move, delete or tagging of tests", "suites"),
     Action("suites.sort", "sort", "s", "worst first", "Sort by worst first, or in the order of the files", "suites"),
-    Action("suites.duplicate", "duplicate", "d", "copy", "Copy the marked tests, or the selected one", "suites"),
+    Action("suites.duplicate", "duplicate", "D", "copy", "Copy the marked tests, or the selected one", "suites"),
     Action("suites.delete", "delete", "x,delete", "delete", "Delete the marked tests, or the selected one", "suites"),
     Action("suites.tag", "tag", "t", "tags", "Add tags to the marked tests, or remove them", "suites"),
     Action("suites.down", "move(1)", "J", "move down", "Move the test down in its file", "suites"),
@@ -90,7 +93,7 @@ ACTIONS: tuple[Action, ...] = (
     # Editor
     Action("edit.save", "save", "ctrl+s", "save", "Save the test: only what was edited changes in the file", "edit", 1),
     Action("edit.new", "new", "a,n", "new", "Add a criterion (in the criteria) or a test (in the tests)", "edit", 2),
-    Action("edit.duplicate", "duplicate", "d", "copy", "Copy the selected test or criterion", "edit", 3),
+    Action("edit.duplicate", "duplicate", "D", "copy", "Copy the selected test or criterion", "edit", 3),
     Action("edit.delete", "delete", "x,delete", "delete", "Delete the selected criterion or test (asks)", "edit", 4),
     Action("edit.down", "move(1)", "J", "move down", "Move the selected test or criterion down", "edit"),
     Action("edit.up", "move(-1)", "K", "move up", "Move the selected test or criterion up", "edit"),
@@ -120,7 +123,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.errors", "errors", "x", "errors", "List the errors: how often, why, how to fix them", "run", 5),
     Action("run.next_failure", "next_failure", "n", "next failure", "Go to the next run that did not pass", "run"),
     Action("run.follow", "follow", "F", "follow", "Follow whatever is running now", "run"),
-    Action("run.detach", "detach", "D", "detach", "Leave; the execution continues", "run", 7),
+    Action("run.detach", "detach", "", "detach", "Leave; the execution continues", "run", 7),
     Action("run.compare", "compare", "v", "vs baseline", "Compare this execution with the baseline", "run"),
     Action("run.resume", "resume", "R", "resume", "Run the rest of an execution that was stopped", "run"),
     Action("run.watch", "watch", "w", "watch another", "Choose which of the running executions to watch", "run"),
@@ -136,13 +139,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.next_evidence", "next_evidence", "full_stop", "evidence", "Next evidence", "inspect", 3),
     Action("inspect.previous_evidence", "previous_evidence", "comma", "previous", "Previous evidence", "inspect"),
     Action("inspect.next_criterion", "next_criterion", "c", "criterion", "Next criterion of the test", "inspect", 4),
-    Action("inspect.previous_criterion", "previous_criterion", "C", "previous", "Previous criterion", "inspect"),
+    Action("inspect.previous_criterion", "previous_criterion", "alt+c", "previous", "Previous criterion", "inspect"),
     Action("inspect.edit", "edit", "e", "edit", "Go to the config editor", "inspect", 5),
     Action("inspect.fold", "fold", "f", "fold", "Fold or unfold the block under the cursor", "inspect"),
-    Action("inspect.fold_all", "fold_all", "F", "fold all", "Fold or unfold every result", "inspect"),
+    Action("inspect.fold_all", "fold_all", "alt+f", "fold all", "Fold or unfold every result", "inspect"),
     Action("inspect.tools", "tool_text", "t", "tool text", "Show formatted tool calls, or evidence", "inspect", 7),
     Action("inspect.difference", "difference", "d", "diff", "Show the difference with another run", "inspect", 6),
-    Action("inspect.choose_difference", "choose_difference", "D", "diff with…", "Choose the run to compare", "inspect"),
+    Action(
+        "inspect.choose_difference", "choose_difference", "alt+d", "diff with…", "Choose the run to compare", "inspect"
+    ),
     Action("inspect.branches", "branches", "b", "branches", "Show where repetitions diverge", "inspect"),
     Action("inspect.versions", "versions", "V", "versions", "List the criterion's versions; restore one", "inspect"),
     Action("inspect.make", "make_criterion", "m", "criterion", "Make a criterion from a selection or call", "inspect"),
@@ -153,7 +158,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address (OSC 52)", "inspect"),
     Action("inspect.copy_text", "copy_text", "Y", "copy text", "Copy the selection, or this block (OSC 52)", "inspect"),
     Action("inspect.label", "label", "L", "label", "Label the run or criterion: 1 to 5, passed, why", "inspect"),
-    Action("inspect.replies", "replies", "R", "replies", "Show judges' replies and failed attempts", "inspect"),
+    Action("inspect.replies", "replies", "w", "replies", "Show judges' replies and failed attempts", "inspect"),
     Action("inspect.row", "add_row", "a", "to dataset", "Add the run to a dataset as a row", "inspect"),
     Action("inspect.take_back", "take_back_row", "u", "undo row", "Remove the row that was added last", "inspect"),
     Action("inspect.export", "export", "X", "export", "Export the run: Markdown, JSON, OpenAI, OTLP", "inspect"),
@@ -168,12 +173,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("difference.next", "next_difference", "n", "next", "Next difference", "difference", 1),
     Action("difference.previous", "previous_difference", "p", "previous", "Previous difference", "difference", 2),
     Action("difference.open", "open_left", "enter", "inspect", "Inspect this run at this step", "difference", 3),
-    Action("difference.other", "open_right", "o", "other", "Inspect the other run here", "difference", 4),
-    Action("difference.choose", "choose", "D", "compare with…", "Choose the run to compare with", "difference", 5),
+    Action("difference.other", "open_right", "O", "other", "Inspect the other run here", "difference", 4),
+    Action("difference.choose", "choose", "alt+d", "compare with…", "Choose the run to compare with", "difference", 5),
     Action("difference.swap", "swap", "x", "swap", "Swap the two runs", "difference", 6),
     Action("difference.branches", "branches", "b", "branches", "Show where repetitions diverge", "difference", 7),
-    Action("difference.fold", "fold", "f,space", "fold", "Fold or unfold a step, or what is alike", "difference"),
-    Action("difference.fold_all", "fold_all", "F", "fold all", "Fold or unfold everything that is alike", "difference"),
+    Action("difference.fold", "fold", "f", "fold", "Fold or unfold a step, or what is alike", "difference"),
+    Action(
+        "difference.fold_all", "fold_all", "alt+f", "fold all", "Fold or unfold everything that is alike", "difference"
+    ),
     Action("difference.raw", "raw", "r", "raw", "Show the difference as JSON", "difference"),
     Action("difference.copy", "copy", "y", "copy", "Copy the command that prints this difference", "difference"),
     # Compare
@@ -185,7 +192,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.causes", "causes", "C", "causes", "Why the right runs failed, grouped by cause", "compare", 7),
     Action("compare.left", "left", "s", "left side…", "Choose the left side", "compare", 5),
     Action("compare.right", "right", "S", "right…", "Choose the right side", "compare", 6),
-    Action("compare.everything", "everything", "f", "all", "Show unchanged tests too, or only changes", "compare"),
+    Action("compare.everything", "everything", "F", "all", "Show unchanged tests too, or only changes", "compare"),
     Action("compare.baseline", "baseline", "b", "accept", "Accept the right side as the baseline", "compare", 4),
     Action("compare.clear", "clear_baseline", "B", "clear baseline", "Clear the test's baseline", "compare"),
     Action("compare.quarantine", "quarantine", "Q", "quarantine", "Let the test run without gating", "compare"),
@@ -207,9 +214,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("causes.next", "next_example", "n", "next run", "Explain the next run with this cause", "causes", 7),
     Action("causes.previous", "previous_example", "p", "previous run", "Explain the previous run", "causes"),
     Action("causes.scope", "scope", "s", "scope", "Look at this execution, the newest runs, or all", "causes"),
-    Action("causes.only_open", "only_open", "f", "only open", "Show only open causes, or all", "causes"),
+    Action("causes.only_open", "only_open", "F", "only open", "Show only open causes, or all", "causes"),
     Action("causes.review", "review", "v", "review", "Review the runs that need a person", "causes"),
-    Action("causes.history", "history", "o", "execution", "Go to its execution in the history", "causes"),
+    Action("causes.history", "history", "ctrl+e", "execution", "Go to its execution in the history", "causes"),
     Action("causes.filter", "filter", "slash", "filter", "Filter by words in causes, tests and notes", "causes"),
     Action("causes.pane", "next_pane", "tab", "details", "Switch between the list and the details", "causes"),
     Action("causes.copy", "copy", "y", "copy", "Copy the command that decides about it", "causes"),
@@ -218,11 +225,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("review.passed", "verdict(True)", "y", "passed", "Label it passed and go to the next", "review", 1),
     Action("review.failed", "verdict(False)", "n", "failed", "Label it failed and go to the next", "review", 2),
     Action("review.comment", "comment", "c", "comment", "Write a comment that goes with the verdict", "review", 3),
-    Action("review.skip", "skip", "s,space", "skip", "Skip it and go to the next", "review", 4),
+    Action("review.skip", "skip", "s", "skip", "Skip it and go to the next", "review", 4),
     Action("review.undo", "undo", "u", "undo", "Go back to the previous run and remove its label", "review", 5),
     Action("review.open", "open", "enter", "inspect", "Open it in Inspect", "review", 6),
-    Action("review.failures", "include('failures')", "f", "failures", "Include unlabelled failures, or not", "review"),
-    Action("review.differ", "include('disagreements')", "d", "differ", "Include what differs from its label", "review"),
+    Action("review.failures", "include('failures')", "F", "failures", "Include unlabelled failures, or not", "review"),
+    Action("review.differ", "include('disagreements')", "v", "differ", "Include what differs from its label", "review"),
     Action("review.sample", "include('sample')", "m", "sample", "Include 20 random runs, or not", "review"),
     Action("review.label", "label", "L", "label", "Give a rating and a verdict, and say who gives them", "review"),
     Action("review.agreement", "agreement", "A", "agreement", "Show how far criteria agree with people", "review", 7),
@@ -234,7 +241,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("branches.compare", "compare", "d", "diff", "Compare a failing run with a passing one", "branches", 3),
     Action("branches.arguments", "arguments", "a", "arguments", "Compare arguments, or only tool names", "branches", 4),
     Action("branches.scope", "scope", "s", "scope", "Show repetitions of this execution, or of all", "branches", 5),
-    Action("branches.fold", "fold", "f,space", "fold", "Unfold everything, or fold it again", "branches", 6),
+    Action("branches.fold", "fold", "f", "fold", "Unfold everything, or fold it again", "branches", 6),
     # The config editor, wherever it stands
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "config"),
     Action("config.tidy", "tidy", "f5", "lay out", "Format the config; comments stay", "config"),
@@ -245,8 +252,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
     Action("history.view", "toggle_view", "tab", "runs", "Show executions, or all runs", "history", 2),
     Action("history.search", "filter", "slash", "search", "Search: words, outcome:failed, agent:x, …", "history", 3),
-    Action("history.failed", "only_failed", "f", "failed only", "Show what did not pass, or everything", "history", 4),
-    Action("history.mark", "mark", "m", "mark", "Mark or unmark it, to compare, delete or export", "history", 5),
+    Action("history.failed", "only_failed", "F", "failed only", "Show what did not pass, or everything", "history", 4),
+    Action("history.mark", "mark", "space,m", "mark", "Mark or unmark it, to compare, delete or export", "history", 5),
     Action("history.unmark", "unmark", "M", "unmark", "Remove all marks", "history"),
     Action("history.compare", "compare", "d,c", "compare", "Compare two marked, or with the baseline", "history", 6),
     Action("history.baseline", "baseline", "b", "baseline", "Make it the baseline of its tests (asks)", "history", 7),
@@ -254,7 +261,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.delete", "delete", "x,delete", "delete", "Delete what is marked or selected (asks)", "history"),
     Action("history.prune", "prune", "p", "prune…", "Remove old runs, by age and count", "history"),
     Action("history.import", "import_file", "i", "import…", "Import recordings of other tools", "history"),
-    Action("history.export", "export", "e", "export…", "Write the runs to a file", "history"),
+    Action("history.export", "export", "X", "export…", "Write the runs to a file", "history"),
     Action("history.causes", "causes", "C", "causes", "Why its runs failed, grouped by cause", "history"),
     Action("history.watch", "watch", "w", "watch", "Watch an execution that is running", "history"),
     Action("history.resume", "resume", "R", "resume", "Run the rest of an execution and watch it", "history"),
@@ -274,13 +281,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("trends.alert", "alert", "a", "alert", "Set the pass rate below which there is an alert", "trends", 6),
     Action("trends.quarantine", "quarantine", "Q", "quarantine", "Let the test run without gating", "trends", 7),
     Action("trends.filter", "filter", "slash", "filter", "Filter: text, tag:x, agent:x, suite:x", "trends"),
-    Action("trends.executions", "executions", "e", "executions", "Go to the executions under the cursor", "trends"),
+    Action(
+        "trends.executions", "executions", "ctrl+e", "executions", "Go to the executions under the cursor", "trends"
+    ),
     Action("trends.regrade", "regrade", "T", "today's criteria", "Grade all runs with today's criteria", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Read everything again", "trends"),
     # Agents
     Action("agents.chat", "chat", "enter", "try a prompt", "Send a prompt to the chosen agent", "agents", 1),
     Action("agents.check", "check", "c", "check", "Check the chosen agent; this may cost tokens", "agents", 2),
-    Action("agents.check_all", "check_all", "C", "check all", "Check every agent that is shown", "agents", 3),
+    Action("agents.check_all", "check_all", "", "check all", "Check every agent that is shown", "agents", 3),
     Action("agents.test", "make_test", "t,ctrl+t", "make a test", "Make a test from this conversation", "agents", 4),
     Action("agents.new", "forget", "n", "new chat", "Start a new conversation", "agents", 5),
     Action("agents.editor", "open_editor", "o", "$EDITOR", "Open its configuration in $EDITOR", "agents", 6),
@@ -300,11 +309,13 @@ def in_scope(scope: str) -> list[Action]:
 def bindings(scope: str) -> list[Binding]:
     """Textual bindings of a screen (or of the app, for `EVERYWHERE`), with ids, so that a keymap can change them."""
     return [
-        Binding(a.keys, a.method, a.label, show=False, id=a.id, priority=a.id in _PRIORITY)
+        Binding(a.keys or _NO_KEY, a.method, a.label, show=False, id=a.id, priority=a.id in _PRIORITY)
         for a in ACTIONS
         if a.scope == scope
     ]
 
+
+_NO_KEY = "no-key"  # no terminal sends it; a keymap can give the action a real one
 
 # These must work while a text field has the focus; those of the app over every sheet as well.
 _PRIORITY = {
@@ -351,6 +362,8 @@ def named_keys(scope: str, names: Iterable[str], keymap: dict[str, str]) -> list
 def key_word(keys: str) -> str:
     """The first of a binding's keys as a person reads it: "/", "^s", "esc"."""
     first = keys.split(",")[0]
+    if not first:
+        return ""
     if first.startswith("ctrl+") and first not in _KEY_WORDS:
         return "^" + first[5:]
     if first[0] == "f" and first[1:].isdigit():
@@ -365,7 +378,8 @@ def key_of(action: str, keymap: Mapping[str, str]) -> str:
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
     """All keys of an action as a person reads them: "x del"."""
-    return " ".join(dict.fromkeys(key_word(key) for key in keymap.get(action.id, action.keys).split(",")))
+    keys = keymap.get(action.id, action.keys)
+    return " ".join(dict.fromkeys(key_word(key) for key in keys.split(","))) if keys else ""
 
 
 def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agenteval_tui.core.errors import AgentevalError
@@ -16,6 +16,7 @@ NAME = "keys.yaml"
 # Actions that had another name once: a file that names the old one still counts.
 RENAMED = {f"{scope}.projects": "projects" for scope in ("compare", "causes", "review", "history", "trends")}
 MOST_KEYS = 8  # for one action
+MOST_NAMED = 3  # actions in one sentence
 
 # What a person writes for a key that Textual has another name for.
 _NAMES = {
@@ -61,20 +62,34 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
         return {}, ["key bindings are a mapping from action to keys, such as `suites.run: ctrl+r`"]
     keymap: dict[str, str] = {}
     problems: list[str] = []
+    unknown: list[str] = []
     known = [*BY_ID, *_of_widgets()]
     for action, given in data.items():
-        action = RENAMED.get(str(action), action)
+        if action in RENAMED:
+            problems.append(f"`{action}` is called `{RENAMED[action]}` now; its keys still count")
+            action = RENAMED[action]
         if action not in known:
-            close = difflib.get_close_matches(str(action), known, 1)
-            hint = f"did you mean `{close[0]}`?" if close else "the help (?) lists the actions"
-            problems.append(f"there is no action `{action}`: {hint}")
+            unknown.append(str(action))
             continue
         keys, wrong = _keys(given)
         if wrong:
             problems.append(f"`{action}`: {wrong}")
         else:
             keymap[str(action)] = keys
+    if unknown:
+        problems.insert(0, _said_of_unknown(unknown, known))
     return keymap, [*problems, *collisions(keymap)]
+
+
+def _said_of_unknown(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Which actions do not exist, in one sentence, however many they are."""
+    if len(unknown) > 1:
+        named = ", ".join(f"`{one}`" for one in unknown[:MOST_NAMED])
+        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+        return f"there are no actions {named}{more}: the help (?, then i) lists the actions"
+    close = difflib.get_close_matches(unknown[0], known, 1)
+    hint = f"did you mean `{close[0]}`?" if close else "the help (?, then i) lists the actions"
+    return f"there is no action `{unknown[0]}`: {hint}"
 
 
 def _of_widgets() -> list[str]:
@@ -119,7 +134,7 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
         users: dict[str, list[str]] = {}
         everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
         for action in everywhere if scope == EVERYWHERE else in_scope(scope):
-            for key in keymap.get(action.id, action.keys).split(","):
+            for key in filter(None, keymap.get(action.id, action.keys).split(",")):
                 users.setdefault(key, []).append(action.id)
         for key, ids in users.items():
             if len(ids) < 2 or not any(one in keymap for one in ids):

@@ -22,7 +22,7 @@ from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
 
 # Keys that move a cursor: what stands beside a list follows when it rests, and before any other key.
-MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G"})
+MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
 
 # They show something only when another screen says what: nobody is led to their emptiness.
 NEED_A_RUN = ("run", "difference", "branches")

@@ -103,7 +103,6 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     owners: dict[str, type] = {screen.SCOPE: type(screen) for screen in screens} | {"config": ConfigEditor}
     assert len(BY_ID) == len(ACTIONS)
     for action in ACTIONS:
-        assert action.keys
         assert action.description
         name = action.method.split("(")[0]
         if name.startswith("app."):
@@ -119,9 +118,41 @@ def test_no_key_of_a_screen_means_two_things() -> None:
         taken: dict[str, str] = {}
         for action in ACTIONS:
             if action.scope in (scope, EVERYWHERE):
-                for key in action.keys.split(","):
+                for key in filter(None, action.keys.split(",")):
                     assert key not in taken, f"{key} is {taken.get(key)} and {action.id} on {scope}"
                     taken[key] = action.id
+
+
+# What these keys mean, on every screen: labels of actions. Space pauses an execution, where nothing can be marked; y is
+# the verdict of a review, beside n.
+MEANINGS = {
+    "R": {"run shown", "resume"},
+    "C": {"causes"},
+    "H": {"here/all"},
+    "d": {"diff", "difference", "compare"},
+    "e": {"edit", "fix"},
+    "f": {"fold"},
+    "o": {"$EDITOR"},
+    "q": {"quit"},
+    "slash": {"filter", "search"},
+    "space": {"mark", "pause"},
+    "question_mark": {"help"},
+    "y": {"copy", "passed"},
+    "z": {"zoom"},
+    "E": {"edit test"},
+    "ctrl+e": {"executions", "execution"},
+    "F": {"failed only", "only open", "all", "failures", "follow"},
+    "X": {"export", "export…"},
+}
+
+
+@pytest.mark.parametrize("key", MEANINGS)
+def test_a_key_means_one_thing_on_all_screens(key: str) -> None:
+    from agenteval_tui.tui.actions import ACTIONS
+
+    found = {action.label: action.id for action in ACTIONS if key in action.keys.split(",")}
+    assert found, "nothing has this key"
+    assert set(found) <= MEANINGS[key], found
 
 
 def test_the_page_of_keys_is_made_anew() -> None:

@@ -157,7 +157,7 @@ def causes(on: Walk) -> None:
 
 def review(on: Walk) -> None:
     on.to("ReviewScreen", "0", holds="[review]")
-    on.press("f", "d")
+    on.press("F", "v")
     on.settle(0.2)
     on.press("c", "31337", ENTER, "n")
     on.settle(0.2)
@@ -188,7 +188,7 @@ def history(on: Walk, folder: Path) -> None:
     on.sheet("x", "QuestionScreen", holds="Delete")
     on.sheet("p", "PruneScreen")
     on.sheet("i", "ImportScreen", f"{folder}/")
-    on.sheet("e", "ExportScreen", holds="transcripts")
+    on.sheet("X", "ExportScreen", holds="transcripts")
     on.sheet("b", "QuestionScreen")
     on.press(ENTER)
     on.settle()
@@ -198,7 +198,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.to("InspectScreen", "j", ENTER, holds="evidence")
     on.settle()
     on.sheet("L", "LabelScreen", "t", "y")
-    on.sheet("R", "AskedScreen", "n", "p", holds="asked about")
+    on.sheet("w", "AskedScreen", "n", "p", holds="asked about")
     on.sheet("a", "AddRowScreen", holds="Row")
     on.sheet("X", "ExportScreen")
     on.sheet("V", "VersionsScreen", "j", TAB, "j")

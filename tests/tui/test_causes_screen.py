@@ -80,7 +80,7 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         (row,) = [line for line in shown.splitlines() if line.startswith("▌")]
         assert "the agent failed (timeout)" in row
         # Only what is open; the next one goes into quarantine; then all is decided.
-        await press(pilot, "f", "Q")
+        await press(pilot, "F", "Q")
         shown = await press(pilot, "enter")
         assert "Every cause was decided about." in shown
         assert [one.test_id for one in quarantines.active(store)] == ["refund"]
@@ -148,7 +148,7 @@ async def test_labels_are_given_one_after_the_other_and_taken_back(failed: tuple
         # Three criteria decide this run: what was said of it was said of none of them.
         assert store.run("E2-007").status == "needs_review"
         # Failures that nobody has labelled come behind what waits.
-        assert "3 of 8" in await press(pilot, "f")
+        assert "3 of 8" in await press(pilot, "F")
         await press(pilot, "n")
         await press(pilot, "y")
         await press(pilot, "n")

@@ -82,7 +82,7 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert "1 version" in await press(pilot, "V")
         assert isinstance(app.screen, VersionsScreen)
         await press(pilot, "escape", "escape")
-        shown = await press(pilot, "f")
+        shown = await press(pilot, "F")
         assert "1 unchanged" in shown
         assert "top-products" in shown
         await pilot.press("slash", *"germany")

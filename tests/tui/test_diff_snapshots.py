@@ -43,7 +43,7 @@ async def test_branches_and_a_run_to_compare_with(pictures: Pictures, recorded: 
         for size in SIZES:
             await resized(pilot, size)
             if size == LARGE:
-                await press(pilot, "D")
+                await press(pilot, "alt+d")
                 await pictures.take("test_a_run_to_compare_with", LARGE)
                 await press(pilot, "escape")
             await press(pilot, "b")

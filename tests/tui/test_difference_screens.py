@@ -79,7 +79,7 @@ async def test_a_failed_run_beside_the_nearest_that_passed(recorded: tuple[Path,
         assert transcript.cursor_key == ("call", 0)
         await press(pilot, "escape")
         assert isinstance(app.screen, DifferenceScreen)
-        shown = await press(pilot, "o")
+        shown = await press(pilot, "O")
         assert app.screen.query_one("#transcript", TranscriptView).cursor_key == ("call", 1)
         assert "run 4" in shown
 
@@ -95,7 +95,7 @@ async def test_one_above_the_other_where_it_is_narrow_and_other_runs_by_choice(r
         assert lines[removed].lstrip(" ▌").startswith("-")
         assert "'Österreich'" in lines[removed + 1]
         assert lines[removed + 1].lstrip(" ▌").startswith("+")
-        await press(pilot, "D")
+        await press(pilot, "alt+d")
         assert isinstance(app.screen, ChooseRunScreen)
         assert "same execution" in text_of(app)
         assert "+ ✓ run 6" in await press(pilot, "enter")
@@ -106,7 +106,7 @@ async def test_one_above_the_other_where_it_is_narrow_and_other_runs_by_choice(r
         assert app.clipboard.startswith("agenteval show ")
         assert " --diff " in app.clipboard
         # From Inspect a run can be chosen at once.
-        await press(pilot, "escape", "D")
+        await press(pilot, "escape", "alt+d")
         assert isinstance(app.screen, ChooseRunScreen)
         await press(pilot, "escape")
         assert isinstance(app.screen, InspectScreen)
@@ -151,7 +151,7 @@ async def test_nothing_to_compare_says_so(recorded: tuple[Path, Path], tmp_path:
         await press(pilot, "d")
         await until(pilot, lambda: "There is no other run of this test" in text_of(app))
         assert isinstance(app.screen, InspectScreen), "where one was"
-        await press(pilot, "D")
+        await press(pilot, "alt+d")
         await until(pilot, lambda: "No other run of customers-austria" in text_of(app))
         assert "no other run that ended" in await press(pilot, "b")
         await press(pilot, "n", "d", "f", "enter")

@@ -235,7 +235,7 @@ async def criteria_are_added_copied_moved_and_deleted(pilot: Pilot[int], screen:
     await pilot.press(*"latency", "enter")
     await settle(pilot)
     screen.query_one("#criteria", VirtualList).focus()
-    await pilot.press("K", "d", "j", "j", "x")
+    await pilot.press("K", "D", "j", "j", "x")
     await settle(pilot)
     assert screen.controller.doc is not None
     names = [one.values["name"] for one in screen.controller.doc.form.criteria]
@@ -337,7 +337,7 @@ async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_neve
         suite = load_suite(file).suite
         assert suite is not None
         assert [one.tags for one in suite.tests] == [["smoke"], ["smoke"]]
-        await pilot.press("U", "g", "j", "d")
+        await pilot.press("U", "g", "j", "D")
         await settle(pilot)
         assert tests() == ["one", "one-2", "two"]
         await pilot.press("J")
@@ -481,7 +481,7 @@ async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (("d",), "one copied to shop.suite.yaml, u undoes."),
+        (("D",), "one copied to shop.suite.yaml, u undoes."),
         (("J",), "one moved in shop.suite.yaml, u undoes."),
         (("j", "K"), "two moved in shop.suite.yaml, u undoes."),
         (("x", "y"), "one deleted from shop.suite.yaml, u undoes."),
@@ -517,7 +517,7 @@ async def test_several_changes_are_undone_one_after_the_other_and_none_over_what
     async with app.run_test(size=(140, 45), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("j")
-        for key in ("d", "J", "K", "d"):
+        for key in ("D", "J", "K", "D"):
             await pilot.press(key)
             await settle(pilot)
             states.append(file.read_bytes())
@@ -527,7 +527,7 @@ async def test_several_changes_are_undone_one_after_the_other_and_none_over_what
             await pilot.press("u")
             await settle(pilot)
             assert file.read_bytes() == states.pop()
-        await pilot.press("d")
+        await pilot.press("D")
         await settle(pilot)
         theirs = file.read_bytes() + b"# theirs\n"
         file.write_bytes(theirs)

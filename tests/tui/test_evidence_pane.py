@@ -97,7 +97,7 @@ def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
         assert "the judge's reply can't be read" in shown
         assert "it is no JSON" in shown
         assert "the judge replied" in shown
-        assert "R all replies" in shown
+        assert "w all replies" in shown
         assert reply.raw.split("\n")[0] in shown
         assert ("more lines" in shown) is more
 

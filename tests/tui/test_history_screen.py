@@ -215,7 +215,7 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         await pilot.press("escape")
         await settle(pilot)
         # Written to a file.
-        await pilot.press("e")
+        await pilot.press("X")
         await settle(pilot)
         await pilot.press("tab", "enter")
         await settle(pilot)

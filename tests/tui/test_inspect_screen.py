@@ -114,7 +114,7 @@ async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tupl
         assert "run 3 of 3" in shown
         assert "labels: 0 of 1 agree" in shown
         assert "1 reply, $0.50; 1 failed attempt" in shown
-        await pilot.press("R")
+        await pilot.press("w")
         assert isinstance(app.screen, AskedScreen)
         await settle(pilot)
         shown = text_of(app)
@@ -136,7 +136,7 @@ async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tupl
         await pilot.press("N")
         await until(pilot, lambda: screen.shown_run != runs[0])
         await settle(pilot)
-        await pilot.press("R")
+        await pilot.press("w")
         assert app.screen is screen
         assert any("No judge was asked" in note.message for note in app._notifications)
 
@@ -274,7 +274,7 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
             await pilot.press("tab")
             await settle(pilot)
             assert text_of(app).split("\n")[4].split() == [words], "a pane shows what came while it was hidden"
-        await pilot.press("shift+tab", "C", "A")
+        await pilot.press("shift+tab", "alt+c", "A")
         await until(pilot, lambda: screen.controller.is_edited)
         await settle(pilot)
         shown = text_of(app)

@@ -45,7 +45,7 @@ async def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         await pilot.press(*"Where?", "enter")
         await until(pilot, lambda: isinstance(app.screen, EditorScreen))
         await settle(pilot)
-        assert "my-shop.suite.yaml" in text_of(app).splitlines()[0]
+        assert "my-shop.suite.yaml" in text_of(app).splitlines()[1]
         made = load_suite(tmp_path / "my-shop.suite.yaml").suite
         assert made is not None
         assert [(made.name, made.agent, one.id, one.prompt) for one in made.tests] == [
@@ -112,7 +112,7 @@ async def the_history_lists_opens_searches_and_filters(pilot: Pilot[int], app: A
     await pilot.press("enter")
     await settle(pilot)
     assert "kunden-deutschland" in text_of(app)
-    await pilot.press("f")
+    await pilot.press("F")
     await settle(pilot)
     rows = app.screen.query_one("#list", VirtualList).count
     store = Store.open(app.session.store.path, read_only=True)
@@ -121,7 +121,7 @@ async def the_history_lists_opens_searches_and_filters(pilot: Pilot[int], app: A
         assert rows == execution.failed + execution.errors
     finally:
         store.close()
-    await pilot.press("f", "escape", "slash", *"customs")
+    await pilot.press("F", "escape", "slash", *"customs")
     await settle(pilot)
     shown = text_of(app)
     assert "order-status" in shown
@@ -218,7 +218,7 @@ async def test_a_picture_goes_to_the_data_folder_and_never_into_the_project(
         await settle(pilot)
         await pilot.press("f12", "f12")
         await settle(pilot)
-        told = " ".join(note.message for note in app._notifications)
+        told = " ".join(note.text for note in app.notices.all())
     pictures = sorted(directories.data_dir().glob("*.svg"))
     assert [one.name for one in pictures] == ["agenteval-suites-2.svg", "agenteval-suites.svg"]
     assert str(pictures[1]) in told
@@ -245,7 +245,7 @@ async def test_a_history_that_moves_under_the_open_app_is_said_and_the_new_one_i
         assert app.session.store.in_place
         app._look_at_history()
         await settle(pilot)
-        assert sum("moved or deleted" in note.message for note in app._notifications) == 1
+        assert sum("moved or deleted" in note.text for note in app.notices.all()) == 1
 
 
 async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(fresh: tuple[Path, Path]) -> None:

@@ -115,9 +115,9 @@ async def test_suites_and_what_lies_over_them(pictures: Pictures, recorded: tupl
             await pilot.press("escape")
             await settle(pilot)
         cursor_to(pilot, "customers-austria")
-        await pilot.press("space")
+        await pilot.press("f")
         await pictures.take("test_suites[{size}]", (200, 60), LARGE, SMALL)
-        await pilot.press("space", "tab")
+        await pilot.press("f", "tab")
         await pictures.take("test_suites_details_at_80x24", SMALL)
 
 

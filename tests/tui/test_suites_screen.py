@@ -62,7 +62,7 @@ async def test_a_suite_that_cannot_be_read_and_a_broken_dataset_are_shown(tmp_pa
         assert "2:1 error" in text_of(app)
         assert "this file is not UTF-8" in text_of(app)
         # Keys that need its tests say what they can; none of them breaks.
-        await pilot.press("m", "U", "P", "d", "enter", "enter", "j")
+        await pilot.press("m", "U", "P", "D", "enter", "enter", "j")
         await settle(pilot)
         assert "rows.csv:2:1 error" in text_of(app)
 
@@ -119,7 +119,7 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
         await settle(pilot)
         assert f"{sign} ✗ order-status" in text_of(app), "a click on the sign folds; it opens no run"
     await pilot.press("m")
-    assert "d copy  x delete" in last()
+    assert "D copy  x delete" in last()
     await pilot.press("x")
     await settle(pilot)
     assert "with its comments. Its runs stay in the history." in " ".join(text_of(app).replace("│", " ").split())

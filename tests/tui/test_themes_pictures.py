@@ -51,7 +51,7 @@ async def test_suites_and_inspect_in_each_theme(
     async with pictures.of(app) as pilot:
         tree = app.screen.query_one("#tree", VirtualList)
         tree.cursor = next(i for i in range(tree.count) if tree.source.key(i).endswith("\x1fcustomers-austria"))
-        await pilot.press("space")
+        await pilot.press("f")
         for theme in others:
             app.theme = theme
             await pictures.take(f"suites[{theme}]", SMALL)

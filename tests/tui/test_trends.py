@@ -242,7 +242,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         assert "No run fits" in text_of(screen, "plot")
         await press("escape", "W", "W")
         assert "the last 24 h" in text_of(screen, "title")
-        await press("e")
+        await press("ctrl+e")
         assert app.screen is not screen, "the execution is shown in History"
 
 

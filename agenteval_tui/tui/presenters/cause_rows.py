@@ -119,7 +119,7 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
     if words:
         return empty_state("", "No cause has these words.", "esc", "clears the filter")
     if only_open and causes.groups:
-        return empty_state("", "Every cause was decided about.", "f", "shows them all", style="passed")
+        return empty_state("", "Every cause was decided about.", "F", "shows them all", style="passed")
     if not causes.ended and causes.scope.runs:
         many = count(len(causes.scope.runs), "run")
         grade = "agenteval grade judges stored runs with the criteria of a file."

@@ -133,7 +133,7 @@ def _replies(bench: Workbench, result: CriterionResult, facts: RunFacts | None, 
         return []
     said = paragraph(own[-1].error or own[-1].raw or "(nothing)", width, "", 2)
     more = [((f"  … {count(len(said) - REPLY_LINES, 'more line')}", "dim"),)] if len(said) > REPLY_LINES else []
-    key: Line = (("R", "bold accent"), (" all replies", "dim"))
+    key: Line = (("w", "bold accent"), (" all replies", "dim"))
     return [spread((("the judge replied", "bold"),), key, width), *said[:REPLY_LINES], *more, ()]
 
 
@@ -148,7 +148,7 @@ def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None) ->
     said = asked_summary(
         [one for one in facts.replies if one.criterion in {"", *_hashes(bench, result)}], facts.attempts
     )
-    return [(("R", "bold accent"), (f" {said}", "dim")), ()] if said else []
+    return [(("w", "bold accent"), (f" {said}", "dim")), ()] if said else []
 
 
 def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:

@@ -54,7 +54,7 @@ def help_lines(scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys
     for title, wanted in ((f"On {scope}", scope), *editor, ("Everywhere", EVERYWHERE)):
         lines.append(((title, "bold accent"),))
         for action in ACTIONS:
-            if action.scope == wanted:
+            if action.scope == wanted and keymap.get(action.id, action.keys):
                 lines += _entry(keys_of(action, keymap), action.description, width, action.id)
         lines.append(())
         if wanted == scope and pane:

@@ -167,9 +167,9 @@ class ReviewController:
         """What is said when nothing waits any more."""
         labelled, skipped = self._counts()
         said = f"That was all: {labelled} labelled, {skipped} skipped." if self._done else sentence(NOTHING)
-        lines = empty_state(PURPOSE, said, "f", "adds failures without a label", style="passed")
+        lines = empty_state(PURPOSE, said, "F", "adds failures without a label", style="passed")
         others = [
-            ("d", "adds results that differ from their label"),
+            ("v", "adds results that differ from their label"),
             ("m", f"adds {count(SAMPLE, 'random run')}"),
             ("A", "shows how far criteria and judges agree with people"),
             *([("u", "goes back to the one before")] if self._done else []),

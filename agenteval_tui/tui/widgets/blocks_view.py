@@ -128,11 +128,13 @@ class BlocksView(ScrollView, can_focus=True):
         Binding("up,k", "up", "Up", show=False, id="transcript.up"),
         Binding("pagedown,ctrl+f", "page(1)", "Next page", show=False, id="transcript.page_down"),
         Binding("pageup,ctrl+b", "page(-1)", "Previous page", show=False, id="transcript.page_up"),
+        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="transcript.half_down"),
+        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="transcript.half_up"),
         Binding("home,g", "first", "Start", show=False, id="transcript.first"),
         Binding("end,G", "last", "End", show=False, id="transcript.last"),
         Binding("right_square_bracket,J", "next_step", "Next step", show=False, id="transcript.next_step"),
         Binding("left_square_bracket,K", "previous_step", "Previous step", show=False, id="transcript.previous_step"),
-        Binding("F", "fold_all", "Fold all", show=False, id="transcript.fold_all"),
+        Binding("alt+f", "fold_all", "Fold all", show=False, id="transcript.fold_all"),
     ]
 
     cursor: reactive[int] = reactive(-1, repaint=False, init=False)
@@ -230,11 +232,18 @@ class BlocksView(ScrollView, can_focus=True):
 
     def action_page(self, direction: int) -> None:
         """A screenful; the cursor comes along."""
+        self._scroll_by(direction, max(self._view_height() - 1, 1))
+
+    def action_half_page(self, direction: int) -> None:
+        """Half a screenful; the cursor comes along."""
+        self._scroll_by(direction, max(self._view_height() // 2, 1))
+
+    def _scroll_by(self, direction: int, rows: int) -> None:
         if self.cursor < 0:
             return
         height = self._view_height()
         before = self.scroll_offset.y
-        self._scroll(before + direction * max(height - 1, 1))
+        self._scroll(before + direction * rows)
         if self.scroll_offset.y == before:
             self.cursor = 0 if direction < 0 else len(self.document.blocks) - 1
         elif not self._in_sight(self.cursor):

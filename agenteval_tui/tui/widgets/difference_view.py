@@ -16,7 +16,7 @@ from agenteval_tui.tui.widgets.blocks_view import BlocksView
 class DifferenceView(BlocksView, can_focus=True):
     """Shows an alignment: side by side where there is room, else one above the other."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f,space", "toggle_fold", "Fold", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "toggle_fold", "Fold", show=False)]
 
     @dataclass
     class Moved(Message):

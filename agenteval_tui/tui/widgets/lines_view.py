@@ -31,6 +31,8 @@ class LinesView(ScrollView, can_focus=True):
         Binding("up,k", "scroll_up", "Previous row", show=False),
         Binding("pagedown", "page_down", "Next page", show=False),
         Binding("pageup", "page_up", "Previous page", show=False),
+        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False),
+        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False),
         Binding("home,g", "scroll_home", "Start", show=False),
         Binding("end,G", "scroll_end", "End", show=False),
     ]
@@ -108,6 +110,10 @@ class LinesView(ScrollView, can_focus=True):
 
     def action_page_down(self) -> None:
         self.scroll_page_down(animate=False)
+
+    def action_half_page(self, direction: int) -> None:
+        rows = max(self.size.height // 2, 1)
+        self.scroll_to(y=self.scroll_target_y + direction * rows, animate=False)
 
     def action_page_up(self) -> None:
         self.scroll_page_up(animate=False)

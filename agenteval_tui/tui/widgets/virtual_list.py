@@ -92,6 +92,8 @@ class VirtualList(ScrollView, can_focus=True):
         Binding("up,k", "cursor_up", "Previous row", show=False, id="list.up"),
         Binding("pagedown,ctrl+f", "page_down", "Next page", show=False, id="list.page_down"),
         Binding("pageup,ctrl+b", "page_up", "Previous page", show=False, id="list.page_up"),
+        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="list.half_down"),
+        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="list.half_up"),
         Binding("home,g", "first", "First row", show=False, id="list.first"),
         Binding("end,G", "last", "Last row", show=False, id="list.last"),
         Binding("enter", "select", "Open", show=False, id="list.select"),
@@ -253,6 +255,12 @@ class VirtualList(ScrollView, can_focus=True):
     def action_page_up(self) -> None:
         """A screenful up."""
         self._page(-1)
+
+    def action_half_page(self, direction: int) -> None:
+        """Half a screenful; the cursor moves by as many rows."""
+        if self._count:
+            step = direction * max(self.size.height // 2, 1)
+            self.cursor = min(max(self.cursor + step, 0), self._count - 1)
 
     def action_first(self) -> None:
         """The first row."""

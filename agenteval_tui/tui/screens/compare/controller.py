@@ -303,7 +303,7 @@ class CompareController:
         if self.words:
             return empty_state("", "No test or criterion has these words.", "esc", "clears the filter")
         said = "Nothing changed: every test passes as often, with the same scores."
-        return empty_state("", said, "f", "shows the unchanged tests too", style="passed")
+        return empty_state("", said, "F", "shows the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """What stands left and right in the title."""

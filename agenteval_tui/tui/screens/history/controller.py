@@ -372,7 +372,7 @@ class HistoryController:
         if self._query:
             return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
         if self.failed_only:
-            return [(), (("  Everything passed.", "passed"),), (("  f shows all.", "dim"),)]
+            return [(), (("  Everything passed.", "passed"),), (("  F shows all.", "dim"),)]
         if self._elsewhere:
             return nothing_here(self._elsewhere, "H")
         if self.execution is not None:

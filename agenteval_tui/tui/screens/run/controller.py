@@ -313,7 +313,7 @@ class RunController:
         if self.running:
             chosen = self.chosen(row)
             named = [*errors, *(["inspect"] if chosen is not None and chosen.ended else [])]
-            named += ["detach", *([] if self.follow else ["follow"])]
+            named += [] if self.follow else ["follow"]
             named += ["next_failure"] if view.failures else ["next_cell"]
             return named[:4]
         named = ["resume"] if self.resumable else []

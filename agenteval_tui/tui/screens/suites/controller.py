@@ -500,7 +500,7 @@ class SuitesController:
         elif node.test is None:
             names = ["run", "run_shown", "run_failed", "plan", "filter", "new", "causes"]
         elif (known := self.runs(node)) is not None and not known.rows:
-            names = ["run", "run_shown", "plan", "edit_test", "filter", "new"]
+            names = ["run", "run_shown", "plan", "edit", "filter", "new"]
         else:
             names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]
         if not self.tree.has_failed:
