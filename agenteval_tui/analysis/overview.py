@@ -69,55 +69,51 @@ class Overview(Struct, frozen=True):
         """How many criteria all tests have together."""
         return sum(len(t.criteria) for suite in self.suites if suite.loaded.suite for t in suite.loaded.suite.tests)
 
+    def with_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> Overview:
+        """The same suites with the problems (by suite key) that were found in the suites of `of`.
+
+        A suite that was read anew since then keeps what it has.
+        """
+        looked_at = {suite.loaded.key: suite.loaded for suite in of.suites}
+        return Overview(
+            tuple(
+                replace(suite, problems=problems[suite.loaded.key], checked=True)
+                if looked_at.get(suite.loaded.key) is suite.loaded and suite.loaded.key in problems
+                else suite
+                for suite in self.suites
+            )
+        )
+
+    def with_known_problems(self, before: Overview) -> Overview:
+        """The same suites with the problems that are known from before, where their files have not changed since."""
+        known = {suite.loaded.key: suite for suite in before.suites if suite.checked}
+        return Overview(
+            tuple(
+                replace(suite, problems=was.problems, checked=True)
+                if (was := known.get(suite.loaded.key)) is not None and was.loaded.digest == suite.loaded.digest != ""
+                else suite
+                for suite in self.suites
+            )
+        )
+
+    def read_summaries(self, store: Store) -> dict[str, Mapping[str, TestSummary]]:
+        """What the history says now of the tests of each suite (by its key); no file is read."""
+        return {suite.loaded.key: store.test_summaries(suite.loaded.key) for suite in self.suites}
+
+    def with_summaries(self, summaries: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
+        """The same suites with what the history says of them now."""
+        return Overview(
+            tuple(replace(suite, summaries=summaries.get(suite.loaded.key, suite.summaries)) for suite in self.suites)
+        )
+
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
     """Load every suite below `paths`, and look up its tests in the history. A file that can't be read is among them,
     with that as its problem. Nothing is checked: that takes several times as long (`analysis.lint.check_loaded`,
-    `with_problems`). Raises `AgentevalError` when a path does not exist."""
+    `Overview.with_problems`). Raises `AgentevalError` when a path does not exist."""
     held = list(quarantines.active(store))
     suites = []
     for suite in load_suites(paths, keep_unreadable=True):
         of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == suite.key)
         suites.append(SuiteOverview(suite, suite.problems, store.test_summaries(suite.key), of_suite))
     return Overview(tuple(suites))
-
-
-def with_problems(seen: Overview, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> Overview:
-    """`seen` with the problems (by suite key) that were found in the suites of `of`.
-
-    A suite that was read anew since then keeps what it has.
-    """
-    looked_at = {suite.loaded.key: suite.loaded for suite in of.suites}
-    return Overview(
-        tuple(
-            replace(suite, problems=problems[suite.loaded.key], checked=True)
-            if looked_at.get(suite.loaded.key) is suite.loaded and suite.loaded.key in problems
-            else suite
-            for suite in seen.suites
-        )
-    )
-
-
-def with_known_problems(seen: Overview, before: Overview) -> Overview:
-    """`seen` with the problems that are known from before of suites whose files have not changed since."""
-    known = {suite.loaded.key: suite for suite in before.suites if suite.checked}
-    return Overview(
-        tuple(
-            replace(suite, problems=was.problems, checked=True)
-            if (was := known.get(suite.loaded.key)) is not None and was.loaded.digest == suite.loaded.digest != ""
-            else suite
-            for suite in seen.suites
-        )
-    )
-
-
-def read_summaries(seen: Overview, store: Store) -> dict[str, Mapping[str, TestSummary]]:
-    """What the history says now of the tests of each suite (by its key); no file is read."""
-    return {suite.loaded.key: store.test_summaries(suite.loaded.key) for suite in seen.suites}
-
-
-def with_summaries(seen: Overview, summaries: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
-    """The same suites with what the history says of them now."""
-    return Overview(
-        tuple(replace(suite, summaries=summaries.get(suite.loaded.key, suite.summaries)) for suite in seen.suites)
-    )

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -29,7 +30,7 @@ from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
-from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+from agenteval_tui.tui.command_providers import PlacesProvider
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.key_queue import KeyQueue
@@ -50,16 +51,15 @@ from agenteval_tui.tui.theme_controller import ThemeController
 from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker
 
+if TYPE_CHECKING:
+    from agenteval_tui.runs.plan.model import PlanOptions
+    from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+
 SERVER_SECONDS = 5.0
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
-
-
-def _places() -> type[Provider]:
-    from agenteval_tui.tui.command_providers import PlacesProvider
-
-    return PlacesProvider
 
 
 class AgentevalApp(TerminalApp):
@@ -73,7 +73,7 @@ class AgentevalApp(TerminalApp):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, _places}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, PlacesProvider}
 
     def __init__(self, start: AppStart) -> None:
         super().__init__()
@@ -94,14 +94,13 @@ class AgentevalApp(TerminalApp):
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
         self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation)
-        self.launcher = ExecutionLauncher(self, self.session, self.notifier, self.navigation, self.keymap)
         self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
         self.theme_controller = ThemeController(self, self.state, self.notifier)
         self._offer_services()
         self.theme_controller.begin()
 
     def _offer_services(self) -> None:
-        notifier, navigation, launcher = self.notifier, self.navigation, self.launcher
+        notifier, navigation = self.notifier, self.navigation
         self.notices = notifier.notices
         self.say = notifier.say
         self.say_error = notifier.say_error
@@ -124,12 +123,31 @@ class AgentevalApp(TerminalApp):
         self.new_test = navigation.new_test
         self.new_suite = navigation.new_suite
         self.watch_live = navigation.watch_live
-        self.start_run = launcher.start_run
-        self.resume_execution = launcher.resume_execution
-        self.choose_live = launcher.choose_live
-        self.ask_trust = launcher.ask_trust
         self.open_editor = self.programs.open_editor
         self.copy = self.programs.copy
+
+    @cached_property
+    def _launcher(self) -> ExecutionLauncher:
+        # 150 ms with what plans and runs tests: neither the first frame nor the tree of suites waits for it.
+        from agenteval_tui.tui.execution_launcher import ExecutionLauncher
+
+        return ExecutionLauncher(self, self.session, self.notifier, self.navigation, self.keymap)
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
+        """As `Services` says."""
+        self._launcher.start_run(paths, options)
+
+    def resume_execution(self, execution: str) -> None:
+        """As `Services` says."""
+        self._launcher.resume_execution(execution)
+
+    def choose_live(self, watched: str = "") -> None:
+        """As `Services` says."""
+        self._launcher.choose_live(watched)
+
+    def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
+        """As `Services` says."""
+        self._launcher.ask_trust(asked, doing, then)
 
     # What Textual asks and tells
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 from textual.app import App
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs import client
+from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
+from agenteval_tui.tui.screens.executions import ExecutionsScreen
+from agenteval_tui.tui.screens.resume import ResumeScreen
+from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.workers import is_busy
-
-if TYPE_CHECKING:
-    from agenteval_tui.runs.live_registry import Live
-    from agenteval_tui.runs.plan.model import PlanOptions
-    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
 T = TypeVar("T")
 
@@ -44,8 +48,6 @@ class ExecutionLauncher:
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
-        from agenteval_tui.tui.presenters.run_rows import Expected
-
         self._launch(
             "Running this",
             lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
@@ -54,8 +56,6 @@ class ExecutionLauncher:
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
         """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
-        from agenteval_tui.tui.screens.resume import ResumeScreen
-
         if limits is None:
             screen = self._navigation.top
             if screen is None:
@@ -82,9 +82,6 @@ class ExecutionLauncher:
     def _launch(self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None]) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
         call `watch` with what was started, and whether to show it: not to somebody who went elsewhere meanwhile."""
-        from agenteval_tui.agents.permission import NotTrustedError
-        from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-
         screen = self._navigation.top
         if screen is None:
             return
@@ -115,7 +112,6 @@ class ExecutionLauncher:
     def ask_trust(self, asked: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
         when the folders are trusted now."""
-        from agenteval_tui.tui.screens.trust import TrustScreen
 
         def answered(answer: str | None) -> None:
             screen = self._navigation.top
@@ -131,9 +127,6 @@ class ExecutionLauncher:
 
     def choose_live(self, watched: str = "") -> None:
         """Choose which of the running executions to watch; the only one at once."""
-        from agenteval_tui.runs.client import live_executions
-        from agenteval_tui.tui.screens.executions import ExecutionsScreen
-
         screen = self._navigation.top
         if screen is None:
             return
@@ -155,4 +148,4 @@ class ExecutionLauncher:
 
                 self._app.push_screen(ExecutionsScreen(live, watched), watch)
 
-        screen.ask(live_executions, show, group="live")
+        screen.ask(client.live_executions, show, group="live")

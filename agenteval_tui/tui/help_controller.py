@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import events
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette
 
 from agenteval_tui.tui.actions import in_scope, keys_of
+from agenteval_tui.tui.jump_mode import Jump
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.help import HelpScreen, pane_keys
+from agenteval_tui.tui.screens.notification_log import NoticesScreen
 from agenteval_tui.tui.terminal.sheet import CommandSheet
-
-if TYPE_CHECKING:
-    from agenteval_tui.tui.jump_mode import Jump
 
 
 class HelpController:
@@ -37,8 +37,6 @@ class HelpController:
         if self._jump is not None:
             self._end_jump()
             return
-        from agenteval_tui.tui.jump_mode import Jump
-
         jump = Jump(self._app.screen)
         if jump.begin():
             self._jump = jump
@@ -72,7 +70,6 @@ class HelpController:
 
     def list_notices(self) -> None:
         """The last notifications."""
-        from agenteval_tui.tui.screens.notification_log import NoticesScreen
 
         def go(place: NotificationSource | None) -> None:
             if place is not None:
@@ -90,8 +87,6 @@ class HelpController:
 
     def show_help(self) -> None:
         """The keys of where you are."""
-        from agenteval_tui.tui.screens.help import HelpScreen, pane_keys
-
         screen = self._navigation.top
 
         def closed(find: bool | None) -> None:

@@ -6,9 +6,12 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from textual.binding import Binding
+
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
+from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NAME = "keys.yaml"
@@ -94,10 +97,6 @@ def _said_of_unknown(unknown: Sequence[str], known: Sequence[str]) -> str:
 
 def _of_widgets() -> list[str]:
     """The ids of what lists and transcripts bind themselves."""
-    from textual.binding import Binding
-
-    from agenteval_tui.tui.widgets.blocks_view import BlocksView
-
     bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
     return [one.id for one in bound if isinstance(one, Binding) and one.id]
 

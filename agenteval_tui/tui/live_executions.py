@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import NAME, Notifier
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.records import ExecutionRow, RunRow
     from agenteval_tui.runs.live_registry import Live
 
 COUNT_SECONDS = 2.0
@@ -51,6 +51,7 @@ class LiveExecutions:
 
     async def watch(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""
+        # 13 ms, for which the first frame does not wait.
         from agenteval_tui.runs.client import live_executions
 
         while True:
@@ -91,8 +92,6 @@ class LiveExecutions:
             return None  # of another history: none of this app's business
 
     def _first_failure(self, execution: str) -> RunRow | None:
-        from agenteval_tui.history.records import RunFilter
-
         try:
             ids = self._session.store.run_ids(RunFilter(execution_id=execution, outcomes=BAD))
             return next(iter(self._session.store.run_rows(ids[-1:])), None)

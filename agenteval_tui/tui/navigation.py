@@ -15,8 +15,9 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
-from agenteval_tui.tui.screen_registry import FACTORIES
+from agenteval_tui.tui.screen_registry import FACTORIES, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.select_dialog import ChooseScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
@@ -169,8 +170,6 @@ class Navigation:
 
     def choose_screen(self) -> None:
         """List the screens, with their keys; for the mouse, which has no numbers."""
-        from agenteval_tui.tui.screens.select_dialog import ChooseScreen
-
         there = {f"go.{name}": name for name in FACTORIES}
         choices = [
             (there[one.id], f"{keys_of(one, self._keymap)}  {one.label}", one.description)
@@ -229,18 +228,14 @@ class Navigation:
     ) -> None:
         """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
         `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
-        from agenteval_tui.analysis.comparison_sides import Sides
-
         screen: CompareScreen = self._open("compare")
-        screen.open(Sides(a, b, tuple(agents), tuple(variations)), test)
+        screen.compare(a, b, agents, variations, test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
         with nothing given, of the last execution."""
-        from agenteval_tui.tui.screens.causes_scope_picker import cause_scope
-
         screen: CausesScreen = self._open("causes")
-        screen.open(cause_scope(execution, suites, tests))
+        screen.open_failures(execution, suites, tests)
 
     def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion over the stored runs of its test."""
@@ -262,23 +257,21 @@ class Navigation:
 
     def new_test(self, loaded: LoadedSuite) -> None:
         """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
-        from agenteval_tui.tui.screens.new_test import NewTestScreen
 
         def made(test: str | None) -> None:
             if test:
                 self.edit_test(loaded.key, test)
 
-        self._app.push_screen(NewTestScreen(loaded), made)
+        self._app.push_screen(sheet("new_test", loaded), made)
 
     def new_suite(self) -> None:
         """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
-        from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 
         def made(written: tuple[str, str] | None) -> None:
             if written:
                 self.edit_test(*written)
 
-        self._app.push_screen(NewSuiteScreen(), made)
+        self._app.push_screen(sheet("new_suite"), made)
 
     def watch_live(self, live: Live, expected: Expected | None = None, *, show: bool = True) -> None:
         """Watch an execution that runs now. `expected`: what its plan said that it takes. Not `show`: the Run screen

@@ -1,10 +1,13 @@
-"""The work screens by their names. Each is imported when it is first shown."""
+"""The screens by their names, and the sheets that lie over them. Each is imported when it is first shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from typing import Any
+
+from textual.screen import ModalScreen
 
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 
@@ -24,11 +27,32 @@ _SCREENS = {
 }
 """Where each is, below `agenteval_tui.tui.screens`."""
 
+_SHEETS = {
+    "delete_tests": "editor.dialogs:delete_question",
+    "import": "import_export_dialogs:ImportScreen",
+    "new_suite": "new_suite:NewSuiteScreen",
+    "new_test": "new_test:NewTestScreen",
+    "plan": "plan:PlanScreen",
+    "quarantine": "quarantine:quarantine_of",
+    "tags": "new_test:TagsScreen",
+}
+"""Sheets of the app and of its first screen that load more than the first frame needs."""
+
+
+def _at(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"agenteval_tui.tui.screens.{module}"), name)
+
 
 def _make(place: str) -> FrameScreen:
-    module, _, name = place.partition(":")
-    screen: FrameScreen = getattr(import_module(f"agenteval_tui.tui.screens.{module}"), name)()
+    screen: FrameScreen = _at(place)()
     return screen
+
+
+def sheet(name: str, *arguments: Any) -> ModalScreen[Any]:
+    """A sheet, made with what it is about."""
+    made: ModalScreen[Any] = _at(_SHEETS[name])(*arguments)
+    return made
 
 
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {name: partial(_make, place) for name, place in _SCREENS.items()}

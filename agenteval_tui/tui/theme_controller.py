@@ -11,6 +11,7 @@ from textual.app import App
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.screens.theme import ThemeScreen
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.themes import DEFAULT_THEME, SIXTEEN, default_theme, load_themes
 
@@ -68,15 +69,11 @@ class ThemeController:
 
     def keep(self, _theme: object) -> None:
         """Another theme is shown: the next start shows it too, unless it is only looked at."""
-        from agenteval_tui.tui.screens.theme import ThemeScreen
-
         if not any(isinstance(screen, ThemeScreen) for screen in self._app.screen_stack):
             self._state.keep_theme(self._app.theme, has_limited_colours())
 
     def choose(self) -> None:
         """Choose a theme; each is shown while the cursor is on it."""
-        from agenteval_tui.tui.screens.theme import ThemeScreen
-
         self.read()
 
         def chosen(name: str | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.analysis.lint import check_loaded, check_suites
-from agenteval_tui.analysis.overview import overview, with_known_problems, with_problems
+from agenteval_tui.analysis.overview import overview
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites import files
@@ -39,12 +39,12 @@ def test_a_file_that_is_not_utf8_is_there_with_what_validate_says(tmp_path: Path
     assert [one.loaded.path.name for one in seen.suites] == ["a.suite.yaml", "b.suite.yaml"]
     broken = seen.suites[0]
     assert (broken.loaded.suite, broken.loaded.line_of()) == (None, 1)
-    checked = with_problems(seen, seen, check_loaded([one.loaded for one in seen.suites]))
+    checked = seen.with_problems(seen, check_loaded([one.loaded for one in seen.suites]))
     assert [problem for one in checked.suites for problem in one.problems] == check_suites([tmp_path])[1]
     assert [(one.code, one.line, one.column) for one in broken.problems] == [("unreadable", 2, 1)]
     # It says what is so now: it may be unreadable for another reason than before.
     (tmp_path / "a.suite.yaml").write_bytes(b"\xff\xfename")
-    later = with_known_problems(overview([tmp_path], store), checked)
+    later = overview([tmp_path], store).with_known_problems(checked)
     assert "UTF-16" in later.suites[0].problems[0].message
 
 
@@ -66,7 +66,7 @@ def test_what_is_wrong_in_a_dataset_is_a_problem_of_its_suite(tmp_path: Path, st
     (tmp_path / "b.suite.yaml").write_text(SUITE, "utf-8")
     (tmp_path / "rows.csv").write_text("input,more\nhi\n", "utf-8")
     seen = overview([tmp_path], store)
-    seen = with_problems(seen, seen, check_loaded([one.loaded for one in seen.suites]))
+    seen = seen.with_problems(seen, check_loaded([one.loaded for one in seen.suites]))
     assert [(Path(one.file).name, one.line, one.code) for one in seen.suites[0].problems] == [
         ("rows.csv", 2, "wrong-length")
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from agenteval_tui.analysis import workbench
 from agenteval_tui.analysis.lint import check_loaded, check_suites
-from agenteval_tui.analysis.overview import overview, with_known_problems, with_problems, with_summaries
+from agenteval_tui.analysis.overview import overview
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.grade import foreign_result
@@ -228,7 +228,7 @@ def test_overview_counts_and_keeps_problems_with_their_file(made: Made, tmp_path
     assert not read.checked
     at_once = {one.loaded.path.name: [problem.code for problem in one.problems] for one in read.suites}
     assert at_once["broken.suite.yaml"], "what was found when it was read"
-    seen = with_problems(read, read, check_loaded([one.loaded for one in read.suites]))
+    seen = read.with_problems(read, check_loaded([one.loaded for one in read.suites]))
     assert seen.checked
     by_name = {one.loaded.path.name: one for one in seen.suites}
     assert set(by_name) == {"made.suite.yaml", "broken.suite.yaml", "empty.suite.yaml"}
@@ -245,8 +245,8 @@ def test_overview_counts_and_keeps_problems_with_their_file(made: Made, tmp_path
     # Of a file that was written meanwhile neither the problems nor the figures of before are taken for those of now.
     path.write_text(path.read_text("utf-8") + "\n", "utf-8")
     later = overview([tmp_path], store)
-    known = with_known_problems(later, seen)
+    known = later.with_known_problems(seen)
     assert {one.loaded.path.name for one in known.suites if one.checked} == {"broken.suite.yaml", "empty.suite.yaml"}
-    late = with_problems(known, read, check_loaded([one.loaded for one in read.suites]))
+    late = known.with_problems(read, check_loaded([one.loaded for one in read.suites]))
     assert late == known, "what was found in the file before"
-    assert with_summaries(known, {}) == known
+    assert known.with_summaries({}) == known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -93,6 +93,12 @@ class CausesScreen(FilteredScreen):
         """Labels, edits and new runs change what is shown."""
         if self._read is not None:
             self.reload()
+
+    def open_failures(self, execution: str, suites: Sequence[str], tests: Sequence[str]) -> None:
+        """Show the causes of an execution's failures, else of the newest runs of these suites' tests, else of the last
+        execution."""
+        named = execution or suites or tests
+        self.open(CauseScope(execution, tuple(suites), tuple(tests)) if named else CauseScope())
 
     def open(self, looking: CauseScope) -> None:
         """Show the causes of these runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -59,10 +59,3 @@ class CauseScope(Struct, frozen=True):
         if shown == "newest":
             return cls("", tuple(texts(kept, "suites")), tuple(texts(kept, "tests")))
         return cls()
-
-
-def cause_scope(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> CauseScope:
-    """Whose failures: of an execution, else of the newest runs of these suites' tests, else of the last execution."""
-    if execution or suites or tests:
-        return CauseScope(execution, tuple(suites), tuple(tests))
-    return CauseScope()

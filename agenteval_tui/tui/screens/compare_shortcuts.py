@@ -1,27 +1,11 @@
-"""From a suite or an execution to the comparison with its baseline."""
+"""What an execution that has ended changed against its baseline."""
 
 from __future__ import annotations
 
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.history.records import RunFilter
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.views.comparison import section_text
-
-
-def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> None:
-    """Compare the newest execution of a suite (or of one of its tests) with the baseline."""
-    store = screen.agenteval.session.store
-
-    def newest() -> str:
-        found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id))[:1])
-        if not found:
-            raise AgentevalError("this was never run: there is nothing to compare", mend="r runs it")
-        return found[0].id
-
-    test = (suite_key, test_id) if test_id else None
-    screen.ask(newest, lambda execution: screen.agenteval.compare("", execution, test=test), group="compare")
 
 
 def say_what_regressed(screen: FrameScreen, execution: str) -> None:

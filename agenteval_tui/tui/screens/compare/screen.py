@@ -111,6 +111,17 @@ class CompareScreen(FilteredScreen):
 
     # What is compared
 
+    def compare(
+        self,
+        a: str,
+        b: str,
+        agents: Sequence[str] = (),
+        variations: Sequence[str] = (),
+        test: tuple[str, str] | None = None,
+    ) -> None:
+        """As `open`; the sides as `Services.compare` takes them."""
+        self.open(Sides(a, b, tuple(agents), tuple(variations)), test)
+
     def open(self, sides: Sides, test: tuple[str, str] | None = None, *, known: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
         of the test to begin with. `known`: what is shown, and stays as it is where nothing changed."""

@@ -147,14 +147,12 @@ class SuitesController:
     def take_overview(self, overview: Overview, *, at_test: bool = False) -> str | None:
         """Show these suites, folded, filtered and marked as those before. Gives the row to put the cursor on, at the
         first time; None: it stays. `at_test`: who starts for the first time begins at the first test."""
-        from agenteval_tui.analysis.overview import with_known_problems
-
         old = self.tree
         self._read |= self._changed
         self._changed = set()
         if old is None:
             return self._first_tree(overview, at_test)
-        self._show(old, with_known_problems(overview, old.overview))
+        self._show(old, overview.with_known_problems(old.overview))
         return None
 
     def _first_tree(self, overview: Overview, at_test: bool) -> str | None:
@@ -179,18 +177,14 @@ class SuitesController:
 
     def take_summaries(self, of: SuiteTree, summaries: Mapping[str, Mapping[str, TestSummary]]) -> bool:
         """What the history says now of the tests of this tree. False: it is as it was, or was read anew meanwhile."""
-        from agenteval_tui.analysis.overview import with_summaries
-
-        if self.tree is not of or (overview := with_summaries(of.overview, summaries)) == of.overview:
+        if self.tree is not of or (overview := of.overview.with_summaries(summaries)) == of.overview:
             return False
         self._show(of, overview)
         return True
 
     def take_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> bool:
         """What is wrong in these suites; the rows stay. False: all of it was known."""
-        from agenteval_tui.analysis.overview import with_problems
-
-        if self.tree is None or (overview := with_problems(self.tree.overview, of, problems)) == self.tree.overview:
+        if self.tree is None or (overview := self.tree.overview.with_problems(of, problems)) == self.tree.overview:
             return False
         self.tree.update(overview)
         return True

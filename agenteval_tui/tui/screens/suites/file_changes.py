@@ -4,16 +4,15 @@ meanwhile, the difference is shown, and the change is made in the new text if th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.suites.editing import Written, bytes_of, change_record
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
 
-if TYPE_CHECKING:
-    from agenteval_tui.suites.editing import Written
-    from agenteval_tui.suites.load import LoadedSuite
-
-Change = Callable[["LoadedSuite", list[str]], "LoadedSuite"]
+Change = Callable[[LoadedSuite, list[str]], LoadedSuite]
 
 
 def change_files(
@@ -61,9 +60,6 @@ class _FileChanges:
 
     def _write(self) -> None:
         """In a thread."""
-        # Not at the top: loading suites takes a quarter of the time until the first screen, which imports this.
-        from agenteval_tui.suites.editing import bytes_of, change_record
-
         while self._todo:
             loaded, ids = self._todo[0]
             before = bytes_of(loaded)
@@ -75,8 +71,6 @@ class _FileChanges:
             del self._todo[0]
 
     def _failed(self, error: AgentevalError) -> None:
-        from agenteval_tui.suites.yaml.save import FileChanged
-
         if isinstance(error, FileChanged):
             self._ask_about(self._todo[0][0], error.diff)
         else:
@@ -84,8 +78,6 @@ class _FileChanges:
             self._done(self._written)
 
     def _ask_about(self, loaded: LoadedSuite, diff: str) -> None:
-        from agenteval_tui.tui.screens.file_conflict_dialog import ChangedFileScreen
-
         action = f"{self._what}, in the file as it is now"
         self._screen.app.push_screen(ChangedFileScreen(loaded.path.name, diff, action), self._answered)
 
@@ -97,7 +89,5 @@ class _FileChanges:
 
     def _read_again(self) -> None:
         """In a thread: the file as the other program left it."""
-        from agenteval_tui.suites.load import load_suite
-
         loaded, ids = self._todo[0]
         self._todo[0] = load_suite(loaded.path), ids

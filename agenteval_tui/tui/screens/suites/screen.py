@@ -14,12 +14,15 @@ from textual.widgets import Input
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.suites.watch import watch
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
+from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.text_layout import error_lines
+from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
+from agenteval_tui.tui.screens.compare_newest import compare_newest
 from agenteval_tui.tui.screens.suites.controller import Offer, RunRequest, SuitesController, read_offer, read_runs
-from agenteval_tui.tui.screens.suites.file_changes import Change, change_files
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -30,10 +33,11 @@ from agenteval_tui.tui.workers import start_worker
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.records import TestSummary
+    from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
-
-# Modules that only an action needs are imported in it: this screen is the first that a start shows.
+    from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome
+    from agenteval_tui.tui.screens.suites.file_changes import Change
 
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
 SCROLLBAR = 1  # cells beside the list, in which it stands at every height
@@ -113,8 +117,6 @@ class SuitesScreen(FrameScreen):
 
     def new_runs(self) -> None:
         """Runs have ended: only what the history says of the tests is read again."""
-        from agenteval_tui.analysis.overview import read_summaries
-
         tree, store = self.controller.tree, self.agenteval.session.store
         if tree is None:
             return
@@ -125,7 +127,7 @@ class SuitesScreen(FrameScreen):
                 self._show_tree()
             self._look_for_offer()
 
-        self.ask(lambda: read_summaries(seen, store), then, group="figures", failed=lambda error: None)
+        self.ask(lambda: seen.read_summaries(store), then, group="figures", failed=lambda error: None)
 
     def show_test(self, file: str, test: str) -> None:
         """Read the suites again and put the cursor on a test."""
@@ -153,8 +155,6 @@ class SuitesScreen(FrameScreen):
         return self.controller.tree is None
 
     async def _watch_files(self) -> None:
-        from agenteval_tui.suites.watch import watch
-
         session = self.agenteval.session
         async for changed in watch(session.paths_looked_in):
             for path in changed:
@@ -164,7 +164,6 @@ class SuitesScreen(FrameScreen):
 
     def _say_drafts(self, known: set[str]) -> None:
         """Edits of an earlier start that were not saved are in the Editor."""
-        from agenteval_tui.tui.draft_store import Drafts
 
         def then(kept: int) -> None:
             if kept:
@@ -320,6 +319,7 @@ class SuitesScreen(FrameScreen):
         self.ask(lambda: read_runs(session.store, key, test), got, group="runs")
 
     def _draw_detail(self) -> None:
+        # 100 ms with what it says of runs: the tree has loaded most of that when there is something to show.
         from agenteval_tui.tui.presenters.suite_detail import detail
 
         self._rekey()
@@ -471,12 +471,10 @@ class SuitesScreen(FrameScreen):
     # Runs
 
     def _run(self, request: RunRequest | str | None) -> None:
-        from agenteval_tui.runs.plan.model import PlanOptions
-
         if isinstance(request, str):
             self.agenteval.say(request)
         elif request is not None:
-            self.agenteval.start_run(request.paths, PlanOptions(tests=request.tests, title=request.title))
+            self.agenteval.start_run(request.paths, _options(request))
 
     def action_run_selection(self) -> None:
         if not self._wait_for_suites():
@@ -492,9 +490,6 @@ class SuitesScreen(FrameScreen):
 
     def action_plan(self) -> None:
         """Plan a run of the selected suite or test; what is filtered away stays out."""
-        from agenteval_tui.runs.plan.model import PlanOptions
-        from agenteval_tui.tui.screens.plan import PlanScreen
-
         if self._wait_for_suites():
             return
         node = self._node
@@ -503,18 +498,15 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say(request, severity="information" if node is None else "warning")
             return
         run = request.run
-        options = PlanOptions(tests=run.tests, title=run.title)
 
         def then(planned: PlanOptions | None) -> None:
             if planned is not None:
                 self.agenteval.start_run(run.paths, planned)
 
-        self.app.push_screen(PlanScreen(run.paths, options, request.suite, request.chosen), then)
+        self.app.push_screen(sheet("plan", run.paths, _options(run), request.suite, request.chosen), then)
 
     def action_compare(self) -> None:
         """The newest execution of the selected suite or test beside its baseline."""
-        from agenteval_tui.tui.screens.compare_shortcuts import compare_newest
-
         node = self._node
         if node is not None:
             compare_newest(self, node.suite.loaded.key, node.test.id if node.test is not None else "")
@@ -586,13 +578,12 @@ class SuitesScreen(FrameScreen):
 
     def action_import_file(self) -> None:
         """Bring in recordings of another tool, and show them."""
-        from agenteval_tui.tui.screens.import_export_dialogs import ImportOutcome, ImportScreen
 
         def done(brought: ImportOutcome | str | None) -> None:
-            if isinstance(brought, ImportOutcome):
+            if brought is not None and not isinstance(brought, str):
                 self.agenteval.show_execution(brought.execution)
 
-        self.app.push_screen(ImportScreen(), done)
+        self.app.push_screen(sheet("import"), done)
 
     def action_new_suite(self) -> None:
         self.agenteval.new_suite()
@@ -606,8 +597,6 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say(CHOOSE)
 
     def action_delete(self) -> None:
-        from agenteval_tui.tui.screens.editor.dialogs import delete_question
-
         nodes, session = self.controller.selected_tests(self._node), self.agenteval.session
         if not nodes:
             self.agenteval.say(CHOOSE)
@@ -619,11 +608,9 @@ class SuitesScreen(FrameScreen):
 
         files = list(dict.fromkeys(node.suite.loaded.path.name for node in nodes))
         ids = [node.test.id for node in nodes if node.test is not None]
-        self.app.push_screen(delete_question(ids, ", ".join(files)), answered)
+        self.app.push_screen(sheet("delete_tests", ids, ", ".join(files)), answered)
 
     def action_tag(self) -> None:
-        from agenteval_tui.tui.screens.new_test import TagsScreen
-
         nodes, session = self.controller.selected_tests(self._node), self.agenteval.session
         if not nodes:
             self.agenteval.say(CHOOSE)
@@ -637,7 +624,7 @@ class SuitesScreen(FrameScreen):
                 )
 
         tags = sorted({tag for node in nodes if node.test is not None for tag in node.test.tags})
-        self.app.push_screen(TagsScreen(len(nodes), tags), answered)
+        self.app.push_screen(sheet("tags", len(nodes), tags), answered)
 
     def action_move(self, by: int) -> None:
         session, node = self.agenteval.session, self.controller.movable(self._node)
@@ -654,6 +641,9 @@ class SuitesScreen(FrameScreen):
             if said := self.controller.remember(doing, len(written)):
                 self.agenteval.say(f"{said}, {key_of('suites.undo', self.agenteval.keymap)} undoes.")
             self.reload()
+
+        # 90 ms with what reads suites, as above.
+        from agenteval_tui.tui.screens.suites.file_changes import change_files
 
         change_files(self, doing.files, change, doing.title, done, taken=doing.undo)
 
@@ -677,8 +667,6 @@ class SuitesScreen(FrameScreen):
         self.ask(lambda: session.workspace.undo(files), done, group="change", failed=failed)
 
     def action_quarantine(self) -> None:
-        from agenteval_tui.tui.screens.quarantine import quarantine_of
-
         node = self._node
         if node is None or node.test is None:
             self.agenteval.say("Choose a test, or one of its criteria.")
@@ -689,7 +677,7 @@ class SuitesScreen(FrameScreen):
                 self.agenteval.say(said)
                 self.reload()
 
-        self.app.push_screen(quarantine_of(node.suite, node.test, node.criterion), done)
+        self.app.push_screen(sheet("quarantine", node.suite, node.test, node.criterion), done)
 
     def action_open_editor(self) -> None:
         node = self._node
@@ -701,3 +689,10 @@ class SuitesScreen(FrameScreen):
             line = min((problem.line for problem in node.suite.own_errors), default=line)
         self.agenteval.open_editor(node.suite.loaded.path, line)
         self.reload()
+
+
+def _options(request: RunRequest) -> PlanOptions:
+    # 10 ms, for which the first frame does not wait.
+    from agenteval_tui.runs.plan.model import PlanOptions
+
+    return PlanOptions(tests=request.tests, title=request.title)
