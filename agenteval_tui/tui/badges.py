@@ -40,7 +40,7 @@ class Badges:
         self._seen = self._stamp()
         began = time.monotonic()
         try:
-            self.counts = count_waiting(self._session)
+            self.counts = Counts(*self._session.workspace.count_waiting())
         except AgentevalError:
             self.counts = Counts()  # the screens say what is wrong with the history
         took = time.monotonic() - began
@@ -58,20 +58,3 @@ def _changed(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return found.st_mtime_ns, found.st_size
-
-
-def count_waiting(session: Session) -> Counts:
-    """The counts now. Raises `AgentevalError` where the history can't be read."""
-    # The first frame needs none of these.
-    from agenteval_tui.analysis.causes import group_failures
-    from agenteval_tui.analysis.review_queue import ReviewFilter, queue
-    from agenteval_tui.analysis.triage import statuses
-    from agenteval_tui.tui.presenters.cause_rows import rows_of
-    from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
-
-    store, projects = session.store, session.projects
-    causes = group_failures(store, CauseScope().scope(store, projects))
-    decided = statuses(store, causes)
-    return Counts(
-        sum(row.is_open for row in rows_of(causes, decided)), len(queue(store, ReviewFilter(projects=projects)))
-    )

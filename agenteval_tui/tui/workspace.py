@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agenteval_tui.agents.permission import Need
+from agenteval_tui.analysis.causes import group_failures
 from agenteval_tui.analysis.lint import check_loaded
 from agenteval_tui.analysis.overview import Overview
+from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import Problem
@@ -49,6 +52,8 @@ from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import quote_cut_text
 from agenteval_tui.suites.yaml.save import save_config
+from agenteval_tui.tui.presenters.cause_rows import rows_of
+from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 
 BUNDLED = "shop"
 """What the bundled agent is called in a new suite."""
@@ -115,6 +120,14 @@ class Workspace:
     def workbench(self, run_id: str) -> Workbench:
         """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
         return Workbench.open(self._opened.store, run_id)
+
+    def count_waiting(self) -> tuple[int, int]:
+        """How many causes of the last execution are open, and how many runs need a review."""
+        store, projects = self._opened.store, self._opened.projects
+        causes = group_failures(store, CauseScope().scope(store, projects))
+        decided = statuses(store, causes)
+        open_causes = sum(row.is_open for row in rows_of(causes, decided))
+        return open_causes, len(queue(store, ReviewFilter(projects=projects)))
 
     def start(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Live, Estimate]:
         """Start an execution in a process of its own; returns when it runs, with what its plan says that it takes, or

@@ -78,6 +78,7 @@ class FileChange(Struct, frozen=True):
 
 def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
     """The last runs of a test, and why it fails. Raises `AgentevalError`."""
+    # 100 ms with what they say of runs: the first frame does not wait for it.
     from agenteval_tui.tui.presenters.suite_detail import TestRuns
     from agenteval_tui.views.failure import failures
 

@@ -285,6 +285,7 @@ class SuitesScreen(FrameScreen):
     def _detail_heading(self) -> tuple[str, str]:
         if self.controller.tree is None:
             return "details", ""
+        # As in `_draw_detail`.
         from agenteval_tui.tui.presenters.suite_detail import title_of
 
         return title_of(self._node)
