@@ -132,9 +132,9 @@ async def test_inspect(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
         await open_failure(pilot)
         await pictures.take("test_inspect[{size}]", SMALL)
         await pilot.press("tab")
-        await pictures.take("test_inspect_panes_at_80x24[looked at]", SMALL)
-        await pilot.press("tab")
         await pictures.take("test_inspect_panes_at_80x24[config]", SMALL)
+        await pilot.press("tab")
+        await pictures.take("test_inspect_panes_at_80x24[transcript]", SMALL)
         await pilot.press("tab")
         for size in BOTH:
             await resized(pilot, size)
@@ -143,6 +143,9 @@ async def test_inspect(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
             await pictures.take("test_smallest_edits[{size}]", size)
             await pilot.press("escape")
             await settle(pilot)
+        await resized(pilot, (200, 60))
+        await pictures.take("test_inspect[{size}]", (200, 60))
+        await resized(pilot, LARGE)
         await pictures.take("test_inspect[{size}]", LARGE)
         for theme in ("contrast", "moss", "paper", "sixteen"):
             pilot.app.theme = theme
