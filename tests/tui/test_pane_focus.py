@@ -9,10 +9,13 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.color import Color
 
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.events import Planned, RunRef, RunStarted
+from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.pane_title import pane_title
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
+from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import plain, width_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -72,6 +75,9 @@ async def test_the_zoom_goes_with_the_focus_and_leaves_no_trace(ran: tuple[Path,
         await pilot.press("z")
         assert editor.text != text, "where one types, z is a letter"
         await pilot.press("f6", "alt+z")
+        await settle(pilot)
+        assert set(seen(app)) == INSPECT
+        await pilot.press("escape")
         await settle(pilot)
         assert seen(app) == before
 
@@ -147,6 +153,38 @@ async def test_with_few_cells_every_pane_has_a_name_and_what_to_do_is_said_whole
         await settle(pilot)
         shown = text_of(app)
         assert "[evidence]" in shown
-        assert "transcript" in shown
-        assert "config_uxon" in shown
+        assert all(name in shown.split("\n")[2] for name in ("tran…", "conf…", "diff…", "wher…"))
         assert "score 0." in shown.split("\n")[1]
+
+
+@pytest.mark.parametrize("size", [(140, 45), (80, 24)])
+async def test_the_panes_of_run_are_zoomed_beside_and_above_each_other(
+    ran: tuple[Path, Path, str], size: tuple[int, int]
+) -> None:
+    suites, db, _run = ran
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        app.go("run")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await settle(pilot)
+        view = ExecutionView()
+        ref = RunRef("RUN", "order-status", "Order", "", 0, 1, "shop")
+        for event in (Planned(1, "E", "shop", (ref,), 1, 0), RunStarted(2, "RUN", 1, 0)):
+            view.apply(event)
+        assert isinstance(app.screen, RunScreen)
+        app.screen.show_view(view)
+        await settle(pilot)
+        before = seen(app)
+        assert set(before) == {"left", "right"}
+        await pilot.press("z")
+        await settle(pilot)
+        assert seen(app) == {"left": size[0]}
+        await pilot.press("tab")
+        await settle(pilot)
+        assert seen(app) == {"right": size[0]}
+        assert tinted(app) == ["heading"]
+        await pilot.press("z")
+        await settle(pilot)
+        # Where there is little room the transcript that has the focus is shown alone, zoomed or not.
+        assert seen(app) == (before if size[0] >= 120 else {"right": size[0]})

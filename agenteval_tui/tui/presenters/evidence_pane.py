@@ -72,8 +72,10 @@ def looked_rows(
     made.add(_people(bench, result, facts, width))
     made.add([()])
     if own := sentences.own_criterion_sentence(result):
-        made.add([*paragraph(own, width, "error" if result.outcome == "error" else ""), ()])
-    for metric in result.metrics:
+        style = "error" if result.outcome == "error" else "dim" if result.neutral else ""
+        made.add([*paragraph(own, width, style), ()])
+    # Of a criterion that checks nothing that is all there is to say.
+    for metric in () if result.neutral and own else result.metrics:
         _metric(made, metric, width)
         made.add([()])
     made.add(_replies(bench, result, facts, width))

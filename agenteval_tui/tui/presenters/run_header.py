@@ -30,13 +30,14 @@ def run_header(
     edited: bool = False,
     place: str = "",
     keys: str = "",
+    took: bool = True,
 ) -> tuple[Line, Line]:
     """What stands left and right in the header of a run, in `width` cells together.
 
     Left the outcome, the test, the repetition, the score, and what is to be noted: labels, checks that could not be
     made, an outcome that is another one today (`edited`: with an edit that is not saved). Right the agent, what the run
-    took, the `keys` to its neighbours, and its `place` among them. Where there is no room for all, the agent goes
-    first, then what it took, the keys, the notes; a long name is cut.
+    took (unless that stands elsewhere: not `took`), the `keys` to its neighbours, and its `place` among them. Where
+    there is no room for all, the agent goes first, then what it took, the keys, the notes; a long name is cut.
     """
     run = bench.run
     of = f" of {known.repetitions}" if known.repetitions >= run.repetition and known.repetitions > 1 else ""
@@ -45,12 +46,12 @@ def run_header(
     name: Line = ((one_line(run.test_id), "bold"),)
     if run.variation:
         name = (*name, (f" · {one_line(run.variation)}", ""))
-    took = " · ".join(facts(bench))
+    what_it_took = " · ".join(facts(bench)) if took else ""
     parts: dict[str, Line] = {
         "place": ((place, "dim"),),
         "notes": _notes(bench, results, known, edited),
         "keys": ((keys, "accent"),),
-        "took": ((took, "dim"),),
+        "took": ((what_it_took, "dim"),),
         "agent": ((one_line(run.agent, 30), "dim"),),
     }
     room = width - 2 - width_of(end) - min(width_of(name), max(width // 3, _LEAST))

@@ -271,7 +271,11 @@ class InspectScreen(FrameScreen):
         keys = f"{PREVIOUS} {back}  {on} {NEXT}" if state.around.failures() else ""
         edited = state.is_edited and state.result is not None
         place = state.place()
-        return run_header(state.bench, state.results, state.facts, width - 3, edited=edited, place=place, keys=keys)
+        # Where one pane is shown at a time, what the run took stands beside the names of the panes.
+        return run_header(
+            state.bench, state.results, state.facts, width - 3,
+            edited=edited, place=place, keys=keys, took=not self.has_class("narrow"),
+        )  # fmt: skip
 
     def keys(self) -> list[tuple[str, str, str]]:
         state = self.controller

@@ -13,6 +13,7 @@ from textual.timer import Timer
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.events import RunState, StreamPart
 from agenteval_tui.runs.live_registry import Live
@@ -30,6 +31,7 @@ from agenteval_tui.tui.screens.run_errors import ErrorsScreen
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.titled_pane import Heading, PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
@@ -58,11 +60,12 @@ class RunScreen(FrameScreen):
         yield LineBlock(self.controller.bar_lines, id="progress")
         yield LineBlock(self.controller.fact_lines, id="facts")
         with Horizontal(id="body"):
-            with Vertical(id="left"):
+            with Vertical(id="left", classes="pane"):
+                yield PaneTitle(self._cells_heading, id="cells-title")
                 yield VirtualList(id="cells")
                 yield LineBlock(id="legend")
-            with Vertical(id="right"):
-                yield LineBlock(id="heading")
+            with Vertical(id="right", classes="pane"):
+                yield PaneTitle(self._stream_heading, id="heading")
                 yield LinesView(id="stream", follow=True)
         yield self.key_bar()
 
@@ -200,10 +203,21 @@ class RunScreen(FrameScreen):
         self._rekey()
         self._draw_run()
 
+    def _cells_heading(self) -> Heading:
+        grid = self.controller.grid
+        return "runs", count(grid.count(), "test") if grid is not None else ""
+
+    def _stream_heading(self) -> Heading:
+        run = self._run
+        return "transcript", run_heading(run, now_ms(), self.size.width) if run is not None else ""
+
+    def zoom_changed(self) -> None:
+        self._fit_cells()
+
     def _fit_cells(self) -> None:
         """Above the transcript the cells take no more rows than there are tests; at most two fifths of the screen."""
         left, rows, grid = self.query_one("#left"), None, self.controller.grid
-        if self.has_class("narrow") and grid is not None:
+        if self.has_class("narrow") and grid is not None and not self.pane_focus.zoomed:
             most = round(self.query_one("#body").size.height * 0.4)
             wanted = grid.count() + len(self.controller.legend_lines(left.size.width)) + 1
             rows = max(min(wanted, most), LEAST_ROWS)
@@ -226,12 +240,11 @@ class RunScreen(FrameScreen):
         begins = controller.watch_stream(run)
         if begins:
             self._send("watch", run=run.ref.run)
-        at = now_ms()
         if controller.lacks_transcript(run):
             self._read_transcript(run.ref.run)
         if controller.lacks_prompt(run):
             self._read_prompt(run.ref.run)
-        self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
+        self.query_one("#heading", PaneTitle).retitle()
         self.query_one("#stream", LinesView).show(
             lambda width: controller.stream_lines(run, width), keep_place=not begins
         )
