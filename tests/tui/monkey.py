@@ -74,7 +74,6 @@ class Game:
     longest_s: float = 0.0
     hang_s: float = HANG_S
     stuck_s: float = STUCK_S
-    alone: bool = False  # whether nothing else is to be played or tested in this process
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -361,6 +360,7 @@ def give_up(game: Game) -> None:
 
 async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int, size: tuple[int, int]) -> None:
     """Start the app, play, leave with escape and q."""
+    gc.freeze()  # people start the app once: what earlier rounds and tests left must not hold up the collector
     with sheets_noted(app), nothing_sent(game.fault), nothing_forgotten(game.fault):
         heart = asyncio.create_task(Heart(game).beat())
         try:
@@ -372,8 +372,6 @@ async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int
         finally:
             heart.cancel()
             gc.collect()  # what was never awaited is said when it is thrown away
-            if game.alone:
-                gc.freeze()  # people start the app once: what earlier rounds left must not hold up the collector
     game.rounds += 1
 
 
@@ -464,7 +462,7 @@ def main() -> int:
                 os.environ.pop(one, None)
             suites, db = prepare(folder)
             os.chdir(suites)
-            game = Game(seed, alone=True)
+            game = Game(seed)
             began = time.monotonic()
             # Who ends it early wants to know how far it came.
             with contextlib.suppress(KeyboardInterrupt):
