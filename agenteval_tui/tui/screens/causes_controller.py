@@ -1,0 +1,182 @@
+"""Whose failures the Causes screen shows, which causes it lists, and what its actions are meant for. No widget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.causes import Causes, group_failures
+from agenteval_tui.analysis.triage import TriageStatus, statuses
+from agenteval_tui.core.display import one_line
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.inspect_target import RunToOpen
+from agenteval_tui.tui.presenters.cause_detail import cause_lines
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, no_causes, rows_of
+from agenteval_tui.tui.presenters.cause_tabs import cause_tabs
+from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
+from agenteval_tui.tui.state import flag
+from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.views.causes import causes_text
+
+MOST = 500
+"""Runs of a cause that next and previous go through in Inspect."""
+Example = tuple[str, int]
+"""A run of a cause: the cause's signature, and the run's number in it."""
+
+
+class DecidedCauses(Struct, frozen=True):
+    """The causes of a scope, and what was decided about each, by its signature."""
+
+    causes: Causes
+    decided: dict[str, TriageStatus]
+
+
+class ExplainedRun(Struct, frozen=True):
+    """A run of a cause, and its result that failed; None where the run failed without one."""
+
+    run: RunRow
+    result: CriterionResult | None = None
+
+
+def read_causes(store: Store, looking: CauseScope, projects: tuple[str, ...]) -> DecidedCauses:
+    """The causes of these runs. Raises `AgentevalError`."""
+    causes = group_failures(store, looking.scope(store, projects))
+    return DecidedCauses(causes, statuses(store, causes))
+
+
+def read_example(store: Store, run: str, position: int) -> ExplainedRun:
+    """A run with its result at `position` (-1: none). Raises `AgentevalError`."""
+    results = store.results(run)
+    return ExplainedRun(store.run(run), results[position] if 0 <= position < len(results) else None)
+
+
+class CausesController:
+    """The state of the Causes screen. `row` in its methods is the one with the cursor."""
+
+    def __init__(self) -> None:
+        self.looking = CauseScope()
+        self.found: DecidedCauses | None = None  # None: not read yet
+        self.rows = CauseRows([])
+        self.only_open = False
+        self.words = ""
+        self.example = 0  # the number of the run that is explained
+        self._shown: Example = ("", 0)
+        self._explained: ExplainedRun | None = None
+        self._go_to: str | None = None  # the cause that the cursor goes to; "": the first; None: it stays
+
+    def kept(self) -> dict[str, Any]:
+        """What to know again at the next start."""
+        return {**self.looking.to_json(), "only_open": self.only_open}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept."""
+        self.looking, self.only_open = CauseScope.from_json(kept), flag(kept, "only_open")
+
+    # The causes
+
+    def look_at(self, looking: CauseScope) -> None:
+        """Other runs are looked at, from their first cause on."""
+        self.looking, self.found, self.example, self._go_to = looking, None, 0, ""
+
+    def leave_project(self) -> None:
+        """The runs of other projects are wanted."""
+        self.looking, self.found, self.rows = self.looking.of_no_execution(), None, CauseRows([])
+
+    def take(self, found: DecidedCauses) -> None:
+        """These are the causes now."""
+        self.found, self._shown = found, ("", 0)
+
+    def arrange(self) -> str | None:
+        """Make the rows anew. The key of the row that the cursor is to go to; "": the first; None: it stays."""
+        found = self.found
+        if found is not None:
+            rows = rows_of(found.causes, found.decided, only_open=self.only_open, words=self.words)
+            self.rows = CauseRows(rows)
+        wanted, self._go_to = self._go_to, None
+        return wanted
+
+    def go_on_after(self, row: CauseRow) -> None:
+        """The next cause that is open gets the cursor: what was decided about goes down the list."""
+        self._go_to = self.rows.open_after(row)
+
+    def row_at(self, index: int) -> CauseRow | None:
+        """The row at `index`; None where there is none."""
+        return self.rows.rows[index] if 0 <= index < self.rows.count() else None
+
+    # The chosen cause
+
+    def example_to_read(self, row: CauseRow) -> Example | None:
+        """Which run of the cause is to be read and shown now; None: it is shown already."""
+        signature = row.group.cause.signature
+        if signature != self._shown[0]:
+            self.example = 0
+        wanted = (signature, self.example)
+        if wanted == self._shown:
+            return None
+        self._shown, self._explained = wanted, None
+        return wanted
+
+    def take_example(self, wanted: Example, found: ExplainedRun) -> bool:
+        """What was read of a run. False: another one is shown by now."""
+        if self._shown != wanted:
+            return False
+        self._explained = found
+        return True
+
+    def step(self, row: CauseRow, by: int) -> str:
+        """The run of the cause beside the one that is explained; "", or why there is none."""
+        number = self.example + by
+        if not 0 <= number < len(row.group.runs):
+            return f"This is the {'last' if by > 0 else 'first'} of its runs."
+        self.example = number
+        return ""
+
+    def run_to_open(self, row: CauseRow) -> RunToOpen:
+        """The run that is explained; next and previous in Inspect go through the runs with this cause."""
+        start = max(0, self.example - MOST // 2)
+        runs = row.group.run_ids
+        return RunToOpen(runs[self.example], row.group.cause.criterion, runs[start : start + MOST])
+
+    # Lines
+
+    def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left and right in the title; below `narrow` cells it says less."""
+        left = cause_tabs("causes")
+        if self.found is None:
+            return tuple(left), ()
+        causes = self.found.causes
+        left.append((causes_text(causes), "bold failed" if causes.failed else "bold passed"))
+        if self.words:
+            left.append((f"   “{one_line(self.words, 30)}”", ""))
+        if self.only_open:
+            left.append(("   only open", "review"))
+        left.append((f"   {causes.scope.words}", "dim"))
+        if causes.scope.before_words and width >= narrow:
+            left.append((f", compared with {causes.scope.before_words}", "dim"))
+        waiting = sum(row.is_open for row in rows_of(causes, self.found.decided))
+        return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
+
+    def empty(self) -> list[Line]:
+        """What stands where the rows would be."""
+        if self.found is None:
+            return [(), (("  looking for causes …", "dim"),)]
+        return no_causes(self.found.causes, words=bool(self.words), only_open=self.only_open)
+
+    def detail(self, row: CauseRow, width: int, now_ms: int) -> list[Line]:
+        """The cause in full, with the run that is explained."""
+        shown = self._explained
+        run, result = (shown.run, shown.result) if shown is not None else (None, None)
+        return cause_lines(row, width, now_ms, run, result, self.example)
+
+    def key_names(self, row: CauseRow | None) -> list[str]:
+        """What can be done now: names of actions, the most important first."""
+        if row is None:
+            return ["scope", *(["only_open"] if self.only_open else []), "review"]
+        if row.group.trend == "gone":
+            return ["open", "history", "scope", "filter"]
+        names = ["open", "fix", "accept", "quarantine", "label", "ignore"]
+        return [*names, *(["reopen"] if row.standing is not None else ["next"] if len(row.group.runs) > 1 else [])]

@@ -1,0 +1,113 @@
+"""Which causes are listed, what is said of them, and what keys are for. No app, no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from failing import make
+
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.presenters.cause_rows import CauseRow
+from agenteval_tui.tui.presenters.cause_tabs import tab_at
+from agenteval_tui.tui.screens.causes_controller import CausesController, read_causes, read_example
+from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
+from agenteval_tui.tui.styled_text import plain, width_of
+
+NOON = 1_795_262_400_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "h.db") as opened:
+        make(opened, "E1", started_ms=NOON - 86_400_000, smoke=["text", ""], refund=["tool"])
+        make(opened, "E2", started_ms=NOON, smoke=["text", "text", ""], refund=["text", "down", "down"])
+        yield opened
+
+
+@pytest.fixture
+def controller(store: Store) -> CausesController:
+    made = CausesController()
+    made.look_at(CauseScope())
+    made.take(read_causes(store, made.looking, ()))
+    assert made.arrange() == "", "other runs: from the first on"
+    return made
+
+
+def chosen(controller: CausesController, index: int = 0) -> CauseRow:
+    row = controller.row_at(index)
+    assert row is not None
+    return row
+
+
+def test_rows_say_shares_with_the_longest_bar_for_the_most_frequent(controller: CausesController) -> None:
+    lines = [plain(controller.rows.line(n, 120, focused=False)) for n in range(controller.rows.count())]
+    assert lines[0].startswith('    3 ████████████ 60 %   The filter: "5000" is not in the text')
+    assert lines[1].startswith("    2 ████████     40 % ! the agent failed (timeout)")
+    assert "gone" in lines[2]
+    assert "%" not in lines[2]
+    assert "smoke, refund" in plain(controller.rows.line(0, 140, focused=False)), "wide lists name the tests"
+    assert all(width_of(controller.rows.line(0, width, focused=True)) <= width for width in (20, 40, 78, 200))
+
+
+def test_the_title_names_the_tabs_and_how_much_is_open(controller: CausesController) -> None:
+    left, right = controller.heading(140, 120)
+    assert plain(left).startswith("[causes]  review   5 failures = 2 causes   execution E2, compared with")
+    assert plain(right) == "2 open"
+    assert "compared" not in plain(controller.heading(80, 120)[0])
+    assert [tab_at(x, "causes") for x in (0, 1, 8, 9, 11, 16, 17)] == [
+        "",
+        "causes",
+        "causes",
+        "",
+        "review",
+        "review",
+        "",
+    ]
+    controller.words, controller.only_open = "nobody", True
+    controller.arrange()
+    assert "No cause has these words." in "".join(map(plain, controller.empty()))
+    assert controller.row_at(0) is None
+
+
+def test_an_example_is_read_once_and_stepped_through(controller: CausesController, store: Store) -> None:
+    row = chosen(controller)
+    wanted = controller.example_to_read(row)
+    assert wanted is not None
+    assert controller.example_to_read(row) is None, "it is read already"
+    found = read_example(store, row.group.run_ids[wanted[1]], row.group.positions[wanted[1]])
+    assert controller.take_example(wanted, found)
+    shown = "\n".join(map(plain, controller.detail(row, 80, NOON)))
+    assert "example 1 of 3" in shown
+    assert 'expected  "5000"' in shown
+    assert "\\n" not in shown, "answers are texts, not strings with escapes"
+    assert controller.step(row, -1) == "This is the first of its runs."
+    assert (controller.step(row, 1), controller.step(row, 1)) == ("", "")
+    assert controller.step(row, 1) == "This is the last of its runs."
+    assert controller.run_to_open(row).run == row.group.run_ids[2]
+    assert not controller.take_example(("another", 0), found)
+    assert controller.example_to_read(chosen(controller, 1)) == (chosen(controller, 1).group.cause.signature, 0)
+
+
+def test_only_keys_that_do_something_are_named(controller: CausesController) -> None:
+    assert controller.key_names(chosen(controller)) == [
+        "open", "fix", "accept", "quarantine", "label", "ignore", "next",
+    ]  # fmt: skip
+    assert "accept" not in controller.key_names(chosen(controller, 2)), "it is gone"
+    assert controller.key_names(None) == ["scope", "review"]
+
+
+def test_after_a_decision_the_next_open_cause_has_the_cursor(controller: CausesController) -> None:
+    controller.go_on_after(chosen(controller))
+    assert controller.arrange() == chosen(controller, 1).group.cause.signature
+    assert controller.arrange() is None, "then it stays"
+
+
+def test_what_is_kept_is_there_again(controller: CausesController) -> None:
+    controller.look_at(CauseScope("", everything=True))
+    controller.only_open = True
+    again = CausesController()
+    again.restore(controller.kept())
+    assert (again.looking.everything, again.only_open) == (True, True)
+    assert "looking for causes" in "".join(map(plain, again.empty()))
