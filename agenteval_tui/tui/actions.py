@@ -102,7 +102,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.next_problem", "next_problem", "f8", "next problem", "Go to the field of the next problem", "edit", 6),
     Action("edit.pane", "next_pane", "ctrl+n", "pane", "Switch between tests, test and criteria", "edit", 7),
     Action("edit.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem in the config", "edit"),
-    Action("edit.explain", "explain", "f3", "what is this", "Explain the word at the cursor in the config", "edit"),
+    Action("edit.explain", "explain", "f3", "explain", "Explain the word at the cursor in the config", "edit"),
     Action("edit.start", "run_test", "r,ctrl+t", "run", "Run the saved test and watch it", "edit"),
     Action("edit.run", "on_a_run", "f10,i", "on a run", "Open the current run in Inspect, with this edit", "edit"),
     Action("edit.next_run", "step_run(1)", "right_square_bracket,alt+n", "older run", "Judge an older run", "edit"),
@@ -167,7 +167,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action("inspect.relax", "relax", "f7", "smallest edits", "List the smallest edits that pass", "inspect"),
-    Action("inspect.explain", "explain", "f3", "what is this", "Explain the word at the cursor", "inspect"),
+    Action("inspect.explain", "explain", "f3", "explain", "Explain the word at the cursor", "inspect"),
     Action("inspect.revert", "revert", "f6", "revert", "Go back to the saved config", "inspect"),
     # Difference
     Action("difference.next", "next_difference", "n", "next", "Next difference", "difference", 1),

@@ -278,7 +278,9 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await until(pilot, lambda: screen.controller.is_edited)
         await settle(pilot)
         shown = text_of(app)
-        assert "[● config_uxon]" in shown, "what was put into the editor is to be seen, and that it is not saved"
+        assert "[● config_uxon: typing]" in shown, (
+            "what was put into the editor is to be seen, and that it is not saved"
+        )
         assert re.search(r"then ✓+ .*\+\d+  F9 list", shown)
         await pilot.press("ctrl+t")
         assert any("^s saves it, then ^t runs order-status" in note.message for note in app._notifications)
@@ -333,3 +335,27 @@ async def test_who_writes_a_config_has_half_of_the_width(fresh: tuple[Path, Path
         await pilot.press("escape")
         await settle(pilot)
         assert pane.size.width == narrow
+
+
+async def test_at_80_columns_it_is_seen_that_keys_are_typed_into_the_config(
+    fresh: tuple[Path, Path, list[str]],
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.inspect(runs[0])
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        while screen.pane != "config":
+            assert "typing" not in text_of(app)
+            await pilot.press("tab")
+            await settle(pilot)
+        assert "[config_uxon: typing]" in text_of(app)
+        assert "esc stop typing" in text_of(app)
+        before = screen.config.editor.text
+        await pilot.press("5")
+        await settle(pilot)
+        assert app.screen is screen
+        assert screen.config.editor.text == "5" + before

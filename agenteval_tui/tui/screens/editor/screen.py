@@ -352,7 +352,7 @@ class EditorScreen(FrameScreen):
             middle = [
                 ("^space", "complete", "focused.complete"),
                 (key("fix"), "fix", "apply_fix"),
-                (key("explain"), "what is this", "explain"),
+                (key("explain"), "explain", "explain"),
             ]
             middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
         else:

@@ -253,6 +253,8 @@ class InspectScreen(FrameScreen):
         elif state.bench is not None:
             right = ((" · ".join(facts(state.bench)), "dim"), (" ", ""))
         config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
+        if self.pane == "config":
+            config += ": typing"  # keys that go elsewhere in other panes are letters here
         names = {"transcript": "transcript", "looked": self.evidence.what, "config": config}
         others = {view: name for view, name in VIEWS.items() if view not in names}
         self.tabs.draw(names | others, self.pane, right)
@@ -285,7 +287,7 @@ class InspectScreen(FrameScreen):
         if self.pane != "config":
             footer, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
             return [(key, tools if do == "tool_text" else word, do) for key, word, do in footer]
-        named = [("relax", "smallest edits"), ("explain", "what is this")]
+        named = [("relax", "smallest edits"), ("explain", "explain")]
         if state.is_unsaved:
             named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
         keymap = self.agenteval.keymap
@@ -294,7 +296,7 @@ class InspectScreen(FrameScreen):
         if state.is_new:
             shown = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in shown]
         again = [] if state.is_unsaved else [(again_key(self), "run again", "run_again")]
-        return [*again, *shown[:2], ("esc", "leave", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]
+        return [*again, *shown[:2], ("esc", "stop typing", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]
 
     # Panes
 
