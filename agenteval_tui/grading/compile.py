@@ -70,6 +70,7 @@ class Checker:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the config text, with places in `spec.config_text`."""
+        # 65 ms of pydantic, which reading stored runs does not need.
         from agenteval_tui.grading.config.diagnostics import diagnose
 
         return diagnose(self.spec.config_text, self.spec.prototype_class)
@@ -399,6 +400,7 @@ def _read(model: Any, given: Mapping[str, Any], where: str, problems: list[str])
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
+        # As in `diagnostics`.
         from agenteval_tui.grading.config.errors import message_for
 
         problems.append(message_for(error, model, where))

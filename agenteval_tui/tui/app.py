@@ -378,6 +378,7 @@ def continuing(known: Iterable[str]) -> list[str]:
     asked = set(known)
     if not asked:
         return []
+    # 13 ms, for which the first frame does not wait.
     from agenteval_tui.runs.client import live_executions
 
     ends = [one.execution[-8:] for one in live_executions() if one.execution in asked]

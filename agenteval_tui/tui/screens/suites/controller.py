@@ -99,6 +99,7 @@ class Offer(Struct, frozen=True):
 def read_offer(store: Store, tree: SuiteTree) -> Offer | None:
     """The clearest failure of what was run of these tests; None while an execution runs, or where all passed. Raises
     `AgentevalError`."""
+    # As in `read_runs`.
     from agenteval_tui.views.failure import clearest, failures
 
     executions = {one for suite in tree.overview.suites for test in suite.summaries.values() for one in test.executions}
