@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, pad, plain, width_of
 
+Much = str | Line | Callable[[int], Line]
+"""How much of it a pane shows: a word or two, or cells; what gives way by itself is made for a width."""
 
-def pane_title(name: str, much: str | Line, width: int, active: bool) -> list[Line]:
+
+def pane_title(name: str, much: Much, width: int, active: bool) -> list[Line]:
     """The first line of a pane: what it shows, a rule, how much of it; tinted where it is `active`: has the focus."""
     rule = "─" if UNICODE else "-"
-    end = fit(((one_line(much), "dim"),) if isinstance(much, str) else much, max(width - cell_len(name) - 6, 8))
+    room = max(width - cell_len(name) - 6, 8)
+    end = fit(((one_line(much), "dim"),) if isinstance(much, str) else much(room) if callable(much) else much, room)
     used = cell_len(name) + (width_of(end) + 2 if plain(end) else 1) + 2
     cells: list[Cell] = [(" ", ""), (name, "bold"), (" ", ""), (rule * max(width - used, 0), "rule")]
     if plain(end):

@@ -217,15 +217,19 @@ def _throttle(one: Throttled, wait: float) -> list[Cell]:
     return cells
 
 
+_NAME = 24  # cells of a run's name that come before what it took
+
+
 def run_heading(run: RunState, now_ms: int, width: int) -> Line:
-    """What the chosen run is doing, or how it ended."""
+    """What the chosen run is doing, or how it ended. Where there is no room for all, what it took goes first, then its
+    name is cut."""
     ref = run.ref
-    cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(ref.test), "bold")]
+    name: list[Cell] = [mark(run.status), (" ", ""), (one_line(ref.test), "bold")]
     if ref.variation:
-        cells.append((f" · {one_line(ref.variation)}", ""))
+        name.append((f" · {one_line(ref.variation)}", ""))
     if ref.row:
-        cells.append((f" #{one_line(ref.row_label, 24)}", ""))
-    cells.append((f"  run {ref.repetition}", ""))
+        name.append((f" #{one_line(ref.row_label, 24)}", ""))
+    cells: list[Cell] = [(f"  run {ref.repetition}", "")]
     if run.ended:
         cells.append((f"  {word(run.status)}", "dim"))
         if run.score is not None:
@@ -245,5 +249,8 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
     if run.attempt > 1:
         cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
     spent = [tokens((run.input_tokens or 0) + (run.output_tokens or 0)) if run.input_tokens else "", cost(run.cost)]
-    cells += [(f"  {one}", "dim") for one in (*spent, one_line(ref.agent, 30)) if one]
-    return fit(cells, width)
+    more: list[Cell] = [(f"  {one}", "dim") for one in (*spent, one_line(ref.agent, 30)) if one]
+    while more and width_of((*cells, *more)) + min(width_of(name), _NAME) > width:
+        more.pop()
+    cells += more
+    return fit((*fit(name, max(width - width_of(cells), 8)), *cells), width)

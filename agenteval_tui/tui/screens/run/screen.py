@@ -209,7 +209,7 @@ class RunScreen(FrameScreen):
 
     def _stream_heading(self) -> Heading:
         run = self._run
-        return "transcript", run_heading(run, now_ms(), self.size.width) if run is not None else ""
+        return "transcript", partial(run_heading, run, now_ms()) if run is not None else ""
 
     def zoom_changed(self) -> None:
         self._fit_cells()
