@@ -153,14 +153,15 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         if wide:
             for outcome, number in (("passed", row.passed), ("failed", row.failed)):
                 said = _outcome(outcome, number, 6) if decided else ""
-                end.append((right(said, 8 if outcome == "passed" else 7), outcome if number else "dim"))
+                look = "failed" if number and outcome == "failed" else "dim"
+                end.append((right(said, 8 if outcome == "passed" else 7), look))
         else:
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), ""))
         end.append((right(_outcome("error", row.errors, 5), _ERROR), "error" if row.errors else "dim"))
         end.append((right(percent(row.passed / decided) if decided else "", _OF_RUNS), ""))
         if bar := _bar_cells(width):
-            end += [("  ", ""), *(rate_bar(row.passed / decided, bar) if decided else [(" " * bar, "")])]
+            end += [("  ", ""), rate_bar(row.passed / decided, bar) if decided else (" " * bar, "")]
         end.append((right(duration(took_ms(row)), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
@@ -271,7 +272,7 @@ def _since(before: str, now: str, style: str, same: str) -> list[Cell]:
 
 def _bar_cells(width: int) -> int:
     """Cells of the bar beside the share of runs that passed; 0: there is no room."""
-    return 10 if width >= _WIDE else 6 if width >= _SIGNS else 0
+    return 8 if width >= _WIDE else 6 if width >= _SIGNS else 0
 
 
 def _started(at_ms: int, width: int) -> str:

@@ -240,7 +240,7 @@ class SuiteTree:
         rates = [passed / n for passed, n in map(recent_rate, decided) if n]
         if rates:
             rate = sum(rates) / len(rates)
-            end += [(right(percent(rate), RATE), ""), ("  ", ""), *rate_bar(rate, SPARK), (" ", "")]
+            end += [(right(percent(rate), RATE), ""), ("  ", ""), rate_bar(rate, SPARK), (" ", "")]
         else:
             end += [(right(NONE, RATE), "dim"), (" " * (SPARK + 3), "")]
         return end

@@ -530,14 +530,14 @@ def _keys(width: int, *keys: tuple[str, str]) -> list[Line]:
 
 
 def _first_start(tree: SuiteTree, samples: str, width: int) -> list[Line]:
-    run, keys = ("R", "run all of them now"), ("?", "keys")
+    run = ("R", "run all of them now")
     if not samples:
         said = paragraph("Nothing was run yet.", width)
-        return [*said, *_keys(width, run, ("r", "run what is selected"), ("enter", "look at one"), keys)]
+        return [*said, *_keys(width, run, ("r", "run what is selected"), ("enter", "look at one"))]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
     return [
         *paragraph(f"{what} Their agent is a small program: no key, no network.", width),
-        *_keys(width, run, ("enter", "look at one"), ("i", "import a recording"), keys),
+        *_keys(width, run, ("enter", "look at one"), ("i", "import a recording"), ("?", "keys")),
         *paragraph(f"They are copies, yours to edit; git diff shows your changes: {samples}", width, "dim"),
     ]
 
