@@ -246,7 +246,7 @@ def test_what_failed_last_is_run_and_a_test_without_runs_is_for_the_editor(
     assert (controller.knows_runs(five), controller.run_to_open(five)) == (False, None)
     controller.take_runs(five, TestRuns())
     assert controller.knows_runs(five)
-    assert "edit_test" in controller.key_names(five, narrow=False)
+    assert "edit" in controller.key_names(five, narrow=False)
 
 
 def test_a_plan_leaves_out_what_is_filtered_away(controller: SuitesController, read: Overview) -> None:
