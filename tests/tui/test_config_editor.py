@@ -362,7 +362,7 @@ async def test_what_is_pasted_has_line_ends(end: str) -> None:
     app = EditorApp("[]")
     async with app.run_test(size=(40, 12)) as pilot:
         await pilot.press("right")
-        app.editor.post_message(events.Paste(f'"a",{end}{end}"b"'))
+        app.post_message(events.Paste(f'"a",{end}{end}"b"'))
         await pilot.pause()
         assert app.editor.text == '["a",\n\n"b"]'
         assert app.editor.cursor_location == (2, 3)

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.analysis.overview import Overview, SuiteOverview
+from agenteval_tui.core.errors import Problem
 from agenteval_tui.suites.load import load_text
 from agenteval_tui.suites.yaml.edit import YamlFragment
 from agenteval_tui.tui.draft_store import MOST, Drafts
-from agenteval_tui.tui.presenters.editor_rows import TestRows, dataset_lines
+from agenteval_tui.tui.presenters.editor_rows import TestRows, dataset_lines, problem_rows
 from agenteval_tui.tui.presenters.test_form import edit_of, new_criterion, read_form
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.styled_text import plain
@@ -170,3 +172,18 @@ def test_rows_show_hostile_words_and_fit() -> None:
     assert all(char.isprintable() for line in shown for char in line)
     lines = dataset_lines([{"a\x1b": "x\x1b[1m", "b": {"c": 1}}, {"a\x1b": None}], "", 24)
     assert all(char.isprintable() for line in lines for char in plain(line))
+
+
+def test_a_problem_stands_whole_with_how_it_is_put_right() -> None:
+    problem = Problem(
+        "f", 1, 1, 1, 1, "error", "x", 'TextMatch has no property "contains_al"', "rename it to contains_all"
+    )
+    one = FieldProblem(problem, "config_uxon", 0)
+    lines = [plain(line) for line in problem_rows([one], "", ["The right filter"], 60, 2)]
+    assert len(lines) == 2
+    assert " ".join(" ".join(lines).split()) == (
+        '! The right filter.config_uxon TextMatch has no property "contains_al" (rename it to contains_all)'
+    )
+    several = [plain(line) for line in problem_rows([one] * 3, "", ["The right filter"], 60, 2)]
+    assert several[0].startswith(" ! The right filter.config_uxon  TextMatch")
+    assert "3 more" in several[1] or "2 more" in several[1]

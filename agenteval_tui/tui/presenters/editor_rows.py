@@ -12,7 +12,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
-from agenteval_tui.tui.presenters.text_layout import paragraph
+from agenteval_tui.tui.presenters.text_layout import hanging, paragraph
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, spread
 
 EDITED = "●" if UNICODE else "*"
@@ -112,6 +112,7 @@ def problem_rows(
     if error:
         return [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
     lines: list[Line] = []
+    whole: list[list[Cell]] = []
     for one in in_order(problems):
         problem = one.problem
         where = one.field
@@ -126,8 +127,11 @@ def problem_rows(
         if problem.fix:
             cells.append((f"  ({one_line(problem.fix, 120)})", "dim"))
         lines.append(fit(cells, width))
-    if len(lines) > 1 and most == 1:
-        return [spread(lines[0], ((f"  +{len(lines) - 1} F8 ", "bold"),), width)]
+        whole.append(cells)
+    if len(whole) == 1:
+        # Where there is room, all of what is wrong, and how it is put right.
+        said = hanging(tuple(whole[0]), width)
+        return said if len(said) <= most else lines
     if len(lines) > most:
         more = len(lines) - most + 1
         lines = [*lines[: most - 1], fit(((f"   … {count(more, 'more problem')}: F8 goes to the next", "dim"),), width)]

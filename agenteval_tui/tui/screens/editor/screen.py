@@ -52,7 +52,7 @@ from agenteval_tui.tui.workers import start_worker
 WIDE = 190
 """From so many columns on a test's fields and what its criteria say of a run stand side by side."""
 LOW = 30
-"""On a screen of fewer rows one problem is named, else three."""
+"""On a screen of fewer rows problems have two rows, else three."""
 PANES = ("tests", "test", "criteria", "live")
 """In the order in which a key goes through them."""
 
@@ -373,8 +373,8 @@ class EditorScreen(FrameScreen):
         """A click on a problem goes to its field."""
         if event.block.id == "problems":
             places = self.controller.problem_places()
-            if event.y < len(places):
-                self._go_to(places[event.y])
+            if places:
+                self._go_to(places[min(event.y, len(places) - 1)])
         elif event.block.id == "verdict":
             self._focus_pane("live")
         elif event.block.id == "tabs":
@@ -609,7 +609,7 @@ class EditorScreen(FrameScreen):
         self.criteria_pane.show_criteria()
 
     def _show_problems(self) -> None:
-        block, most = self.query_one("#problems", LineBlock), 1 if self.size.height < LOW else 3
+        block, most = self.query_one("#problems", LineBlock), 2 if self.size.height < LOW else 3
         block.styles.height = most
         doc = self.controller.doc
         if doc is None:
