@@ -354,9 +354,10 @@ _KEY_WORDS = {
 
 
 def named_keys(scope: str, names: Iterable[str], keymap: dict[str, str]) -> list[tuple[str, str, str]]:
-    """(key, label, method) of some actions of a scope, for a last line that follows what a person does."""
+    """(key, label, method) of some actions of a scope, for a last line that follows what a person does. What has no key
+    is in the palette only."""
     found = [BY_ID[f"{scope}.{name}"] for name in names]
-    return [(key_word(keymap.get(a.id, a.keys)), a.label, a.method) for a in found]
+    return [(key_word(keys), a.label, a.method) for a in found if (keys := keymap.get(a.id, a.keys))]
 
 
 def key_word(keys: str) -> str:
@@ -383,7 +384,8 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
 
 
 def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:
-    """(key, label, method) of what the footer names, most important first, at most `most`."""
-    named = sorted((a for a in in_scope(scope) if a.footer), key=lambda a: a.footer)
+    """(key, label, method) of what the footer names, most important first, at most `most`. What has no key is in the
+    palette only."""
+    named = sorted((a for a in in_scope(scope) if a.footer and keymap.get(a.id, a.keys)), key=lambda a: a.footer)
     chosen = [a for a in named if a.scope == scope][: most - 1] + [a for a in named if a.scope == EVERYWHERE][:1]
     return [(key_word(keymap.get(a.id, a.keys)), a.label, a.method) for a in chosen]

@@ -12,7 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.core import directories
-from agenteval_tui.tui.actions import ACTIONS
+from agenteval_tui.tui.actions import ACTIONS, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import known, runs_named
 from agenteval_tui.tui.jump_mode import LETTERS, MOST, JumpLabel, codes
@@ -379,3 +379,13 @@ def test_two_apps_at_once_keep_both_and_the_oldest_starts_go(tmp_path: Path) -> 
     path.parent.chmod(0o500)  # root writes all the same; whoever can't goes on without
     State(path, "x").keep_theme("dusk")
     path.parent.chmod(0o700)
+
+
+def test_a_footer_names_only_what_has_a_key() -> None:
+    scopes = {action.scope for action in ACTIONS}
+    assert all(key for scope in scopes for key, _, _ in footer(scope, {}))
+    assert "check all" not in [label for _, label, _ in footer("agents", {})]
+    assert "check all" in [label for _, label, _ in footer("agents", {"agents.check_all": "C"})], (
+        "a keymap gives it one"
+    )
+    assert named_keys("agents", ["check_all"], {}) == []

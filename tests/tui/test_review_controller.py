@@ -7,6 +7,7 @@ import pytest
 from agenteval_tui.analysis.labels import LabelSaved
 from agenteval_tui.analysis.review_queue import Item
 from agenteval_tui.history.labels import Label
+from agenteval_tui.tui.actions import BY_ID
 from agenteval_tui.tui.screens.review_controller import ReviewController
 from agenteval_tui.tui.styled_text import plain, width_of
 
@@ -80,6 +81,13 @@ def test_only_keys_that_do_something_are_named(controller: ReviewController) -> 
     controller.take([])
     assert "Nothing waits for a person." in said(controller)
     assert "goes back" not in said(controller)
+
+
+def test_keys_in_its_texts_are_those_of_the_screen(controller: ReviewController) -> None:
+    for _ in ITEMS:
+        controller.go_on(None)
+    named = {text for line in controller.ended_lines() for text, style in line if style == "bold accent"}
+    assert named == {BY_ID[f"review.{name}"].keys for name in controller.key_names()}
 
 
 def test_what_is_in_the_queue_beside_what_waits_is_said_and_kept(controller: ReviewController) -> None:
