@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.events import DescendantFocus, Event, Key
@@ -30,7 +29,7 @@ from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
-from agenteval_tui.tui.command_providers import PlacesProvider
+from agenteval_tui.tui.command_providers import ActionsProvider, PlacesProvider
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.key_queue import KeyQueue
@@ -39,6 +38,7 @@ from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import Navigation, first_screen
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.palette_command import Offered
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.screen_registry import FACTORIES
@@ -73,7 +73,7 @@ class AgentevalApp(TerminalApp):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, PlacesProvider}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider, PlacesProvider}
 
     def __init__(self, start: AppStart) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class AgentevalApp(TerminalApp):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+    def offered_commands(self, screen: Screen[object]) -> Iterable[Offered]:
         """Every action that applies here, for the palette."""
         return self.help_controller.commands(screen) if isinstance(screen, FrameScreen) else ()
 

@@ -9,7 +9,6 @@ from functools import partial
 from msgspec import Struct
 from textual.command import Hit, Hits, Provider
 from textual.content import Content
-from textual.markup import escape
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -25,6 +24,10 @@ MOST_EXECUTIONS = 200  # the newest, by title
 MOST_RUNS = 5  # the newest that match
 SHORTEST = 3  # letters before the history is asked
 NAME = 120  # cells of a name
+PALETTE_WIDTH = 80
+PALETTE_FRAME = 6  # columns of its edges and its scroll bar
+GROUP_WIDTH = 13
+ROOM_FOR_GROUPS = 60  # columns of a line
 
 
 class Found(Struct, frozen=True):
@@ -87,6 +90,41 @@ def _run(row: RunRow, at: int) -> Found:
     )
 
 
+class ActionsProvider(Provider):
+    """The commands of where one is: a line each, by groups, with the key at the right."""
+
+    async def discover(self) -> Hits:
+        """All of them, in their order; the name of a group stands at its first one."""
+        before = ""
+        offered = list(services(self.screen).offered_commands(self.screen))
+        for place, one in enumerate(offered):
+            shown = self._line(Content(one.what), one.group if one.group != before else "", one.keys)
+            yield Hit(1 - place / (len(offered) + 1), shown, one.act, text=one.what)
+            before = one.group
+
+    async def search(self, query: str) -> Hits:
+        """What matches, best first."""
+        matcher = self.matcher(query)
+        for one in services(self.screen).offered_commands(self.screen):
+            score = matcher.match(one.what)
+            if score > 0:
+                yield Hit(score, self._line(matcher.highlight(one.what), one.group, one.keys), one.act, text=one.what)
+
+    def _line(self, what: Content, group: str, end: str) -> Content:
+        return palette_line(what, group, end, self.app.size.width)
+
+
+def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
+    """A line of the palette in a terminal of so many columns: a group, what it is, and at the right its key."""
+    room = min(PALETTE_WIDTH, columns) - PALETTE_FRAME
+    end = end[: max(room // 4, 0)]
+    # With few columns they are for what a command does.
+    group = group.ljust(GROUP_WIDTH) if room >= ROOM_FOR_GROUPS else ""
+    middle = max(room - len(group) - len(end) - 1, 8)
+    what = what.truncate(middle, ellipsis=True, pad=True)
+    return Content.assemble((group, "$text-muted not bold"), what, " ", (end, "$text-accent"))
+
+
 class PlacesProvider(Provider):
     """Asked by the palette for each word that is typed; everything slow happens in threads."""
 
@@ -114,8 +152,10 @@ class PlacesProvider(Provider):
                 yield self._hit(0.1, Content(one.name), one)
 
     def _hit(self, score: float, shown: Content, one: Found) -> Hit:
-        # The help is read as markup: what an author wrote must stay text.
-        return Hit(score, shown, partial(self._go, one.place), text=one.name, help=escape(one.about))
+        group = "tests" if one.place.kind in ("suite", "test") else "runs"
+        about = Content.assemble(shown, (f"  {one.about}", "$text-muted not bold"))
+        line = palette_line(about, group, "", self.app.size.width)
+        return Hit(score, line, partial(self._go, one.place), text=one.name)
 
     def _go(self, place: NotificationSource) -> None:
         self._services.visit(place)

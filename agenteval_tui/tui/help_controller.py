@@ -6,18 +6,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.command import CommandPalette
 
-from agenteval_tui.tui.actions import in_scope, keys_of
+from agenteval_tui.tui.actions import EVERYWHERE, Action, in_scope, keys_of
 from agenteval_tui.tui.jump_mode import Jump
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.palette_command import Offered
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.help import HelpScreen, pane_keys
 from agenteval_tui.tui.screens.notification_log import NoticesScreen
 from agenteval_tui.tui.terminal.sheet import CommandSheet
+
+GROUPS = ("this screen", "go to", "settings")
+"""Of the palette's commands, in this order; what is found of suites and history has groups of its own."""
 
 
 class HelpController:
@@ -96,10 +100,11 @@ class HelpController:
         if screen is not None and screen.SCOPE:
             self._app.push_screen(HelpScreen(screen.SCOPE, self._keymap, pane_keys(screen)), closed)
 
-    def commands(self, screen: FrameScreen) -> Iterable[SystemCommand]:
-        """Every action that applies on a screen, for the palette."""
+    def commands(self, screen: FrameScreen) -> Iterable[Offered]:
+        """Every action that applies on a screen, for the palette: those of the screen, the other screens, the rest."""
         said: set[str] = set()
-        for action in in_scope(screen.SCOPE):
+        actions = in_scope(screen.SCOPE)
+        for action in sorted(actions, key=lambda one: GROUPS.index(_group_of(one))):
             if action.method == "app.command_palette" or action.method in said:
                 continue
             said.add(action.method)
@@ -107,4 +112,10 @@ class HelpController:
             async def act(method: str = action.method, on: FrameScreen = screen) -> None:
                 await on.run_action(method)
 
-            yield SystemCommand(action.description, f"{keys_of(action, self._keymap)}   {action.id}", act)
+            yield Offered(_group_of(action), action.description, keys_of(action, self._keymap), act)
+
+
+def _group_of(action: Action) -> str:
+    if action.scope != EVERYWHERE:
+        return "this screen"
+    return "go to" if action.id.startswith("go.") or action.id in ("back", "jump", "notice.go") else "settings"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Unpack, cast
 
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.analysis_context import Session
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.inspect_target import InspectTarget
+    from agenteval_tui.tui.palette_command import Offered
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 
@@ -56,6 +58,10 @@ class Services(Protocol):
 
     def go(self, name: str) -> None:
         """Show a screen by its name in the table of screens."""
+
+    def offered_commands(self, screen: Screen[object]) -> Iterable[Offered]:
+        """The palette's commands on a screen."""
+        ...
 
     def choose_screen(self) -> None:
         """Let the person choose a screen from a list."""

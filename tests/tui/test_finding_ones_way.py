@@ -118,11 +118,36 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
 
 def test_the_help_cuts_nothing() -> None:
     for scope in {one.scope for one in ACTIONS}:
-        lines = [plain(line) for line in help_lines(scope, {}, 74)]
+        lines = [plain(line) for line in help_lines(scope, {}, 74, with_ids=True)]
         assert max(map(len, lines)) <= 74
         together = " ".join(" ".join(lines).split())
         for one in ACTIONS:
-            assert one.scope != scope or f"{one.description} {one.id}" in together
+            assert one.scope != scope or not one.keys or f"{one.description} {one.id}" in together
+
+
+def test_the_help_begins_with_what_is_used_most_then_the_screens_and_has_no_names_of_actions() -> None:
+    lines = [plain(line) for line in help_lines("suites", {}, 74)]
+    heads = [at for at, line in enumerate(lines) if line and not line.startswith(" ")]
+    assert [lines[at] for at in heads[:3]] == ["Used most on suites", "Screens", "Also on suites"]
+    assert heads[1] <= 10
+    assert heads[2] - heads[1] == 12
+    assert not [one.id for one in ACTIONS if one.id in " ".join(lines) and "." in one.id]
+
+
+async def test_the_palette_has_a_line_each_with_groups_and_the_key_at_the_right(samples: tuple[Path, Path]) -> None:
+    for width in (140, 80):
+        app = app_on(*samples)
+        async with app.run_test(size=(width, 45)) as pilot:
+            await settle(pilot)
+            await pilot.press("colon")
+            await until(pilot, lambda app=app: "this screen" in text_of(app))  # type: ignore[misc]
+            await settle(pilot)
+            lines = [line[(width - 80) // 2 : (width + 80) // 2].strip() for line in text_of(app).splitlines()]
+            first = next(at for at, line in enumerate(lines) if "this screen" in line)
+            assert lines[first].endswith(" r")
+            assert lines[first + 1].endswith(" R")
+            await pilot.press(*"history", "down")
+            await until(pilot, lambda app=app: "go to        Go to the run history" in text_of(app))  # type: ignore[misc]
 
 
 # Notifications
@@ -236,7 +261,7 @@ async def test_a_theme_is_seen_while_choosing_and_kept_when_chosen(samples: tupl
         await pilot.press("question_mark")
         said = [plain(line) for line in app.screen.query_one("#help", LinesView)._lines]
         pane = said.index("In the pane with the focus")
-        assert said.index("On suites") < pane < said.index("Everywhere")
+        assert said.index("Used most on suites") < pane < said.index("Everywhere")
         assert any("Next row" in line and "down j" in line for line in said[pane:])
         assert not any("Scroll Left" in line for line in said)
         assert app.screen.query_one("#help", LinesView).max_scroll_y > 0
@@ -303,7 +328,7 @@ async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Pat
         assert here
         await pilot.press("5")
         await settle(pilot)
-        await pilot.press("tab", "f")
+        await pilot.press("tab", "F")
         await settle(pilot)
         await pilot.press("down", "down")
         row = app.screen.query_one("#list", VirtualList).cursor_key

@@ -1,4 +1,4 @@
-"""Help for where you are: every key of the screen, then those that work everywhere."""
+"""Help for where you are: what is used most, the screens, then every other key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import Screen
 
 from agenteval_tui.core.display import one_line
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word, keys_of
+from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, Action, key_word, keys_of
 from agenteval_tui.tui.presenters.text_layout import key_line, paragraph
 from agenteval_tui.tui.styled_text import Line, left, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -21,12 +21,14 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 _LISTS: tuple[tuple[str, str], ...] = (
     ("↑ ↓ or j k", "one row"),
     ("pgup pgdn", "one page"),
+    ("^d ^u", "half a page"),
     ("g G", "first, last"),
 )
 
 _SIDEWAYS = ("scroll_left", "scroll_right", "page_left", "page_right")
 
 WITH_EDITOR = ("inspect", "edit")
+MOST_USED = 8  # actions at the top
 COLUMN = 13  # cells of the keys
 
 PaneKeys = Sequence[tuple[str, str]]
@@ -47,25 +49,42 @@ def pane_keys(screen: Screen[Any]) -> PaneKeys:
     return [(" ".join(dict.fromkeys(keys)), what) for keys, what in by_action.values() if what]
 
 
-def help_lines(scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys = ()) -> list[Line]:
-    """The help of a screen in `width` cells; `pane`: the keys of the pane that has the focus."""
+def help_lines(
+    scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys = (), *, with_ids: bool = False
+) -> list[Line]:
+    """The help of a screen in `width` cells: what is used most, the screens, the rest. `pane`: the keys of the pane
+    that has the focus. `with_ids`: the actions' names, as a keymap file has them, beside them."""
     lines: list[Line] = []
-    editor = (("In the config editor", "config"),) if scope in WITH_EDITOR else ()
-    for title, wanted in ((f"On {scope}", scope), *editor, ("Everywhere", EVERYWHERE)):
+
+    def section(title: str, actions: Sequence[Action]) -> None:
+        shown = [action for action in actions if keymap.get(action.id, action.keys)]
+        if not shown:
+            return
         lines.append(((title, "bold accent"),))
-        for action in ACTIONS:
-            if action.scope == wanted and keymap.get(action.id, action.keys):
-                lines += _entry(keys_of(action, keymap), action.description, width, action.id)
+        for action in shown:
+            lines.extend(_entry(keys_of(action, keymap), action.description, width, action.id if with_ids else ""))
         lines.append(())
-        if wanted == scope and pane:
-            lines.append((("In the pane with the focus", "bold accent"),))
-            lines += [line for keys, what in pane for line in _entry(keys, one_line(what), width)]
-            lines.append(())
+
+    here = [action for action in ACTIONS if action.scope == scope]
+    used = sorted((action for action in here if action.footer), key=lambda action: action.footer)[:MOST_USED]
+    everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
+    section(f"Used most on {scope}", used)
+    section("Screens", [action for action in everywhere if action.id.startswith("go.")])
+    section(f"Also on {scope}", [action for action in here if action not in used])
+    if scope in WITH_EDITOR:
+        section("In the config editor", [action for action in ACTIONS if action.scope == "config"])
+    if pane:
+        lines.append((("In the pane with the focus", "bold accent"),))
+        lines += [line for keys, what in pane for line in _entry(keys, one_line(what), width)]
+        lines.append(())
+    section("Everywhere", [action for action in everywhere if not action.id.startswith("go.")])
     if not pane:
         lines.append((("In lists and texts", "bold accent"),))
         lines += [line for keys, what in _LISTS for line in _entry(keys, what, width)]
         lines.append(())
-    words = "Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`."
+    words = (
+        "Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`; i shows the names."
+    )
     return [*lines, *paragraph(words, width, "dim")]
 
 
@@ -93,6 +112,7 @@ class HelpScreen(Sheet["bool | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark,f1", "dismiss(None)", "close", show=False),
         Binding("ctrl+p,colon", "dismiss(True)", "find a command", show=False),
+        Binding("i", "toggle_ids", "names of actions", show=False),
     ]
 
     def __init__(self, scope: str, keymap: Mapping[str, str], pane: PaneKeys = ()) -> None:
@@ -100,6 +120,7 @@ class HelpScreen(Sheet["bool | None"]):
         self._pane = pane
         self._scope = scope
         self._keymap = keymap
+        self._with_ids = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -107,9 +128,20 @@ class HelpScreen(Sheet["bool | None"]):
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
+        self._show()
+        self.query_one("#help", LinesView).focus()
+
+    def _show(self) -> None:
+        scope, keymap, pane, with_ids = self._scope, self._keymap, self._pane, self._with_ids
         view = self.query_one("#help", LinesView)
-        view.show(lambda width: help_lines(self._scope, self._keymap, width, self._pane))
-        view.focus()
+        view.show(lambda width: help_lines(scope, keymap, width, pane, with_ids=with_ids))
+
+    def action_toggle_ids(self) -> None:
+        """Show the actions' names, which a keymap file needs, or not."""
+        self._with_ids = not self._with_ids
+        self._show()
 
     def _foot(self, width: int) -> list[Line]:
-        return [key_line((("j k", "scroll"), ("esc", "close"), ("^p", "find a command by name")), width)]
+        return [
+            key_line((("j k", "scroll"), ("^p", "find a command"), ("i", "names of actions"), ("esc", "close")), width)
+        ]
