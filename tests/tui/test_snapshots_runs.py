@@ -123,7 +123,7 @@ async def test_a_busy_run_and_its_end(pictures: Pictures, recorded: tuple[Path, 
         screen.show_view(view, EXPECTED)
         await settle(pilot)
         await pilot.press("j", "j", "j", "l", "l", "l", "l")
-        await pictures.take("test_run_that_was_stopped[{size}]", LARGE, SMALL)
+        await pictures.take("test_run_that_was_stopped[{size}]", LARGE, SMALL, (200, 60))
 
 
 async def test_sheets_before_a_run(
@@ -203,7 +203,7 @@ async def test_agents(pictures: Pictures, recorded: tuple[Path, Path], mine: Non
         screen = await agents(pilot)
         await pilot.press("c")
         await until(pilot, lambda: any(screen._reports.values()))
-        await pictures.take("test_agents[{size}]", LARGE, SMALL)
+        await pictures.take("test_agents[{size}]", LARGE, SMALL, (200, 60))
 
 
 async def talk(pilot: Pilot[int]) -> None:
