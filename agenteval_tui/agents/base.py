@@ -106,7 +106,7 @@ class ReasoningDelta(Struct, frozen=True):
 
 
 class ToolCallStarted(Struct, frozen=True):
-    """The model began to call a tool. `key` names the call within this run (ids of servers may repeat)."""
+    """The model started a tool call. `key` names the call within this run (a server's ids may repeat)."""
 
     key: int
     id: str

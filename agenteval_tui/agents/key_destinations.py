@@ -36,7 +36,7 @@ def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, 
     """In words, what of the user's this agent would send to servers that the file names: keys, headers, values of
     environment variables in any option. () where there is none to fear.
 
-    Nothing is to fear of an agent that can't be made, since a variable is not set; nor on this machine; nor is a
+    An agent that can't be built because a variable is not set is no risk; nor on this machine; nor is a
     server's own key at its own https address; nor a key or variable whose value is the one that the folder brings along
     in its `.env` (not by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the
     environment (None: this process'). Nothing is raised: an address that can't be read is somebody else's.
@@ -137,7 +137,7 @@ class _Part:
             yield somewhere, somewhere
 
     def _usual_key(self, env: Mapping[str, str]) -> str | None:
-        """The key that is sent though nobody named it."""
+        """The key that is sent although the configuration does not name it."""
         if self._kind not in _USUAL or self._keys():
             return None
         address, name = _USUAL[self._kind]

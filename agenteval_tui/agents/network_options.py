@@ -112,5 +112,5 @@ class ModelOptions(AgentOptions):
         raise NotImplementedError
 
     def limited(self, tokens: int | None) -> Self:
-        """The same, for an answer of at most so many tokens; None: as the server likes."""
+        """The same, for an answer of at most this many tokens; None: the server decides."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""The one trust check: what may start programs, run code or send the user's keys, and who said so.
+"""The one trust check: what may start programs, run code or send the user's keys, and who permitted it.
 
-Whatever makes an agent, a judge, an embedder, a tool or a function of the user's runnable needs a `Permission`, and
+Whatever makes an agent, a judge, an embedder, a tool or one of the user's functions runnable needs a `Permission`, and
 `permission_for` is the only place that hands one out. A permission knows what was asked about; what was not is refused
 where it is made, so that a forgotten question is an error and never a leak.
 """
@@ -53,7 +53,7 @@ class NotTrustedError(AgentevalError):
 
 
 class _Key:
-    """Held by this module alone: nobody else can make a permission."""
+    """Private to this module: no other code can make a permission."""
 
 
 _KEY: Final = _Key()
@@ -110,8 +110,8 @@ class Permission:
             raise NotTrustedError((Need(folder, (what,)),), "this folder was not trusted")
 
     def require_start(self, argv: Sequence[str]) -> None:
-        """Before each start of a program. Raises `NotTrustedError` where nobody permitted any, `AgentevalError` where
-        a program has changed since it was permitted."""
+        """Before each start of a program. Raises `NotTrustedError` when no program was permitted, `AgentevalError`
+        where a program has changed since it was permitted."""
         if not (self._everything or self._folders or self._granted):
             raise NotTrustedError((Need(Path.cwd(), (f"command: {argv[0]}",)),), "it was not asked about")
         now = time.monotonic()
@@ -154,9 +154,8 @@ class Use(Struct, frozen=True):
 def permission_for(
     uses: Iterable[Use], *, everything: bool = False, foreign: bool = False, trust: Trust | None = None
 ) -> Permission:
-    """The permission for these uses. Raises `NotTrustedError` for folders that are not trusted as they are now.
-
-    `everything`: somebody said so for this time (`--trust`, or yes in the app). `foreign`: what says this came with
+    """The permission for these uses. Raises `NotTrustedError` for folders whose present content is not trusted.
+    `everything`: the user allowed all for this time (`--trust`, or yes in the app). `foreign`: what says this came with
     another history, so that no folder's trust speaks for it, and neither do the bundled suites. `trust`: by default the
     user's.
     """

@@ -72,7 +72,7 @@ class _Turn(Struct):
 class Recorder:
     """Consumes the events of one run; `transcript()` is valid at any time, so a run that breaks keeps what it had.
 
-    Tool messages stand behind the message that made the calls, in the order of the calls, whichever ended first:
+    Tool messages follow the message that made the calls, in the order of the calls, whichever ended first:
     two runs that did the same give the same transcript. Events that make no sense (results of unknown calls) are
     ignored. `messages` is the conversation that the agent is given, with its calls in `tool_calls`; `clock` gives
     seconds.
@@ -217,7 +217,7 @@ class Recorder:
         self._now -= took
 
     def _restart(self) -> None:
-        """What this turn of the user's has brought is told again; only when it began to come stays."""
+        """The events of this user turn are told again; only its start time stays."""
         self._end_turn()
         gone = self._turns[self._answers_from :]
         del self._turns[self._answers_from :]
@@ -243,7 +243,7 @@ class Recorder:
         return [replace(call, message=places.get(index)) for index, call in enumerate(self._given_calls)]
 
     def _token(self) -> _Turn:
-        """The turn that goes on now; a new one when the last has ended."""
+        """The current turn; a new one when the last has ended."""
         if self._first_token is None:
             self._first_token = self._now
         if self._open is None:

@@ -57,7 +57,7 @@ class EventRedactor:
         return [*self._rest(), self.whole(event)]
 
     def whole(self, event: AgentEvent) -> AgentEvent:
-        """An event that is no piece of a longer text, without secrets."""
+        """An event that is not a piece of a longer text, without secrets."""
         clean = self._redactor.text
         match event:
             case ToolCallStarted(key, call, name):

@@ -87,10 +87,9 @@ def secrets_of(
 
 
 def _expanded_values(config: Mapping[str, Any], texts: list[tuple[str, str]], env: Mapping[str, str]) -> set[str]:
-    """Every value that `${VAR}` brought in, whatever VAR is called: where it came from, nobody meant it to be seen.
-
-    Not: what the suite says itself somewhere, and what must be seen of an agent to know it: its kind, its model, and of
-    its address all but what gives access.
+    """Every value that `${VAR}` brought in, whatever VAR is called: a value from the environment is not meant to be
+    seen. Not: values that the suite itself contains, and those that identify an agent: its kind, its model, and its
+    address without the part that gives access.
     """
     found: set[str] = set()
     written = "\n".join([_REFERENCE.sub("", text) for _, text in texts])
@@ -110,7 +109,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def _texts(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every text of a configuration with the key that it stands below."""
+    """Every text of a configuration with the key that it is under."""
     if isinstance(value, str):
         yield name, value
     elif depth > 100:

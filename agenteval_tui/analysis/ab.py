@@ -82,7 +82,7 @@ class ABResult(Struct, frozen=True):
     `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None without such
     cases. `p_value` is McNemar's exact one where every case ran once (`test`: mcnemar), else that of flipped signs
     (sign-flip). `pairs` counts runs of the same test, row and repetition. `detectable`: the smallest difference that
-    so many cases show four times in five. `recommended` is A or B only where the interval excludes 0 and chance is
+    this many cases show four times in five. `recommended` is A or B only where the interval excludes 0 and chance is
     unlikely (p up to 0.05); else "". `conclusion` says it in a sentence. `unpaired`: cases decided under one arm only.
     """
 

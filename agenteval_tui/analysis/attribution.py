@@ -2,7 +2,7 @@
 
 For a run that passed before and fails now (or the reverse) the old output is graded with the new criterion and the new
 output with the old one, without calling anybody. A criterion is what judges: its version, and the variables of the row
-that fill it. Errors are never verdicts: where one of the two crosswise gradings can't be made nobody is named.
+that fill it. Errors are never verdicts: if one of the two crosswise gradings is impossible, no side is named.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Attribution(Struct, frozen=True):
     """Who changed one verdict. `criterion` is its name ("": the verdict of the test as a whole).
 
     `was` and `now` are the stored outcomes; `old_under_new` (the old output, the new criterion) and `new_under_old` the
-    crosswise ones, "" where they were not needed or can't be made.
+    crosswise ones, "" where they were not needed or are impossible.
     """
 
     who: Who

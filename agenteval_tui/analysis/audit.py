@@ -1,8 +1,8 @@
 """The audit of criteria: would they notice if the agent did something wrong?
 
 Stored transcripts are made wrong on purpose (`grading.mutations`) and graded: a criterion that passes whatever is done,
-or never passes, tells nothing; one that fails only where another one fails too tells nothing more. No agent is called.
-What is found is no proof: it says on how many runs and mutations it rests.
+or never passes, tells nothing; one that fails only where another fails too tells nothing more. No agent is called. A
+finding is not a proof: it says how many runs and mutations it rests on.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _kinds(audit: CriterionAudit) -> str:
 def _pairs(
     audit: TestAudit, checkers: Sequence[tuple[int, Checker]], table: Sequence[dict[int, Outcome]]
 ) -> Iterator[AuditFinding]:
-    """Criteria that fail only where another one fails too."""
+    """Criteria that fail only where another fails too."""
     told: set[int] = set()
     for a, _ in checkers:
         for b, _ in checkers:

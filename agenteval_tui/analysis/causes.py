@@ -54,7 +54,7 @@ class CauseGroup(Struct, frozen=True):
     first; `test_names` beside them. `positions` and `hashes` stand beside `runs`: the number of the failed result (-1:
     the agent failed) and its criterion's version ("": not known). `share`: of the
     failed runs that are looked at. `ended`: runs of these tests that are looked at, passed or not. `newest_ms` and
-    `since_ms`: when the newest run here, and the first one ever, began (None: not known). `trend` against what is
+    `since_ms`: when the newest run here, and the first one ever, started (None: not known). `trend` against what is
     compared with: "gone" groups have no runs here, and `runs` are those before. `wanted`: what was expected, where it
     is the same in the runs that were looked into; else "".
     """
@@ -157,7 +157,7 @@ def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:
 
 
 def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple[int, str, int | None]]:
-    """When the first run with each signature began: its row number, id and time."""
+    """The first run with each signature: its row number, id and start time."""
     oldest = stored.first_seen_in(connection, signatures)
     rows = connection.execute(
         "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",

@@ -3,7 +3,7 @@
 A *case* is a test, or a row of its dataset (what it is, wherever it stands), in one variation. The k-th repetition of
 a case on the left goes with the k-th on the right: repetitions are interchangeable, so any pairing that does not look
 at outcomes is as good. Where one side is another variation or another agent, variations are not told apart. Errors are
-no verdicts, and are left out.
+not verdicts, and are left out.
 
 Suites whose keys differ belong together where that is without doubt: a file that was moved, or imports of two files.
 The key of an import is `import:FORMAT:FILE`. Two imports of one eval have other files, so their suites are told by
@@ -648,7 +648,7 @@ def row_changes(
 
 
 def _moved(was: Mapping[str, int], now: Mapping[str, int]) -> set[str]:
-    """The fewest rows that must be taken out so that the others stand in the same order (longest increasing
+    """The fewest rows to remove so that the others are in the same order (longest increasing
     subsequence, by patience sorting)."""
     shared = sorted((key for key in was if key in now), key=was.__getitem__)
     ends: list[int] = []

@@ -31,8 +31,8 @@ LEAST_CHANGE = 0.001
 class Side(Struct, frozen=True):
     """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
 
-    `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs
-    come from, `started_ms` when the newest of them began.
+    `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs come
+    from, `started_ms` when the newest of them started.
     """
 
     kind: str
@@ -200,7 +200,7 @@ class Overall(Struct, frozen=True):
 
     `test` is what `p_value` comes from: mcnemar (every case ran once), sign-flip (repetitions: each case counts once),
     fisher (the sides share no case; then `rate` compares what they have). `n` is what the test counts: pairs, cases, or
-    runs of the smaller side. `detectable`: the smallest drop that so many would have shown four times in five, None:
+    runs of the smaller side. `detectable`: the smallest drop that this many would have shown four times in five, None:
     not even one of 100 %. `pairs` counts pairs of runs; `left_out` cases that were decided on one side only.
     """
 
@@ -324,9 +324,8 @@ def flip(before: str, after: str) -> Flip:
 
 
 def changed(before: CriterionResult | MetricResult, after: CriterionResult | MetricResult) -> bool:
-    """Whether a criterion or metric says something else: passed differs, or the score by more than LEAST_CHANGE.
-
-    A score that is there only once is a change, too.
+    """Whether a criterion or metric changed: passed differs, or the score differs by more than LEAST_CHANGE. A score on
+    one side only is a change, too.
     """
     if (before.outcome is Outcome.PASSED) != (after.outcome is Outcome.PASSED):
         return True

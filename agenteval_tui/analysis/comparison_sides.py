@@ -81,7 +81,7 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
 
 
 def _with_arms(store: Store, wanted: Sides) -> Sides:
-    """Where nobody chose a left side, and the right one is an A/B execution: its arms."""
+    """If no left side was chosen and the right one is an A/B execution: its arms."""
     if wanted.a or wanted.agents or wanted.variations:
         return wanted
     try:

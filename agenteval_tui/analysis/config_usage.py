@@ -15,11 +15,11 @@ from agenteval_tui.uxon.tokens import tokenize
 NEWEST = 500
 """So many of the newest versions of criteria in the history are counted."""
 LONGEST = 60
-"""Characters: what is longer is no name."""
+"""Characters: a longer text is not a name."""
 
 
 def words_used(store: Store, suites: Iterable[LoadedSuite]) -> Counter[str]:
-    """How often names and texts stand in the configs of these suites, and in the newest ones of the history.
+    """How often names and texts occur in the configs of these suites, and in the newest ones of the history.
 
     Raises HistoryError when the history can't be read.
     """

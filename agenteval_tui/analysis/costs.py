@@ -71,9 +71,8 @@ class NamedCost(Struct, frozen=True):
 
 
 class Costs(Struct, frozen=True):
-    """All of an execution. `by_test` is in the order of the tests, the others begin with what cost most.
-
-    `cached` runs were answered from the history, and `failed_attempts` were followed by another one.
+    """The cost of an execution. `by_test` is in the order of the tests, the others start with the most expensive.
+    `cached` runs were answered from the history, and `failed_attempts` were followed by another attempt.
     """
 
     agents: Spent

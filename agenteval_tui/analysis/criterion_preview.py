@@ -57,7 +57,7 @@ class Trial(Struct, frozen=True):
 def open_trial(
     store: Store, loaded: LoadedSuite, test_id: str, saved: Sequence[CriterionSpec], run_id: str = ""
 ) -> Trial | None:
-    """Read the test's runs; `saved` are its criteria as they stand in the file. `run_id`: the run to be on, else the
+    """Read the test's runs; `saved` are its criteria as they are in the file. `run_id`: the run to be on, else the
     newest. None when the test has no run that could be judged."""
     rows = store.runs_of_test(loaded.key, test_id, MOST_RUNS)
     ended = tuple(row for row in rows if row.status in _ENDED and not row.error_kind)
@@ -72,13 +72,13 @@ def open_trial(
 
 
 def with_new(bench: Workbench, spec: CriterionSpec) -> Workbench:
-    """The workbench with a criterion more, its last, that stands in no file yet."""
+    """The workbench with one more criterion at the end, which is not in a file yet."""
     kept = tuple(criterion for criterion in bench.criteria if not criterion.new and not criterion.scratch)
     return bench.with_changes(criteria=(*kept, WorkCriterion(spec, spec.config_text, None, new=True)))
 
 
 def spec_from(values: Mapping[str, str]) -> CriterionSpec:
-    """The criterion that a form's texts make; what is no number counts as not given: the form says that it is wrong."""
+    """The criterion that a form's texts make. A text that is not a number counts as not given: the form reports it."""
     return CriterionSpec(
         name=values.get("name", ""),
         prototype_class=values.get("prototype_class", ""),

@@ -87,7 +87,7 @@ def load(suite_key: str) -> LoadedSuite:
 
 
 def _current_spec(loaded: LoadedSuite, test_id: str, criterion: str) -> CriterionSpec | None:
-    """The criterion as it stands in the file; None: it is not there."""
+    """The criterion as it is in the file; None: the file has none."""
     place = _place(loaded, test_id, criterion)
     if place is None or loaded.suite is None:
         return None

@@ -25,9 +25,9 @@ class Explanation(Struct, frozen=True):
     """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
 
     `error` is why the agent did not finish, if it did not. `divergence`: where passing and failing repetitions of its
-    test part; None when nobody looked, or nothing parts them. `labels`: what people said of
-    these criteria, and of the run. `ending` is what ended the answer, where that is worth a word. `judged`: whether any
-    criterion was applied to the run.
+    test part; None when this was not looked at, or nothing parts them. `labels`: what people said of
+    these criteria, and of the run. `ending` says why the answer ended, where that is worth a word. `judged`: whether
+    any criterion was applied to the run.
     """
 
     run: RunRow
@@ -70,7 +70,7 @@ def address_of(run: str, number: int | None = None) -> str:
 
 def address_of_criterion(run: str, names: Sequence[str], name: str) -> str:
     """The address of a run's criterion by its name, or by its number among the `names` of all its criteria where the
-    name can't stand in an address: it is a number itself, or holds what no line holds."""
+    name can't be part of an address: it is a number itself, or holds characters that no line holds."""
     if name in names and (name.isdecimal() or one_line(name) != name or name != name.strip()):
         return address_of(run, list(names).index(name) + 1)
     return f"{run}/{name}"

@@ -58,10 +58,8 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
 def check_loaded(
     loaded: Sequence[LoadedSuite], wanted: Callable[[], bool] = lambda: True
 ) -> dict[str, tuple[Problem, ...]]:
-    """All problems of suites that were read already, by the suite's key, as `check_suites` finds them.
-
-    `wanted` is asked before each test: when nobody wants to know it any more, the suites that are not through are left
-    out.
+    """All problems of suites that are already read, by the suite's key, as `check_suites` finds them. `wanted` is asked
+    before each test: when it is False, the suites that are not finished are left out.
     """
     agents, _ = _user_agents()
     found = {}

@@ -1,7 +1,8 @@
 """The linter that knows the agent: criteria against the tools, arguments and texts that were really seen.
 
-What was never seen is no error: the agent may do it tomorrow. So these are warnings and infos, and they say on how
-many runs and calls they rest. Texts and names with placeholders are filled where that can be done, else passed over.
+A name that was never seen is not an error: the agent may use it tomorrow. So these are warnings and infos, and they say
+on how many runs and calls they rest. Texts and names with placeholders are filled where that can be done, else passed
+over.
 """
 
 from __future__ import annotations

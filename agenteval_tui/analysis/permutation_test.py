@@ -74,7 +74,7 @@ def _subset_sums(values: Sequence[float]) -> list[float]:
 
 
 def detectable(differences: Sequence[float]) -> float | None:
-    """The smallest difference of pass rates that so many cases show four times in five, if it is there; at most 1.
+    """The smallest true difference of pass rates that this many cases show four times in five; at most 1.
 
     At 5 %, two-sided: (1.96 + 0.84) standard errors for many cases (Student's t for few), with the cases as different
     as these were. None below two cases.

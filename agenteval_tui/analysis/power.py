@@ -1,4 +1,4 @@
-"""How small a drop so many runs could have shown: the other half of "no difference was found".
+"""How small a drop this many runs could have shown: the other half of "no difference was found".
 
 Everywhere: a two-sided test at 5 %, and a drop that is shown four times in five (80 % power). Standard library only.
 """
@@ -33,7 +33,7 @@ def least_flips(back: int = 0) -> int:
 
 
 def detectable_paired(pairs: int, back: float = 0.0) -> float | None:
-    """The smallest drop of the pass rate that McNemar's exact test on so many pairs shows four times in five.
+    """The smallest drop of the pass rate that McNemar's exact test on this many pairs shows four times in five.
 
     `back` is the share of pairs that gets better by chance all the same; each of them costs power. None: so few pairs
     show no drop, not even one of 100 %.
@@ -53,7 +53,7 @@ def detectable_paired(pairs: int, back: float = 0.0) -> float | None:
 
 
 def power_paired(pairs: int, drop: float, back: float = 0.0) -> float:
-    """The chance that McNemar's exact test on so many pairs shows a true drop (`detectable_paired`), exactly."""
+    """The exact chance that McNemar's exact test on this many pairs shows a true drop (`detectable_paired`)."""
     return _power_exact(pairs, drop, back)
 
 

@@ -60,7 +60,7 @@ def rules_of_suites(
 
     `rows` are all runs that the suites are to be used for. A suite that some of them came from, or that has the name
     of one (it was moved or copied), has rules for these runs only. Any other suite has rules for every run, where it is
-    the only one with a test of that id. None for the rest: the rules of another suite's test are no rules for a run.
+    the only one with a test of that id. None for the rest: the rules of another suite's test don't apply to a run.
     """
     keys = {one.key for one in loaded}
     own = {row.suite_key for row in rows} & keys
@@ -101,8 +101,8 @@ def regrade(
 ) -> Iterator[tuple[RegradeResult, Transcript]]:
     """Grade stored runs, in their order. Runs without rules, and runs that have not ended, are left out.
 
-    What judges and others said is taken from what is stored with the run. Questions that nobody has answered yet are
-    asked with `ask`; without it they make the criterion an error.
+    Replies of judges and others are taken from the run's stored ones. Questions without an answer are asked with `ask`;
+    without it they make the criterion an error.
     """
     chosen = {row.id: (row, rules) for row in rows if (rules := rules_of(row)) is not None}
     batch: list[tuple[RunRow, CriteriaSource, Transcript]] = []

@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 
 Why = Literal["needs_review", "failure", "disagreement", "sample"]
 MOST = 500
-"""Runs of one kind that a queue takes in, the newest; nobody looks at more in one sitting."""
+"""How many runs of one kind a queue takes in, the newest; people don't look at more in one sitting."""
 
 
 class Item(Struct, frozen=True):
-    """One thing to look at. `position` is the result's number in the run and `criterion` its name; -1 and "" where the
-    run as a whole is meant.
-
-    `question`: what the criterion asks; "" where it asks nobody.
+    """One thing to look at. `position` is the result's number in the run and `criterion` its name; -1 and "" for the
+    run as a whole. `question`: what the criterion asks; "" if it asks nothing.
     """
 
     run_id: str
@@ -48,8 +46,8 @@ class Item(Struct, frozen=True):
 
 
 class ReviewFilter(Struct, frozen=True):
-    """What a queue is made of beside criteria that ask a person: failures nobody labelled, results that differ from
-    their label, a random sample (that many) of runs nobody labelled. `seed` makes the sample the same again."""
+    """What a queue is made of beside criteria that ask a person: unlabelled failures, results that differ from their
+    label, and a random sample (that many) of unlabelled runs. `seed` makes the sample the same again."""
 
     failures: bool = False
     disagreements: bool = False
@@ -127,7 +125,7 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
 
 
 def _question_of(store: Store, run_id: str, position: int) -> str:
-    """What a criterion of a run asks a person; "" for one that asks nobody."""
+    """What a criterion of a run asks a person; "" for one that asks nothing."""
     results = store.results(run_id)
     if not 0 <= position < len(results):
         return ""

@@ -43,5 +43,5 @@ def last_labels(labels: tuple[Label, ...], criterion: str) -> dict[str, Label]:
 
 
 def disagrees(label: Label, outcome: str) -> bool:
-    """Does the person say otherwise than the verdict? Not of a run that has none."""
+    """Whether the person contradicts the verdict. False for a run without a verdict."""
     return outcome in ("passed", "failed") and label.good != (outcome == "passed")

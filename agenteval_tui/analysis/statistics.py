@@ -216,7 +216,7 @@ def mcnemar_exact(only_a: int, only_b: int) -> float:
 def fisher_exact(passed_a: int, n_a: int, passed_b: int, n_b: int) -> float:
     """The two-sided p-value of Fisher's exact test for two unpaired pass rates; 1.0 where one side has no runs.
 
-    The sum of the chances of all tables with the same margins that are no likelier than this one.
+    The sum of the probabilities of all tables with the same margins that are at most as likely as this one.
     Source: R. A. Fisher, "Statistical methods for research workers" (1934), section 21.02; two-sided as in R and SciPy.
     """
     _check_counts(passed_a, n_a)

@@ -55,7 +55,7 @@ def execution_stats(
     Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
     confidence sequence's (`runs.confidence_sequence`), because Wilson's promises too much once the answers decide when
     to stop.
-    `imported`: the execution was brought in, and a skipped run is one that nobody has graded yet.
+    `imported`: the execution was imported, and a skipped run is one that is not graded yet.
     """
     groups: dict[TestKey, list[RunRow]] = {}
     for row in rows:

@@ -161,7 +161,7 @@ def _middle(left: Sequence[str], right: Sequence[str], offset: int) -> Iterator[
 
 
 def _without_crumbs(blocks: Sequence[tuple[bool, Span, Span]], left: Sequence[str]) -> list[tuple[bool, Span, Span]]:
-    """A space or a comma between two changes is part of one change: nobody reads it as something that stayed."""
+    """A space or a comma between two changes is part of one change: readers don't see it as unchanged text."""
     made: list[tuple[bool, Span, Span]] = []
     for number, (same, mine, theirs) in enumerate(blocks):
         inside = 0 < number < len(blocks) - 1

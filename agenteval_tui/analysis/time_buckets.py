@@ -21,7 +21,7 @@ _MOST = 5_000
 
 
 class Bin(Struct, frozen=True):
-    """A piece of time, from `since_ms` to before `until_ms`; or an execution, by when its runs began.
+    """A period, from `since_ms` to before `until_ms`; or an execution, by when its runs started.
 
     `row` is what the history's tallies call it: a number from 0, or the execution's row number.
     """

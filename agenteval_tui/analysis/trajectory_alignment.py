@@ -147,7 +147,7 @@ def _of_call(number: int, call: ToolCall, answer: Message | None) -> Iterator[St
 
 
 def _turns(steps: Sequence[Step]) -> list[Span]:
-    """Where turns begin and end. The first is what stands before the first user's message; it may be empty."""
+    """Where turns begin and end. The first is everything before the first user message; it may be empty."""
     starts = [0, *(number for number, step in enumerate(steps) if step.kind == "user")]
     return list(zip(starts, [*starts[1:], len(steps)], strict=True))
 

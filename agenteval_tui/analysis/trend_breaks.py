@@ -16,8 +16,8 @@ Kind = Literal["changed", "added", "removed", "agent"]
 
 
 class Break(Struct, frozen=True):
-    """A criterion of a test (kind "agent": the configuration of the agent `agent`) is another one from `at_ms` on, when
-    the first run of `execution` (a row number) began.
+    """A criterion of a test (kind "agent": the configuration of the agent `agent`) changed at `at_ms`, when the first
+    run of `execution` (a row number) started.
 
     `old` and `new` are the hashes of its versions; "" where it was added or removed.
     """

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class Regrading(Struct, frozen=True):
-    """What today's criteria say of stored runs. `statuses`: by row number. `changed`: how many end otherwise than they
-    did. `left_out`: runs whose test is in no suite's file now. `errors`: runs that a criterion can't be decided of
-    without asking a judge or a person. `cut`: older runs of the window were not graded."""
+    """What today's criteria say about stored runs. `statuses`: by row number. `changed`: how many now have a different
+    outcome. `left_out`: runs whose test is no longer in a suite's file. `errors`: runs with a criterion that can't be
+    decided without asking a judge or a person. `cut`: older runs of the window were not graded."""
 
     statuses: dict[int, str]
     scores: ScoreCounts
@@ -76,7 +76,7 @@ def regrade_history(store: Store, wanted: TrendQuery) -> Regrading:
 def regraded_trend(
     store: Store, wanted: TrendQuery, measures: Sequence[Measure], regrading: Regrading
 ) -> tuple[Trend, Extras]:
-    """The trend and what stands beside it, with the verdicts of today's criteria. It has no breaks."""
+    """The trend and the facts beside it, with the verdicts of today's criteria. It has no breaks."""
     extras = store.read(lambda c: made_extras(c, regrading.scores, regrading.causes, regrading.since_ms, regrading.cut))
     return trend(store, wanted, measures, regrading.statuses), extras
 

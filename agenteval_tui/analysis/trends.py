@@ -132,7 +132,7 @@ def filtered(store: Store, wanted: TrendQuery, text: str) -> TrendQuery:
 
 
 def executions_at(store: Store, wanted: TrendQuery, place: Bin) -> list[ExecutionTime]:
-    """The executions that had a wanted run in this piece of time, in the order in which these began."""
+    """The executions that had a wanted run in this period, by when those runs started."""
 
     def read(connection: Connection) -> list[ExecutionTime]:
         picked = replace(select_runs(connection, wanted), since_ms=place.since_ms, until_ms=place.until_ms)
@@ -143,7 +143,7 @@ def executions_at(store: Store, wanted: TrendQuery, place: Bin) -> list[Executio
 
 
 def select_runs(connection: Connection, wanted: TrendQuery, known: Sequence[TestName] | None = None) -> SelectedRuns:
-    """The history's own words for what is wanted. Raises AgentevalError for a test or suite that nobody knows."""
+    """The query in the history's own terms. Raises AgentevalError for an unknown test or suite."""
     tests: tuple[int, ...] | None = None
     if wanted.paths or wanted.suites or wanted.tests:
         tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)

@@ -3,11 +3,11 @@
 A decision is open again (it "no longer holds"):
 
 - when its date is over: `until` of any decision; of a quarantine also when a test's quarantine ended or was taken away;
-- accept, fix, label, ignore: when runs that began after the decision have the cause with a version of the criterion
-  that was not there when it was decided. Of `fix` that means that the fix was no fix;
-- every decision: when runs that began after it have the cause in tests that it was not decided for;
-- accept, ignore: when the share of failed runs of the decided tests grew by more than chance: in runs that began after
-  the decision the lower end of its 95 % interval (Wilson) lies above the share at the time of the decision.
+- accept, fix, label, ignore: when runs that started after the decision have the cause with a version of the criterion
+that did not exist at that time. For `fix` that means that the fix did not work;
+- every decision: when runs that started after it have the cause in tests that it was not decided for;
+- accept, ignore: when the share of failed runs of the decided tests grew by more than chance: in runs that started
+after the decision the lower end of its 95 % interval (Wilson) lies above the share at the time of the decision.
 
 Nothing of that is written: a decision holds or does not, for the runs that are looked at. `reopen` takes one back.
 """
@@ -91,7 +91,7 @@ def statuses(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str
 
 
 class Recurrence(Struct, frozen=True):
-    """What the runs that began after a decision show of its cause. `failed` of `runs` are of the decided tests."""
+    """What the runs that started after a decision show about its cause. `failed` of `runs` are of the decided tests."""
 
     versions: tuple[str, ...] = ()
     tests: tuple[tuple[str, str], ...] = ()
@@ -125,7 +125,7 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
 
 
 def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) -> Recurrence:
-    """Of the runs that are looked at those that began after the decision."""
+    """Those of the runs looked at that started after the decision."""
     if group.trend == "gone":
         return Recurrence()
 
@@ -191,11 +191,11 @@ def decide(
     execution_id: str = "",
     passed: bool = False,
 ) -> DecisionResult:
-    """Decide about a cause, and do it. Blocks.
+    """Decide about a cause, and carry it out. Blocks.
 
     accept: the runs of `execution_id` become the baseline of its tests. quarantine: its tests (of a criterion's cause:
-    that criterion of them) are in quarantine until `until_ms` (14 days). label: its runs that nobody has labelled are,
-    as failed, or passed with `passed`. Raises AgentevalError when that can't be done; nothing is written then.
+    that criterion of them) are in quarantine until `until_ms` (14 days). label: its unlabelled runs are labelled
+    failed, or passed with `passed`. Raises AgentevalError when that is impossible; then nothing is written.
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
         raise AgentevalError("this cause is gone: there is nothing to do about it", mend="choose one that has runs")

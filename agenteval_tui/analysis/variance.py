@@ -20,7 +20,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import row_label
 
 KS = (1, 2, 3, 5, 10)
-"""The k for which pass@k and pass^k are given, as far as there are so many runs."""
+"""The k for which pass@k and pass^k are given, if there are that many runs."""
 ENOUGH = 5
 """Runs that it takes before a quarantine is suggested: of fewer, one bad run may have been bad luck."""
 _JUDGED_RUNS = 60
@@ -33,7 +33,7 @@ Step = Literal["", "regression", "improvement"]
 
 class Part(NamedTuple):
     """The runs of one configuration of an agent (`version`; "": not known, then the name says which) that one version
-    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last of them began."""
+    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last of them started."""
 
     agent: str
     passed: int

@@ -53,11 +53,11 @@ SCRATCH_CONFIG = """{
 
 
 class WorkCriterion(Struct, frozen=True):
-    """A criterion in the workbench: how it is graded, and where it stands in the suite's file.
+    """A criterion in the workbench: how it is graded, and where it is in the suite's file.
 
     `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
     is not in a file (of a suite that is gone, or a scratch criterion for imported runs): it can't be saved.
-    A `scratch` criterion belongs to no test: it is tried on every run of the execution. A `new` one stands in no file
+    A `scratch` criterion belongs to no test: it is tried on every run of the execution. A `new` one is not in a file
     yet: there is nothing that an edit of it could be compared with. A `derived` one was made at the import of the run.
     """
 
@@ -195,7 +195,7 @@ class Workbench:
 
     @property
     def tool_text(self) -> tuple[str, tuple[ArgumentRange, ...]]:
-        """The formatted tool calls, and where each call and argument stands in them; made once."""
+        """The formatted tool calls, and the place of each call and argument in them; made once."""
         if self._tool_text is None:
             text, places = format_with_places(self.transcript.tool_calls)
             self._tool_text = text, tuple(places)

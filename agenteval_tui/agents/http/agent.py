@@ -341,7 +341,7 @@ class HttpReply(StreamReply):
 
     @property
     def complete(self) -> bool:
-        """Nothing tells whether a stream was cut, but for its connection; what came is taken for the whole."""
+        """Only the connection tells whether a stream was cut; otherwise the text received is taken as complete."""
         return self._text or self._answer is not _NOTHING or self._calls > 0 or bool(self.finish_reason)
 
     @property

@@ -19,7 +19,7 @@ A_STREAM_S = 0.0004
 """With n streams open, each is read every n times this many seconds..."""
 LONGEST_S = 0.2
 SHORTEST_S = 0.01
-"""... but at least so often, and less than this is no wait at all."""
+"""... but at least this often; a shorter wait is skipped."""
 
 _LONGEST_HEAD = 100_000
 _LONGEST_BEGINNING = 200  # bytes of what is not HTTP that are kept
@@ -37,7 +37,7 @@ class NoAnswerBytesError(httpcore.RemoteProtocolError):
 
 
 class NotHttpError(httpcore.RemoteProtocolError):
-    """What came back is not HTTP. `began`: its first bytes; `tunnel`: a proxy was asked for a tunnel."""
+    """The response is not HTTP. `began`: its first bytes; `tunnel`: a proxy was asked for a tunnel."""
 
     def __init__(self, began: bytes, tunnel: bool) -> None:
         super().__init__("not HTTP")
@@ -46,10 +46,10 @@ class NotHttpError(httpcore.RemoteProtocolError):
 
 
 class Gatherer:
-    """Takes the bytes of a connection's responses, gives the same responses in fewer chunks.
+    """Reads the bytes of a connection's responses and returns the same responses in fewer chunks.
 
-    What it does not understand it passes on as it is: judging it is the parser's business. `streaming`: in the midst
-    of a chunked body.
+    What it does not understand it passes on unchanged: the parser judges that. `streaming`: in the middle of a chunked
+    body.
     """
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class _Stream(httpcore.AsyncNetworkStream):
     """A connection whose chunks are gathered."""
 
     open = 0
-    """How many streams are in the midst of a body, in this process."""
+    """How many streams of this process are in the middle of a body."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What went wrong with a server: one sentence with the true cause, and a remedy. Keys never stand in it."""
+"""What went wrong with a server: one sentence with the true cause, and how to fix it. It never contains a key."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ _UNSEEN = {"script", "style", "noscript", "template", "svg"}
 
 
 class ErrorMapper(Struct, frozen=True):
-    """What an error may say of the server: its address, the name of the key's variable, and what it must not say.
+    """What an error may say about the server: its address and the name of the key's variable; and what it must not say.
 
-    `option` is the agent's option that holds the address; `usual` what that usually looks like. `proxy`: what stands
+    `option` is the agent's option that holds the address; `usual` what that usually looks like. `proxy`: the proxy in
     between.
     """
 
@@ -198,7 +198,7 @@ class ErrorMapper(Struct, frozen=True):
         retry_after_s: float | None = None,
         **fields: Any,
     ) -> Failed:
-        """The same where words of the server, or of a library, stand in the sentence."""
+        """The same where the sentence quotes the server or a library."""
         error = RunError.told(kind, self.clean(said), self.clean(mend), code, **fields)
         return Failed(error, retry, retry_after_s)
 
@@ -249,7 +249,7 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
 
 
 def from_reply(server: ErrorMapper, error: Any) -> Failed:
-    """The failure for an error object that came in a reply with status 200, also in the midst of a stream."""
+    """The failure for an error object in a reply with status 200, also in the middle of a stream."""
     body = json.dumps(error if _is_whole(error) else {"error": error}, ensure_ascii=False, default=str)
     said = words_in(server.clean(body)) or "no reason given"
     status = _status_in(error)

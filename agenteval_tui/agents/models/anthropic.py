@@ -117,7 +117,7 @@ class MessagesDialogue:
         self._add("user", answers)
 
     def _add(self, role: str, blocks: list[dict[str, Any]]) -> None:
-        """Roles take turns: what the same one says next goes on with its last message. Empty blocks are refused."""
+        """Roles alternate: another message of the same role is appended to its last one. Empty blocks are refused."""
         if not blocks:
             return
         if self._messages and self._messages[-1]["role"] == role:
@@ -261,7 +261,7 @@ class MessagesReply(ModelReply):
             self.unfinished = reason == "pause_turn"
 
     def _take_usage(self, raw: Any) -> None:
-        """The figures at the end count; what they leave out stands at the beginning."""
+        """The figures at the end count; those that they leave out are at the beginning."""
         for name in _COUNTS:
             value = self.figures.tokens(raw, name)
             if value is not None:

@@ -39,10 +39,10 @@ _AT_ONCE = 32
 
 
 class ModelAgent(ABC, Generic[Options]):
-    """Asks a model; answers its tool calls until it is done.
+    """Asks a model and answers its tool calls until it is done.
 
     Failures are `Failed` events with one of the kinds connection, timeout, auth, rate_limit, server, protocol,
-    bad_request, tool, max_steps. A key never stands in what it says.
+    bad_request, tool, max_steps. Its messages never contain a key.
     """
 
     options_model: type[Options]

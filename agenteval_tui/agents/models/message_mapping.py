@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
 
 
 class ToolCallDraft(Struct, frozen=True):
-    """A call that the model made earlier. `arguments` is the JSON text, or what came in place of it."""
+    """A call that the model made earlier. `arguments` is the JSON text, or whatever the model sent instead."""
 
     id: str
     name: str

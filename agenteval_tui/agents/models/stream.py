@@ -43,10 +43,9 @@ _KINDS = (
 class StreamReply(ABC):
     """Reads one reply, as a stream or whole.
 
-    `over`: nothing more will come, whatever the server sends. `complete`: what came is a whole answer, so that a
-    stream that ends now was not cut. `streamed`: it came as a stream (the wire says so, and gives `content_type`).
-    `protocol` and `mend` are for the words of an error: what kind of reply was expected, and what to do when it is
-    another.
+    `over`: nothing more will come, whatever the server sends. `complete`: the answer is whole, so a stream that ends
+    now was not cut. `streamed`: it came as a stream (the wire says so, and gives `content_type`). `protocol` and `mend`
+    are for the words of an error: what kind of reply was expected, and what to do about a different one.
     """
 
     over = False
@@ -79,9 +78,9 @@ class StreamReply(ABC):
 class ModelReply(StreamReply):
     """One reply of a model. `first_key`: the number of its first tool call within the run.
 
-    What came is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
-    `usage`, `model`. `unfinished`: the model paused, and goes on when it is asked again. `usable`: something of an
-    answer came. A reply with a reason why it ended may be empty; one without either is no reply.
+    Its content is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
+    `usage`, `model`. `unfinished`: the model paused and continues when it is asked again. `usable`: it has at least
+    part of an answer. A reply with a reason why it ended may be empty; one without either is not a reply.
     """
 
     nothing = "a reply without an answer"
@@ -188,7 +187,7 @@ class ModelProtocol(Protocol):
 
 
 class ProviderError(Exception):
-    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
+    """The reply is a server error, instead of an answer or in the middle of one. `error` is unchanged."""
 
     def __init__(self, error: Any) -> None:
         super().__init__(str(error))
@@ -196,7 +195,7 @@ class ProviderError(Exception):
 
 
 class EmptyResponseError(Exception):
-    """This is no reply of the protocol; the text says what it is instead. `mend`: what to do, where that is known."""
+    """This is not a reply of the protocol; the text says what it is instead. `mend`: what to do, if that is known."""
 
     def __init__(self, said: str, mend: str = "") -> None:
         super().__init__(said)

@@ -156,9 +156,8 @@ class Program:
         return self._pipes.exited.is_set()
 
     async def end(self, grace_s: float = GRACE_S) -> None:
-        """End it with all that it started and that is still in its group: asked first, then killed.
-
-        Holds also when this is cancelled: then nobody is asked any more.
+        """End it and everything that it started in its group: ask first, then kill. When this is cancelled, it kills at
+        once.
         """
         self._pipes.ending = True
         try:
@@ -230,7 +229,7 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
 
 
 def bytecode_dir() -> Path:
-    """Where Python programs keep their bytecode, for this user alone. Where it can't be made, they keep none."""
+    """Where Python programs keep their bytecode, for this user alone. If it can't be created, they keep none."""
     folder = directories.cache_dir() / "bytecode"
     with suppress(OSError):
         make_private(folder.parent)

@@ -18,7 +18,7 @@ def unreachable(said: str, mend: str) -> CheckReport:
 
 
 async def check_answer(agent: Agent, said: str, began: float, *, thorough: bool) -> CheckReport:
-    """The report on a program that is there, as `said`, since `began` (perf_counter); `thorough` asks it once."""
+    """The report on a program that exists, as `said`, since `began` (perf_counter); `thorough` asks it once."""
     took = (time.perf_counter() - began) * 1000
     reachable = CheckStep("reachable", True, said, took)
     return await _ping(agent, reachable) if thorough else CheckReport(True, said, took, steps=(reachable,))

@@ -1,5 +1,5 @@
-"""The child process in which Python functions of the user's run. Needs nothing of this package, and no new Python:
-the interpreter may be another one (3.8 or later).
+"""The child process in which Python functions of the user's run. Needs nothing from this package, and no new Python:
+the interpreter may be a different one (3.8 or later).
 
 Standard input: one JSON object a line, {"id", "do", "target": "module:name", ...}. What it answers, one JSON object a
 line on what was standard output: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or
@@ -12,7 +12,7 @@ do: "find"      the callable is there: its name
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
     "metric"    `value`, `arguments`, `offered`
-    "cancel"    `id` of a "tool" whose answer nobody waits for any more
+    "cancel"    `id` of a "tool" whose answer is no longer awaited
 The end of standard input is the end: of the process, and, in the middle of a call, of its whole group.
 """
 

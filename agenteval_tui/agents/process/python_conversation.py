@@ -2,8 +2,8 @@
 standard library, of Python 3.8 or later.
 
 Frameworks tell the same thing several times: as it comes, when a message is whole, and with everything at the end. Each
-piece is merged into one list of messages; what is new in it is told as events. Where the order turns out to be another
-one than was told, `restart` takes back what was told, and it is told again.
+piece is merged into one list of messages; what is new in it is told as events. Where the order turns out to differ from
+the one told, `restart` takes back what was told, and tells it again.
 
 A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id", "name", "arguments"}], "closed",
 "usage", "model", "finish"}, or {"role": "tool", "call_id", "name", "text", "error"}; with "id" where the framework gave
@@ -39,7 +39,7 @@ class Conversation:
     # What comes in.
 
     def text(self, text: Any, key: Any = None, what: Any = "text") -> Any:
-        """More of the answer (or of the "reasoning"): of the message with this key, or of the one that goes on."""
+        """More of the answer (or of the "reasoning"): of the message with this key, or of the current one."""
         self.empty = False
         last = self._items[-1] if self._items else None
         if last is not None and last is self._going_on and what == "text" and key in (None, last["id"]):
@@ -163,7 +163,7 @@ class Conversation:
         item["closed"] = True
 
     def close(self) -> Any:
-        """The message that goes on is whole; what comes next is another one."""
+        """The current message is complete; what follows starts a new one."""
         self._fold()
         if self._items:
             self._items[-1]["closed"] = True

@@ -61,7 +61,7 @@ def value_at(given: Any, name: Any) -> Any:
 
 
 def field(given: Any, name: Any) -> Any:
-    """A field of a dict or an attribute of an object, if it is no method."""
+    """A field of a dict or an attribute of an object, unless it is a method."""
     if isinstance(given, dict):
         return given.get(name)
     found = getattr(given, name, None)

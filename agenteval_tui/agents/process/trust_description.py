@@ -15,9 +15,9 @@ def executes(config: Mapping[str, Any], base_dir: Path, context: Mapping[str, An
     """Each program that a run of this agent may start, once; empty when it starts none.
 
     `config` is an agent's configuration (kind and options, a variation's merged in), `context` the test's testing
-    context. Give it before `${VAR}` is expanded: then no secret stands in it. A file of tools is read from `base_dir`,
-    or from where it really is when it lies outside; nothing is started, and nothing is raised: what can't be read
-    can't be started either, since the agent can't be made of it.
+    context. Give it before `${VAR}` is expanded: then it contains no secret. A file of tools is read from `base_dir`,
+    or from where it really is when it lies outside; nothing is started, and nothing is raised: what can't be read can't
+    be started either, since no agent can be built from it.
     """
     said = [*_agent(config), *_tools(config, base_dir), *_sample_tools(context)]
     return tuple(dict.fromkeys(said))

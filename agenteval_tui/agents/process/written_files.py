@@ -10,10 +10,10 @@ A file's place in the command decides, never its name alone, and whatever is not
   (`--log-config`, `--require`, `--init-db`). Such a file must look like a log or a database. An option of an
   interpreter, thus one before the interpreter's script, is never one: `node --log x.log` runs x.log.
 
-A plain argument is watched (`python agent.py runs.log`: who knows?). So is a file that stands in any other place of the
-same command as well (`echo true > x.log; sh x.log`), or that a pattern in it can become (`sh *.log`). Where the
-command runs what can't be read off it (`sh "$X"`, `eval`, `xargs`, `find`, a here-document, a function), all of its
-files are watched.
+A plain argument is watched (`python agent.py runs.log`: who knows?). So is a file that the same command also names
+anywhere else (`echo true > x.log; sh x.log`), or that a pattern in it can become (`sh *.log`). Where the command runs
+what can't be read off it (`sh "$X"`, `eval`, `xargs`, `find`, a here-document, a function), all of its files are
+watched.
 """
 
 from __future__ import annotations

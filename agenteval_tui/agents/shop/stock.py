@@ -1,4 +1,4 @@
-"""What stands in the shop's database by name: products, policies, reviews, and the orders that tests speak of."""
+"""The named data of the shop's database: products, policies, reviews, and the orders that tests ask about."""
 
 from __future__ import annotations
 

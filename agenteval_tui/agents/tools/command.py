@@ -21,7 +21,8 @@ _SAID = 2_000
 
 
 class CommandTool(Struct, frozen=True):
-    """Starts its program for each call. Exit code 0 is a result; another one a failure that the model hears of."""
+    """Starts its program for each call. Exit code 0 is a result; any other is a failure that the model is told
+    about."""
 
     spec: ToolSpec
     argv: tuple[str, ...]

@@ -420,7 +420,7 @@ async def _specs(client: Any) -> list[ToolSpec]:
 
 
 def _text_of(result: Any) -> tuple[str, bool]:
-    """A result's text and whether it is a failure. What is no text is named in its place."""
+    """A result's text and whether it is a failure. Content that is not text is named instead."""
     texts = []
     for part in result.content:
         kind = getattr(part, "type", "")

@@ -32,7 +32,7 @@ _RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "
 
 
 class Tool(Protocol):
-    """Something that answers calls. One with a `timeout_s` is given so many seconds for each."""
+    """Something that answers calls. One with a `timeout_s` gets that many seconds for each."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -161,7 +161,7 @@ class Toolbox(Struct):
 
 
 class _NotYet:
-    """A tool that is there once the toolbox was entered; it keeps the tool's place in the order."""
+    """A tool that exists once the toolbox was entered; it keeps the tool's place in the order."""
 
     def __init__(self, name: str = "", description: str = "", parameters: Mapping[str, Any] | None = None) -> None:
         self.spec = ToolSpec(name, description) if parameters is None else ToolSpec(name, description, parameters)
