@@ -33,13 +33,13 @@ _KEY_HEADERS = frozenset(("authorization", "x-api-key", "api-key"))
 
 
 def sends_keys(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """In words, what of the user's this agent would send to servers that the file names: keys, headers, values of
-    environment variables in any option. () where there is none to fear.
+    """In words, what this agent would send of the user's own to servers that the file names: keys, headers, values of
+    environment variables in any option. () if there is no risk.
 
-    An agent that can't be built because a variable is not set is no risk; nor on this machine; nor is a
-    server's own key at its own https address; nor a key or variable whose value is the one that the folder brings along
-    in its `.env` (not by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the
-    environment (None: this process'). Nothing is raised: an address that can't be read is somebody else's.
+    These are not a risk: an agent that can't be built because a variable is not set; a server on this machine; a
+    server's own key at its own https address; a key or variable with the value that the folder's `.env` gives (unless
+    by plain http). `config` is the configuration before `${VAR}` is expanded, `environ` the environment (None: this
+    process'). Nothing is raised: an address that can't be read counts as foreign.
     """
     try:
         brought = read_dotenv(base_dir / ".env")

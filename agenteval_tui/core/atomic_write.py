@@ -34,7 +34,7 @@ def write_whole(
     """Write a file in one step: it holds all of `pieces`, or is as it was, also when the machine stops midway.
 
     `mode`: its permissions; `like`: the permissions and, where the system allows it, the owner of this file; with
-    neither, what the umask leaves. `force`: take the place of a file that is there. `check` is called with the complete
+    neither, what the umask leaves. `force`: replace an existing file. `check` is called with the complete
     draft just before it takes that place, and stops that with an error. Without `durable` the file may be lost (but not
     torn) when the machine stops in the next seconds: for files that are written with each move of a person.
     Raises OSError (`FileExistsError` without `force`), and what `pieces` and `check` raise.

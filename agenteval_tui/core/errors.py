@@ -1,4 +1,4 @@
-"""How a problem is said: what is wrong, where, and how to mend it."""
+"""How a problem is reported: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 

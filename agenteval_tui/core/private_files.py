@@ -65,7 +65,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 def make_private(folder: Path) -> None:
     """Make a folder of the program's own, and those above it that are missing, each for this user alone (0700),
-    whatever the umask is. One that is there and is open to others is closed to them. Raises OSError.
+    whatever the umask is. An existing folder that is open to others is closed to them. Raises OSError.
     """
     make_missing(folder)
     found = folder.stat()

@@ -11,8 +11,8 @@ from urllib.parse import quote, quote_plus
 SHORTEST = 8
 """Characters. A shorter value would be found in many an innocent word."""
 SHORTEST_IN_ERRORS = 4
-"""Characters. What is said of an error is no answer that is judged: there a shorter value is looked for as well, where
-it stands as a word of its own."""
+"""Characters. An error message is not an answer that is judged: there, a shorter value is also looked for, as a word of
+its own."""
 SHORTEST_BEGINNING = 6
 """Characters. A shorter beginning of a secret at the end of a text is that of many a word, and gives little away."""
 STAND_IN = "***"
@@ -51,8 +51,8 @@ class Redactor:
         return text
 
     def cut(self, text: str) -> str:
-        """A text that may have been cut off in the middle of a secret: a beginning of one that stands at the end, of
-        at least 6 characters, becomes `***` too. The same object where there is none."""
+        """A text that may have been cut off in the middle of a secret: a beginning of one, of at least 6 characters, at
+        the end of the text becomes `***` too. The same object if there is none."""
         size = self.open_end(text)
         return text if size < SHORTEST_BEGINNING else text[:-size] + STAND_IN
 

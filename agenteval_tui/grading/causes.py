@@ -60,7 +60,7 @@ _EXTRACTION_WAYS: dict[str, str] = {
 _NO_CLASS = frozenset(
     {"", Code.MESSAGE, Code.NOTHING_EXTRACTED, Code.BAD_CONFIG, Code.ASKING_FAILED, Code.UNUSABLE_REPLY}
 )
-"""Codes that say only who speaks: what is wrong stands in the message."""
+"""Codes that say only who speaks: the message says what is wrong."""
 _INDEX = re.compile(r"\[\d+\]")
 _LISTED = re.compile(r"\[\d+\]|(?<=\.)\d+(?=\.|$)")
 _KEYS = 6  # of those that are missing together, as many as a cause names
@@ -296,7 +296,7 @@ def signatures(
     decide (a warning).
 
     `error`: of a run whose agent did not finish: its first result stands for it. So does the result
-    with the lowest score where only the test's threshold was missed. `ending`: what ended the answer (the codes of
+    with the lowest score where only the test's threshold was missed. `ending`: why the answer ended (the codes of
     `transcripts.finish_reason`); where that is a cause, it stands for all that failed, at the first of it.
     """
     if status == "cancelled":

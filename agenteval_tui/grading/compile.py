@@ -128,9 +128,9 @@ class Checker:
         variables: Mapping[str, Any] | None = None,
         replies: Mapping[str, Reply] | None = None,
     ) -> tuple[RemoteRequest, ...]:
-        """What must be asked before `check` can give a verdict, without what `replies` answers already; never raises.
-
-        Empty for a criterion that asks nobody. After asking, ask this again: a reply may need a second question.
+        """The questions that need a reply before `check` can give a verdict, without those that `replies` answers;
+        never raises. Empty for a criterion that asks nothing. Call this again after asking: a reply may need a second
+        question.
         """
         try:
             pipeline = self._pipeline if self._pipeline is not None else self._fill(variables or {})

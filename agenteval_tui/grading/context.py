@@ -15,7 +15,7 @@ class Context(Struct, frozen=True):
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
     gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question
-    (`grading.remote`); None: nobody was asked. `criterion` is the name of the criterion that checks.
+    (`grading.remote`); None: nothing was asked. `criterion` is the name of the criterion that checks.
     """
 
     expected_value: Any = None

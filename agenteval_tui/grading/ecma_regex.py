@@ -71,7 +71,7 @@ class _Reader:
         return _literal(char)
 
     def _counts(self) -> int:
-        """How long the `{2,3}` here is; 0: it is no such thing, and the brace stands for itself."""
+        """How long the `{2,3}` here is; 0: it is not one, and the brace is literal."""
         end = self._text.find("}", self._at)
         inside = self._text[self._at + 1 : end] if end > 0 else ""
         first, comma, second = inside.partition(",")
@@ -229,7 +229,7 @@ class _Reader:
 
 
 def _literal(char: str) -> str:
-    """A character that stands for itself, in a class and outside of one."""
+    """A literal character, inside a class and outside."""
     if char.isascii() and char.isalnum():
         return char
     return f"\\U{ord(char):08x}"

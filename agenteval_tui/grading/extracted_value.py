@@ -52,7 +52,7 @@ class Value:
         return (start, end) if places is None else (places[start], places[end])
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
-        """Where characters `start`..`end` of the text stand in the transcript."""
+        """Where characters `start`..`end` of the text are in the transcript."""
         if self._spans is None:
             return (Span("value", 0, start, end),)
         return self._spans(start, end)
@@ -82,7 +82,7 @@ def _offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
 
 
 class ExtractionError(CodedError):
-    """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""
+    """The value can't be extracted, and whether it exists is unknown: an error, not "nothing extracted"."""
 
 
 # Values that are more than text: JSON data, and lists of documents
@@ -115,7 +115,7 @@ class JsonValue(Value):
 class ListValue(Value):
     """A list of texts (documents that were found), in order. Its text has one of them a line.
 
-    `place(number)` says where an item stands in the transcript; it is asked for only when somebody looks.
+    `place(number)` says where an item is in the transcript; it is called only when the place is shown.
     """
 
     def __init__(

@@ -48,8 +48,8 @@ def assign(costs: Sequence[Sequence[float]], *, most_steps: int = MOST_STEPS) ->
 def _exact(costs: Sequence[Sequence[float]], rows: int, columns: int) -> list[int]:
     """The column of each row; rows <= columns. One row after the other, each by the cheapest augmenting path.
 
-    `of_row` and `of_column` are the prices of the dual problem; a free pair costs what is left after both. Column 0
-    is no column: it stands for the row that is being placed.
+    `of_row` and `of_column` are the prices of the dual problem; a free pair costs what is left after both. Column 0 is
+    not a real column: it represents the row that is being placed.
     """
     of_row = [0.0] * (rows + 1)
     of_column = [0.0] * (columns + 1)

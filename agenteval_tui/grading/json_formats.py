@@ -228,7 +228,7 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "relative-json-pointer": _matches(_RELATIVE_POINTER),
     "regex": _is_regex,
 }
-"""By name: whether a text is of that format. Values that are no text are of every format."""
+"""By name: whether a text is of that format. Values that are not text match every format."""
 
 FORMATS["host-name"] = FORMATS["hostname"]  # as draft 3 calls it
 FORMATS["ip-address"] = FORMATS["ipv4"]

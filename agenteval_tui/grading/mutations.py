@@ -56,8 +56,8 @@ class Mutation(Struct, frozen=True):
 class Forbidden(Struct, frozen=True):
     """What criteria forbid, which must be tried to see them fail.
 
-    `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must get out nowhere,
-    neither in the answer nor in what a tool is given. `overlap`: so many words of the system prompt are repeated.
+    `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must not get out,
+    neither in the answer nor in a tool's arguments. `overlap`: this many words of the system prompt are repeated.
     """
 
     tools: Sequence[str] = ()

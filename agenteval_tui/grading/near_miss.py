@@ -34,7 +34,7 @@ _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 class NearMatch(Struct, frozen=True):
     """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
 
-    `fields`: how it misses. `is`: "elsewhere" (`line`, and what stands `before` and `after` it), "form" (`text`,
+    `fields`: how it misses. `is`: "elsewhere" (`line`, and the text `before` and `after` it), "form" (`text`,
     `line`, and the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it
     is long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
     """

@@ -1,7 +1,7 @@
 """`{{name}}` in a config: the expected value and the row's variables, put in when a transcript is graded.
 
-Only names and dotted paths stand in the braces. `{{ "..." }}` stands for the text between the quotes, so that a
-criterion can look for braces themselves.
+The braces hold only names and dotted paths. `{{ "..." }}` gives the text between the quotes, so that a criterion can
+look for literal braces.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PlaceholderError(CodedError, ValueError):
 
 
 class Placeholder(Struct, frozen=True):
-    """What stands in double braces, and its characters in the string."""
+    """The text in double braces, and its characters in the string."""
 
     name: str
     start: int
@@ -52,7 +52,7 @@ def placeholders_in(text: str) -> Iterator[Placeholder]:
 
 
 def has_placeholders(value: Any) -> bool:
-    """Whether a placeholder stands in any string of `value` (in its values, not in the names of properties)."""
+    """Whether any string of `value` has a placeholder (in its values, not in the names of properties)."""
     if isinstance(value, str):
         return "{{" in value and _PLACEHOLDER.search(value) is not None
     if isinstance(value, Mapping):

@@ -22,7 +22,7 @@ __all__ = ["AskKind", "RemoteCall", "RemoteMetric", "RemoteRequest", "Reply", "U
 
 
 class UnusableError(CodedError):
-    """No verdict can be drawn from what came back: why, as a code with fields, or, of a plug-in, as a message."""
+    """The reply gives no verdict: why, as a code with fields, or, for a plug-in, as a message."""
 
     code = Code.UNUSABLE_REPLY
 
@@ -42,7 +42,7 @@ class RemoteMetric(Metric):
         raise NotImplementedError
 
     def follow_up(self, request: RemoteRequest, reply: Reply) -> RemoteRequest | None:
-        """A second question, when the first reply can't be read; None when it can, or asking again is no use."""
+        """A second question, when the first reply can't be read; None when it can, or when asking again is useless."""
         return None
 
     def conclude(self, asked: Sequence[RemoteCall], value: Value, context: Context) -> MetricResult:

@@ -44,9 +44,8 @@ class RemoteRequest(Struct, frozen=True, dict=True):
 
 
 class Reply(Struct, frozen=True):
-    """What came back, as it came. `raw` is a judge's text, or JSON text for the other kinds.
-
-    `error`: no reply was had, and why, in one line; `raw` is then empty or what came before it broke.
+    """The reply, unchanged. `raw` is a judge's text, or JSON text for the other kinds. `error`: why there is no reply,
+    in one line; `raw` is then empty, or the text received before it broke.
     """
 
     raw: str = ""

@@ -76,9 +76,8 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
 
 
 def json_like(value: Any, depth: int = 0) -> Any:
-    """`value` with everything that JSON has no word for (dates, tuples, keys that are no strings) made into text.
-
-    What is nested deeper than a config may be becomes `…`.
+    """`value` with everything that JSON can't hold (dates, tuples, keys that are not strings) made into text. What is
+    nested deeper than a config may be becomes `…`.
     """
     if value is None or isinstance(value, str | bool | int | float):
         return value

@@ -1,4 +1,4 @@
-"""The text of a `config_uxon` as an editor shows it, and where each of its characters stands in the file."""
+"""The text of a `config_uxon` as an editor shows it, and where each of its characters is in the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode,
 
 
 class _Steps(Struct, frozen=True):
-    """Where the characters of a text stand in a file."""
+    """Where the characters of a text are in a file."""
 
     offsets: list[int]  # the text's offsets at which `targets` change; ascending, begins with 0
     targets: list[int]  # the file's offset of each
@@ -66,7 +66,7 @@ _STYLES = {"": "plain", "|": "literal", ">": "folded", "'": "single", '"': "doub
 
 
 def source_of(node: Node, text: str, places: LineIndex) -> ConfigSource:
-    """The source of a value that stands at `node` of the file's `text`."""
+    """The source of the value at `node` of the file's `text`."""
     real = resolve(node)
     if isinstance(real, ScalarNode):
         return ConfigSource(real.text, _STYLES[real.style], places, lambda: _steps_of(real, text))

@@ -1,4 +1,4 @@
-"""Adding a row to a dataset, in the form that the file has; everything that stands there stays."""
+"""Adds a row to a dataset in the file's own format; the rest of the file stays as it is."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SHOWN = 4_000
 def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> int:
     """Add `row` as the last one of a .csv, .jsonl or .yaml dataset, made if it does not exist. Gives its number.
 
-    `input` and `expected` are written into the column that serves as such in this file (`question`, `answer`). What
-    the row came from stands in the column `provenance`, as an object; columns that a .csv lacks are added, empty in
-    the other rows. A .jsonl of the course's form gets `{"inputs", "outputs", "metadata"}`. The file is replaced in one
+    `input` and `expected` are written into the column that serves as such in this file (`question`, `answer`). The
+    column `provenance` says where the row came from, as an object; columns that a .csv lacks are added, empty in the
+    other rows. A .jsonl of the course's form gets `{"inputs", "outputs", "metadata"}`. The file is replaced in one
     step; its line ends, mode and every other byte stay. Raises `AgentevalError` when the file is broken, can't be
     written, or would not be read back as what was meant; then it is as it was.
     """

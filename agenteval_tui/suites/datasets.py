@@ -72,7 +72,7 @@ def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
 
 
 def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Path:
-    """Where the dataset is. Raises `AgentevalError` when it is no readable file, or outside of `base_dir` (links
+    """Where the dataset is. Raises `AgentevalError` when it is not a readable file, or is outside `base_dir` (links
     count) and not `trusted`.
     """
     given = dataset.file
@@ -170,8 +170,8 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """The variables that a row gives: its columns, and `expected_value`.
 
     `{"inputs": {...}, "outputs": {...}}` (the course, LangSmith): the inputs' keys are variables; `outputs`, `metadata`
-    and what else stands there stay objects, for `{{outputs.tool_used}}`. `{"input": [messages], "ideal": ...}` (OpenAI
-    evals): `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
+    and other fields stay objects, for `{{outputs.tool_used}}`. `{"input": [messages], "ideal": ...}` (OpenAI evals):
+    `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
     """
     inputs, outputs = data.get("inputs"), data.get("outputs")
     if isinstance(inputs, dict) and (outputs is None or isinstance(outputs, dict)):
@@ -197,7 +197,7 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
 def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
     """`variables` itself, with `expected_value` put in from the first column that has an expected value.
 
-    An empty cell is no expected value.
+    An empty cell is not an expected value.
     """
     if EXPECTED not in variables:
         for name in EXPECTED_COLUMNS:
@@ -382,7 +382,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
 
 
 def _decoded_cell(cell: str) -> Any:
-    """The object or list that a cell holds as JSON; every other cell is the text that stands there."""
+    """The object or list that a cell holds as JSON; every other cell is its text."""
     text = cell.strip()
     if not ((text.startswith("{") and text.endswith("}")) or (text.startswith("[") and text.endswith("]"))):
         return cell
@@ -426,7 +426,7 @@ def _report(error: BaseException, lines: LineReader, start: int) -> None:
 
 
 def _behind_quote(line: str, *, inside: bool) -> int:
-    """The 1-based column of what stands behind a closed quote, where a comma should. `inside`: the line begins
+    """The 1-based column of the text after a closed quote, where a comma should be. `inside`: the line begins
     within a quoted text.
     """
     at = 0

@@ -6,7 +6,7 @@ written so that nothing else changes, or when a test would not be right any more
 
 Editing a YAML text step by step: each step changes the fewest bytes, and is read again and compared.
 
-A step that can't be made so that only what was meant changes raises `SaveFailed`; the text is then as before it.
+A step that would also change something else raises `SaveFailed`; the text is then as before it.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ KeyPath = Sequence[str | int]
 
 
 class CriterionEdit(Struct, frozen=True):
-    """A criterion as it shall be. `source`: which of the criteria it is (0-based, as they were read), None: a new one.
-
-    A source that is there twice is a copy the second time. `changes` are its keys with their new values (plain data;
-    None takes a key out); of a new criterion all that it has.
+    """A criterion as it should be. `source`: which of the criteria it is (0-based, as they were read), None: a new one.
+    A source that appears twice is a copy the second time. `changes` are its keys with their new values (plain data;
+    None takes a key out); for a new criterion, all its keys.
     """
 
     source: int | None = None
@@ -97,7 +96,7 @@ def apply_edit_to_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str
 
 
 def _parts(loaded: LoadedSuite, place: int) -> tuple[str, str, str] | None:
-    """What stands before all tests, this test, what stands behind them."""
+    """The text before all tests, this test, and the text after them."""
     listed = resolve(loaded.node()).get("tests")  # type: ignore[union-attr]
     if not isinstance(listed, SequenceNode) or listed.flow:
         return None
@@ -190,7 +189,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
 
 
 def move_test(loaded: LoadedSuite, test_id: str, by: int) -> LoadedSuite:
-    """Move a test by so many places (negative: towards the top), as far as that goes; its comments go with it."""
+    """Move a test by this many places (negative: towards the top), at most to the end; its comments move with it."""
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
     order = list(range(len(tree.get(["tests"]))))
@@ -361,7 +360,7 @@ class TreeEdit:
         return True
 
     def get(self, path: KeyPath) -> Any:
-        """The plain data at a path that is there."""
+        """The plain data at an existing path."""
         here = self.data
         for step in path:
             here = here[step]
@@ -449,7 +448,7 @@ class TreeEdit:
     # Within
 
     def _find(self, path: KeyPath) -> tuple[Node, bool]:
-        """The node at `path`, and whether it stands in a flow collection. An alias on the way can't be edited."""
+        """The node at `path`, and whether it is in a flow collection. An alias on the way can't be edited."""
         here, in_flow = self.root, False
         for place, step in enumerate(path):
             if isinstance(here, MappingNode):
@@ -722,7 +721,7 @@ def change_record(loaded: LoadedSuite, change_to: LoadedSuite, before: bytes) ->
 
 
 def undo_change(change: Written) -> LoadedSuite:
-    """Write the bytes from before. Raises `SaveFailed` when the file is another one by now, or can't be written."""
+    """Write the earlier bytes back. Raises `SaveFailed` when the file has changed since, or can't be written."""
     now = load_suite(change.path)
     if now.digest != change.after:
         raise SaveFailed(

@@ -100,11 +100,10 @@ KEYRING_SERVICE = "agenteval"
 
 
 def key_from(name: str, env: Mapping[str, str]) -> str | None:
-    """The key that is called `name`: of `env`, else of the system's keyring (service "agenteval", user `name`), where
-    the extra `[keyring]` is installed. None when there is none; white space around it is no part of it.
-
-    The keyring is asked only for what `env` has not got, and once for each name. Raises `AgentevalError` when it can't
-    be read: it is locked, or the user refused.
+    """The key called `name`: from `env`, else from the system's keyring (service "agenteval", user `name`), where
+    the extra `[keyring]` is installed. None if there is none; white space around it is removed. The keyring is asked
+    only for keys missing in `env`, once for each name. Raises `AgentevalError` when it can't be read: it is locked, or
+    the user refused.
     """
     if not name:
         return None

@@ -43,11 +43,9 @@ Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start
 
 
 class LoadedSuite(Struct, frozen=True, eq=False):
-    """A suite file as it was read.
-
-    `suite` holds every test that is right even if others are not; None when the file is no suite at all. `text` is
-    the file's text without a byte order mark, with its own line endings; `digest` is the SHA-256 of the file's bytes
-    ("" for a file that can't be read).
+    """A suite file as it was read. `suite` holds every valid test even if others are not; None when the file is not a
+    suite at all. `text` is the file's text without a byte order mark, with its own line endings; `digest` is the
+    SHA-256 of the file's bytes ("" for a file that can't be read).
     """
 
     path: Path
@@ -356,7 +354,7 @@ class _Reading:
 
 
 def _nothing(*_: Any) -> None:
-    """A report to nobody."""
+    """A report that is dropped."""
 
 
 def test_label(item: Node, number: int) -> str:

@@ -1,8 +1,8 @@
-"""Which folders the user trusted to run programs: by their path, and by what stands in them.
+"""Which folders the user trusted to run programs: by their path and their content.
 
 A folder is trusted with the content that it had: every file counts, hidden and linked ones, data and bytecode too, and
-so does every file that a command of it names, wherever that lies. When one is changed, added or removed, for example by
-`git pull`, the folder must be trusted again.
+so does every file that one of its commands names, wherever that is. When one is changed, added or removed, for example
+by `git pull`, the folder must be trusted again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Texts that YAML cuts: in `prompt: Where is order #W123?` the `#` begins a comment, and nobody says so.
-
-A `#` with a space behind it is how comments are written, and is taken for one. Without, in a text that people or
-models read, it is taken for a part of the text.
+"""Texts that YAML cuts: in `prompt: Where is order #W123?` the `#` starts a comment, without any message. A `#`
+followed by a space is how people write comments, and is taken for one. Without the space, in a text that people or
+models read, it is taken for part of the text.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
     """OpenAI chat messages as a transcript; tool results are paired with their calls by id, else by order.
 
     Lenient: content as a list of parts is joined, arguments may be text or objects, unknown roles stay.
-    Raises `AgentevalError` when an item is no message.
+    Raises `AgentevalError` when an item is not a message.
     """
     messages: list[Message] = []
     calls: list[ToolCall] = []

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """Why an agent did not finish. Fields stand behind a code; `fingerprint` is of somebody else's words."""
+    """Why an agent did not finish. Each code lists its fields; `fingerprint` is one of foreign text."""
 
     TOLD = "told"  # an agent, a program, a server or a file said it in words of its own: fingerprint
 

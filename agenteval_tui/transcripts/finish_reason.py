@@ -85,7 +85,7 @@ def ending_of(transcript: Transcript) -> Ending | None:
 
 
 def with_ending(why: str, transcript: Transcript) -> str:
-    """One line on why a run ended as it did, with what ended its answer first. An empty answer says enough itself."""
+    """One line on why a run ended as it did, starting with why its answer ended. An empty answer needs no reason."""
     ending = ending_of(transcript)
     if ending is None or ending.code == "empty":
         return why

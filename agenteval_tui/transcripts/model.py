@@ -57,8 +57,8 @@ class ToolCall(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start.
 
-    `setup`: something that was started for the agent (an interpreter, imports, tool servers). It is no part of the
-    agent's time: the clock that all other times are measured with stands still meanwhile.
+    `setup`: something that was started for the agent (an interpreter, imports, tool servers). It is not part of the
+    agent's time: the clock that measures all other times is paused meanwhile.
     """
 
     name: str
@@ -112,7 +112,7 @@ def _sum(one: _Number | None, other: _Number | None) -> _Number | None:
 
 
 class RunError(Struct, frozen=True):
-    """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to mend it.
+    """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to fix it.
 
     `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
     by them, nothing reads the sentence. "": of a history, a file or a program without codes.
@@ -139,7 +139,7 @@ class Note(Struct, frozen=True):
     """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing.
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
-    can't hold. unmatched_result: the result of a call that nobody made (the tool). interrupted: a graph stopped to ask
+    can't hold. unmatched_result: the result of a call that was not made (the tool). interrupted: a graph stopped to ask
     a person (what it asks). usage: tokens or a cost that can't be so (names and values).
     """
 

@@ -1,4 +1,4 @@
-"""Compare a config with what may stand in it: names, exact types, what is required, regular expressions."""
+"""Compare a config with its schema: names, exact types, required properties, regular expressions."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ def _converted(node: Node, source: str, kind: Type) -> str | None:
 
 
 def _sibling(node: Node, name: str, parent: ObjectType) -> str:
-    """Other properties of the same family that take what stands here: contains_all and contains_any for contains."""
+    """Other properties of the same family that accept this value: contains_all and contains_any for contains."""
     stem = name.strip('"').split("_")[0]
     others = [p.name for p in parent.properties if p.name.split("_")[0] == stem and fits(node, p.type)]
     return " or ".join(others)

@@ -86,8 +86,8 @@ def complete(
 
     An item begins with what is typed already, or holds it somewhere (case does not matter); the first kind comes
     first. Of names and variants of one kind the one that is used more often comes first (`uses`: how often a word
-    stands in the configs that there are), then the one that begins in the case that was typed. Writing an item into a
-    text that could be read gives a text that can be read.
+    occurs in existing configs), then the one that begins in the case that was typed. Writing an item into a text that
+    could be read gives a text that can be read.
     """
     offset = min(max(offset, 0), len(text))
     cursor = _cursor_at(text, offset)
@@ -335,7 +335,7 @@ def _completion(
 class Cursor(Struct, frozen=True):
     """The characters `start`..`end` are being written; `prefix` is what they mean up to the cursor.
 
-    `before` and `after` are the tokens beside them that are no comments. `quoted` tells whether a quote was typed.
+    `before` and `after` are the tokens beside them that are not comments. `quoted` tells whether a quote was typed.
     """
 
     start: int
@@ -392,7 +392,8 @@ def _inside_comment(text: str, token: Token, offset: int) -> bool:
 
 
 def _ends_well(text: str, tokens: list[Token], index: int) -> bool:
-    """Whether what follows a string can follow one; a word right behind it says that its quote opens another one."""
+    """Whether what follows a string can follow one; a word right after it means that its quote opens a different
+    one."""
     token = tokens[index]
     return index + 1 >= len(tokens) or tokens[index + 1].start > token.end or tokens[index + 1].kind not in _WORDS
 

@@ -1,4 +1,4 @@
-"""What is wrong in a config text, where, and the edit that mends it."""
+"""What is wrong in a config text, where, and the edit that fixes it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import Fix, Severity, TextEdit
 
 MOST_DIAGNOSTICS = 200
-"""More than this many of one text help nobody: the rest is left out."""
+"""More diagnostics than this for one text are of no help: the rest is left out."""
 
 
 class Diagnostic(Struct, frozen=True):
     """One thing wrong with the characters `start`..`end` (0-based, end exclusive) of a config text.
 
     `code` is stable and in kebab case ("syntax", "trailing-comma", "unknown-property", ...). `message` is one sentence:
-    what was expected, and how to mend it. `fix`, where there is one, is an edit of the same text after which this
+    what was expected, and how to fix it. `fix`, where there is one, is an edit of the same text after which this
     diagnostic is gone. The range is empty only in an empty text.
     """
 
@@ -38,7 +38,7 @@ def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list
 
     Where a quote is not closed or not escaped, other edits of that line that touch quotes would be read as part of the
     string; and where the end of a switched-off part goes is certain only in a text that reads well. The diagnostics
-    stay, and get their fixes back when the other mistake is mended.
+    stay, and get their fixes back when the other mistake is fixed.
     """
     found = list(diagnostics)
     quotes = [d for d in found if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]

@@ -16,8 +16,8 @@ _CLOSING = {"{": "}", "[": "]"}
 def format_text(text: str) -> str:
     """`text` laid out; it means the same and keeps all comments and the kind of its line ends.
 
-    An object or list stays on one line if it began on one and fits there (100 characters). Blank lines between entries
-    stay, one at most. A text with errors, or without a value, comes back as it is: there is no guessing here.
+    An object or list stays on one line if it started on one and fits there (100 characters). Blank lines between
+    entries stay, one at most. A text with errors, or without a value, comes back unchanged: nothing is guessed.
     """
     document = parse(text)
     if document.broken or document.root is None:

@@ -15,7 +15,7 @@ _TOKENS = ("key", "string", "number", "literal", "error")
 class Hover(Struct, frozen=True):
     """The documentation of the characters `start`..`end`.
 
-    `title` is the property's or variant's name, `type` what may stand there in words ("a list of strings"; "" for a
+    `title` is the property's or variant's name, `type` what is allowed there, in words ("a list of strings"; "" for a
     variant), `default` the default as it is written ("" if there is none), `allowed` the values that are allowed,
     as they are written (empty: not limited), `properties` the names that a variant knows.
     """

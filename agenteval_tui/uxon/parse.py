@@ -1,6 +1,6 @@
 """Read a config text: JSON as people write it, and as Power UI exports it.
 
-Whatever the text is, there is a document: each mistake becomes one diagnostic, and reading goes on with what was
+Whatever the text is, there is a document: each mistake becomes one diagnostic, and reading continues with what was
 probably meant. No recursion: the depth of a text is data, not a reason to fail.
 
 What Power UI adds to JSON: comment keys, switched-off parts, and texts exported as a list of lines.
@@ -237,7 +237,7 @@ class _Parser:
             frame.state = "value"
 
     def missing_value(self, frame: _Frame) -> None:
-        """The open property has no value: say it, and stand in something for it."""
+        """The open property has no value: report that, and put in a placeholder."""
         at = self.solid[self.index - 1].end if self.index else frame.key_end
         self.report(syntax_errors.missing_value(frame.key, frame.key_start, max(at, frame.key_end)))
         self.put(Node("missing", at, at, None))
@@ -313,7 +313,7 @@ class _Parser:
         return True
 
     def goes_on(self, node: Node | None) -> bool:
-        """Whether the string that was just read goes on behind its quote; then it is taken whole."""
+        """Whether the string that was just read continues after its quote; then it is taken whole."""
         if node is None or node.kind != "string" or node.end != self.solid[self.index - 1].end:
             return False
         if len(self.diagnostics) >= MOST_DIAGNOSTICS:
@@ -598,7 +598,7 @@ def _number(source: str) -> str | None:
 
 
 class Unescaped(Struct, frozen=True):
-    """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
+    """A string that continues after what looked like its end: value, end, index of the token after it, and the fix."""
 
     value: str
     end: int
@@ -607,7 +607,7 @@ class Unescaped(Struct, frozen=True):
 
 
 def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | None:
-    """Whether the string before the token at `index` goes on there. Only a word right behind a quote says so."""
+    """Whether the string before the token at `index` continues there. Only a word right after a quote means that."""
     before, token = tokens[index - 1], tokens[index]
     if before.kind not in ("string", "key") or before.end != token.start or text[before.start] != '"':
         return None

@@ -29,9 +29,8 @@ class PatternParts(NamedTuple):
 
 
 class PatternError(Struct, frozen=True):
-    """Why a text is no regular expression: one sentence, and the character (0-based, in the text) that it is about.
-
-    `remove` says that deleting `length` characters there mends it.
+    """Why a text is not a regular expression: one sentence, and the character (0-based, in the text) that it is about.
+    `remove`: deleting `length` characters there fixes it.
     """
 
     message: str

@@ -15,10 +15,10 @@ ScalarKind = Literal["string", "integer", "number", "boolean", "null", "any", "r
 
 
 class ScalarType(Struct, frozen=True):
-    """One plain value. Types are exact: 5 is no string, "5" no integer, true no number.
+    """One plain value. Types are exact: 5 is not a string, "5" is not an integer, true is not a number.
 
     `regex` is a string that holds a regular expression (bare, or as PHP writes it; see php_regex). `enum` lists the
-    only strings or numbers allowed; `minimum` and `maximum` bound numbers, inclusive. `any` takes whatever there is.
+    only strings or numbers allowed; `minimum` and `maximum` bound numbers, inclusive. `any` accepts every value.
     """
 
     kind: ScalarKind
@@ -46,10 +46,9 @@ class UnionType(Struct, frozen=True):
 
 
 class Property(Struct, frozen=True):
-    """A property of an object. `aliases` are other names that are accepted without a word.
-
-    `facts` says what was seen of what stands here, at any depth below: one of `uxon.name_source`' names, or "".
-    `examples` are values worth offering here: for the property, an item of its list, or a value of its map.
+    """A property of an object. `aliases` are other names that are accepted silently. `facts` says which seen names fit
+    here, at any depth below: one of `uxon.name_source`' names, or "". `examples` are values worth offering here: for
+    the property, an item of its list, or a value of its map.
     """
 
     name: str

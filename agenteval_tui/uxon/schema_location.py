@@ -23,7 +23,7 @@ _ANYTHING = ScalarType("any")
 
 
 class SchemaLocation(Struct, frozen=True):
-    """A place in a config, and what may stand there.
+    """A place in a config, and what is allowed there.
 
     `node` is the innermost value around it, `types` what that value may be (unions taken apart; empty: unknown).
     On the name of a member, `name` is that member, `node` the object it belongs to, and `types` those of the object.

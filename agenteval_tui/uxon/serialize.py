@@ -9,7 +9,7 @@ from typing import Any
 def to_text(value: Any) -> str:
     """`value` (what YAML or JSON can hold) as JSON with two spaces of indentation; `parse` gives it back.
 
-    Lists and objects of plain values that fit on one line stay on it. Keys that are no strings are written as strings;
+    Lists and objects of plain values that fit on one line stay on it. Keys that are not strings are written as strings;
     values that JSON does not know (dates) as their `str`.
     """
     return _write(value, 0)

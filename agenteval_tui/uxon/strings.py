@@ -1,4 +1,4 @@
-"""String literals of the config language: what they mean, and where each of their characters stands in the text."""
+"""String literals of the config language: what they mean, and where each of their characters is in the text."""
 
 from __future__ import annotations
 
@@ -123,9 +123,8 @@ def _bad_piece(start: int, end: int, source: str) -> Diagnostic:
 
 
 def source_offset(text: str, start: int, end: int, index: int) -> int:
-    """Where character `index` of the value of the string token `start`..`end` stands in `text`.
-
-    An index behind the value gives the place of the closing quote.
+    """Where character `index` of the value of the string token `start`..`end` is in `text`. An index after the value
+    gives the place of the closing quote.
     """
     body_start, body_end, _ = body_range(text, start, end)
     position, left = body_start, index

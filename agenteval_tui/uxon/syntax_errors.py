@@ -1,4 +1,4 @@
-"""What is said about each mistake of syntax, and the edit that mends it."""
+"""The message for each syntax error, and the edit that fixes it."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Document(Struct, frozen=True, dict=True):
         return node
 
     def string_offset(self, node: Node, index: int) -> int:
-        """Where character `index` of a string's value stands in the text (escapes are counted as what they mean)."""
+        """Where character `index` of a string's value is in the text (escapes are counted as what they mean)."""
         if node.kind != "string":
             return node.start
         if not node.items:
@@ -156,7 +156,7 @@ MULTILINE = "// Multiline text delimited by"
 
 
 def delimiter_of(first_line: str) -> str:
-    """What joins the lines of an exported text: it stands in backticks behind MULTILINE; a line feed if absent."""
+    """What joins the lines of an exported text: given in backticks after MULTILINE; a line feed if absent."""
     mark = first_line[len(MULTILINE) :].strip(" ")
     if mark.startswith("`"):
         mark = mark.strip("`")

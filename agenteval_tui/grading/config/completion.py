@@ -26,8 +26,8 @@ def complete_config(
 ) -> tuple[Completion, ...]:
     """What can be written at `offset` (characters, 0-based) of a config text, best first.
 
-    `uses`: how often a word stands in the configs that there are. Nothing for a prototype class that is not known:
-    `diagnose` says so. Labels may hold foreign text, raw.
+    `uses`: how often a word occurs in existing configs. Nothing for an unknown prototype class: `diagnose` reports it.
+    Labels may hold foreign text, raw.
     """
     try:
         schema = config_schema(prototype_class)

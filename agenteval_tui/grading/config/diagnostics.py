@@ -131,7 +131,8 @@ def _at(
     meant: str | None = None,
     code: str = "bad-regex",
 ) -> Iterator[Diagnostic]:
-    """A diagnostic at `path`; at a character of the text there (a pattern); or at its name, which is another one."""
+    """A diagnostic at `path`; at a character of the text there (a pattern); or at its name, which is a different
+    place."""
     node = _node(document, path)
     if node is not None and isinstance(node.value, str) and "{{" in node.value:
         return  # what will stand there is not known yet

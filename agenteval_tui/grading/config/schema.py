@@ -46,7 +46,7 @@ def _config_schema(name: str) -> ObjectType:
 
 @cache
 def metric_schema() -> ObjectType:
-    """The type of one entry of `metrics`: its variants are the metrics that are there."""
+    """The type of one entry of `metrics`: its variants are the available metrics."""
     return ObjectType("metric", "One metric.", variants=Variants(_Metrics(), "type", short_name, "metric"))
 
 

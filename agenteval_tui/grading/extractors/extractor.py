@@ -29,7 +29,7 @@ class Prototype(BaseModel):
         raise NotImplementedError
 
     def why_nothing(self, transcript: Transcript) -> NothingExtracted:
-        """Why `extract` found nothing, where it looked, and what came closest."""
+        """Why `extract` found nothing, where it looked, and the closest thing it found."""
         return NothingExtracted("there is no such value in the transcript")
 
     def compile(self) -> Extract:

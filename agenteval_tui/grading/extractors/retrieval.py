@@ -121,7 +121,7 @@ def _id(item: Any) -> str | None:
 
 
 def _place(transcript: Transcript, one: str, call: int) -> tuple[Span, ...]:
-    """Where an id stands in the message that answered the call; the call as a whole when it is not to be found."""
+    """Where an id is in the message that answered the call; the call as a whole when it is not found."""
     written = (json.dumps(one, ensure_ascii=False), json.dumps(one))
     for index, message in enumerate(transcript.messages):
         if message.tool_call == call:

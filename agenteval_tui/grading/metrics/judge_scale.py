@@ -37,9 +37,8 @@ class Scale(Struct, frozen=True):
     example: str
 
     def read(self, given: Any) -> float:
-        """The score in what a judge wrote. Raises `OffScaleError`, or `NoScoreError` when it is no score.
-
-        `"false"` is false. A number may stand in quotes.
+        """The score in what a judge wrote. Raises `OffScaleError`, or `NoScoreError` when it is not a score. `"false"`
+        is false. A number may be in quotes.
         """
         if self.name == "pass_fail" and (said := _word(given)) is not None:
             return float(said)

@@ -87,7 +87,7 @@ class Leak(Metric):
 
 @lru_cache(maxsize=64)
 def _runs_of(texts: tuple[str, ...], least: int) -> frozenset[tuple[str, ...]]:
-    """All runs of `least` words; the same system prompt stands in thousands of runs."""
+    """All sequences of `least` words; thousands of runs have the same system prompt."""
     found: set[tuple[str, ...]] = set()
     for text in texts:
         plain = [word.lower() for word in spoken_texts(text)]
@@ -96,7 +96,8 @@ def _runs_of(texts: tuple[str, ...], least: int) -> frozenset[tuple[str, ...]]:
 
 
 def shared_runs(words: list[str], others: tuple[str, ...], least: int) -> list[tuple[int, int]]:
-    """First and last index of each run of at least `least` words that stands in one of `others` in the same order."""
+    """First and last index of each sequence of at least `least` words that one of `others` contains in the same
+    order."""
     known = _runs_of(others, least)
     folded = [word.lower() for word in words]
     runs: list[tuple[int, int]] = []
@@ -156,7 +157,7 @@ def _overlap(runs: list[tuple[int, int]], least: int, value: Value) -> Evidence:
 
 
 def _origin(transcript: Transcript, run: list[str], least: int) -> Iterator[Span]:
-    """Where the beginning of a run stands in the system prompt."""
+    """Where the beginning of a sequence is in the system prompt."""
     for index, message in enumerate(transcript.messages):
         if message.role != "system":
             continue

@@ -41,7 +41,7 @@ class Metric(BaseModel):
     _no_null = no_null
 
     asks: ClassVar[AskKind | None] = None
-    """Whom it asks (`grading.remote.RemoteMetric`); None: nobody."""
+    """Whom it asks (`grading.remote.RemoteMetric`); None: it asks nothing."""
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""
 

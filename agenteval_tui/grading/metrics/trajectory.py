@@ -227,7 +227,7 @@ def _expected(
 def _nearest(
     check: CompiledTrajectory, step: ExpectedStep, calls: tuple[ToolCall, ...], owner: dict[int, int]
 ) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
-    """The call that comes closest: of the same tool, with the fewest differences, not another one's partner."""
+    """The call that comes closest: of the same tool, with the fewest differences, and not already paired."""
     same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]
     open_ones = [index for index in same if index not in owner]
     elsewhere = next((index for index in open_ones if step.holds(calls[index])), None)

@@ -141,7 +141,7 @@ class _Search:
             self._cover(value, result, (first,))
 
     def _cover(self, value: Any, result: CriterionResult, before: tuple[Change, ...]) -> None:
-        """Choose changes so that every failing condition is mended, cheapest first."""
+        """Choose changes that fix every failing condition, cheapest first."""
         by_condition = _by_condition(self._changes(value, result))
         if not by_condition or len(by_condition) > _CONDITIONS:
             return
@@ -185,7 +185,7 @@ class _Search:
                 heapq.heappush(waiting, (cost, next(number), covered | {condition}, chosen))
 
     def _drop_useless(self, by_condition: dict[str, list[Change]], before: tuple[Change, ...]) -> None:
-        """Leave out changes that do not mend their own condition: tried with every other condition taken away."""
+        """Leave out changes that do not fix their own condition: tried with every other condition removed."""
         away = {name: max(changes, key=lambda one: one.cost) for name, changes in by_condition.items()}
         for name, changes in by_condition.items():
             kept = []
@@ -336,7 +336,7 @@ def _value(value: Any, changes: Sequence[Change]) -> Any:
 
 
 def _smallest(found: Sequence[tuple[Change, ...]]) -> list[tuple[Change, ...]]:
-    """Without those that do more than another one that is enough."""
+    """Without changes that do more than another sufficient one."""
     sets = [frozenset(_key(change) for change in changes) for changes in found]
     return [
         changes

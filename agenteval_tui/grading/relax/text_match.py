@@ -19,7 +19,7 @@ _ALIKE = 70.0
 
 
 def text_changes(at: Path, raw: Mapping[str, Any], result: MetricResult, text: str) -> Iterator[tuple[str, Change]]:
-    """For each failing condition (a key) the changes that could mend it. `raw` is the metric as it is written."""
+    """For each failing condition (a key) the changes that could fix it. `raw` is the metric as it is written."""
     for line in result.evidence:
         matched = _CONDITION.fullmatch(line.condition)
         if line.passed is not False or matched is None or matched[1] not in raw:

@@ -20,7 +20,7 @@ _LONG_VALUE = 400
 def tool_changes(
     at: Path, raw: Mapping[str, Any], tools: Sequence[Tool], forbidden: Sequence[str], calls: Sequence[ToolCall]
 ) -> Iterator[tuple[str, Change]]:
-    """For each failing condition (a key) the changes that could mend it. `raw` is the metric as it is written."""
+    """For each failing condition (a key) the changes that could fix it. `raw` is the metric as it is written."""
     listed = "tools" if "tools" in raw else "tool"
     for number, tool in enumerate(tools):
         own = [call for call in calls if call.name == tool.name]

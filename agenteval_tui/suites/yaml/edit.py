@@ -10,8 +10,8 @@ Whoever takes one reads the result again and compares (`edit_tree`).
 The items of a YAML list as pieces of text: moving, copying and removing them with the comments that are theirs.
 
 A comment that stands directly above an item, no deeper than its dash, belongs to it; a deeper one below it belongs to
-the item before. What stands apart (behind an empty line) belongs to nobody and stays where it is, as do the empty
-lines between items.
+the item before. A comment that stands apart (after an empty line) belongs to no item and stays where it is, as do the
+empty lines between items.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def plain_value(value: Any) -> Any:
 
 
 def yaml_text(node: Node, text: str) -> str:
-    """A value as it stands in the file, from the first column on, with "\\n" as line ends, for a `YamlFragment`."""
+    """A value as it is in the file, from the first column on, with "\\n" as line ends, for a `YamlFragment`."""
     real = resolve(node)
     start, end = body_start(node, text), content_end(node, text)
     if isinstance(node, Alias):
@@ -269,7 +269,7 @@ def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
 
 
 def replace_value(text: str, key: ScalarNode, node: Node, value: Any, eol: str, *, in_flow: bool) -> Iterator[str]:
-    """The text with another value (no plain text: those are `splice`'s) behind a key that is there."""
+    """The text with a different value (not plain text: `splice` does those) for an existing key."""
     colon = text.find(":", key.end) + 1
     end = max(content_end(node, text), colon)
     column = key.start - (text.rfind("\n", 0, key.start) + 1)
@@ -361,7 +361,7 @@ def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
 
 
 def _raw(written: str, column: int, eol: str) -> str:
-    """What stands behind a key's colon: a person's YAML, indented below the key, or on its line where it is short."""
+    """The text after a key's colon: a person's YAML, indented below the key, or on its line where it is short."""
     lines = written.replace("\r\n", "\n").rstrip().split("\n")
     node = YamlFragment(written).node
     real = resolve(node) if node is not None else None
@@ -382,7 +382,7 @@ def item_column(text: str, listed: SequenceNode) -> int:
 
 
 def spans(text: str, listed: SequenceNode) -> list[Span] | None:
-    """Where each item stands in the text, with its comments; None when they can't be told apart (`- - a`)."""
+    """Where each item is in the text, with its comments; None when they can't be told apart (`- - a`)."""
     if listed.flow:
         return [(item.start, content_end(item, text)) for item in listed.items]
     found: list[Span] = []
@@ -437,7 +437,7 @@ def _whole_end(node: Node, text: str) -> int:
 
 
 def reorder_items(text: str, listed: SequenceNode, order: Sequence[int]) -> Iterator[str]:
-    """The text with its items in another order; what stands between them stays between them."""
+    """The text with its items in a different order; the text between them stays between them."""
     where = spans(text, listed)
     if where is None:
         return
@@ -450,7 +450,7 @@ def reorder_items(text: str, listed: SequenceNode, order: Sequence[int]) -> Iter
 
 
 def remove_items(text: str, listed: SequenceNode, index: int) -> Iterator[str]:
-    """The text without an item (there are others); comments that are nobody's stay."""
+    """The text without an item (there are others); comments that belong to no item stay."""
     where = spans(text, listed)
     if where is None:
         return
@@ -469,7 +469,7 @@ def remove_items(text: str, listed: SequenceNode, index: int) -> Iterator[str]:
 def insert_item(text: str, listed: SequenceNode, at: int, item: str, eol: str, *, apart: bool) -> Iterator[str]:
     """The text with `item` (as it is written there: a block item from its line's start) as number `at`.
 
-    Items of a block list are as far apart as those that are there; `apart`: where there is only one yet.
+    Items of a block list are as far apart as the existing ones; `apart`: used if there is only one.
     """
     where = spans(text, listed)
     if where is None:

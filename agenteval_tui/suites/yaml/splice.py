@@ -31,7 +31,7 @@ from agenteval_tui.suites.yaml.tree import (
 def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
     """`text` with `new_text` as the config at `node` of its tree `root`; None when no way to write it holds.
 
-    Text that is pretty JSON of what stands there as YAML changes nothing. A config written as YAML stays YAML as long
+    Text that is pretty JSON of the YAML value in the file changes nothing. A config written as YAML stays YAML as long
     as `new_text` is plain JSON: only the values that differ are replaced. Otherwise it becomes a text: in the style
     that it had, or as a literal block where it has several lines. The result's value equals `new_text` exactly.
     """
@@ -81,7 +81,7 @@ _HOLE = object()
 
 
 def fingerprint(root: Node, hole: Node) -> list[Any]:
-    """All that a tree says, but for what stands at `hole`: nested tuples, with `_HOLE` in its place."""
+    """The content of a tree except at `hole`: nested tuples, with `_HOLE` in its place."""
     return [_print_of(root, hole)]
 
 
@@ -180,7 +180,7 @@ class _Ways:
         yield [self._behind_key(write.flow(value))]
 
     def for_text(self, new: str) -> Iterator[list[TextEdit]]:
-        """A text, in the style that stands there if that can hold it."""
+        """A text, in the style of the present value if that can hold it."""
         real = resolve(self.node)
         aliased = isinstance(self.node, Alias)
         quoted = write.double_quoted(new)

@@ -47,7 +47,7 @@ class SequenceNode(Struct, eq=False):
 
 
 class MappingNode(Struct, eq=False):
-    """Keys and values in the order of the file; a key that is there twice counts once. Merged (`<<`) pairs are last."""
+    """Keys and values in the order of the file; a key that appears twice counts once. Merged (`<<`) pairs are last."""
 
     start: int
     end: int
@@ -389,8 +389,8 @@ def is_null(node: Node) -> bool:
 
 
 def untyped(node: ScalarNode) -> Any:
-    """The value where any is allowed: as JSON has it. `true`, `null`, `5`, `1e3` are what they look like; the
-    surprises of YAML 1.1 (`no`, dates, `012`, `1_000`, `12:30`) are the text that stands there.
+    """The value where any type is allowed: as in JSON. `true`, `null`, `5`, `1e3` are what they look like; the
+    surprises of YAML 1.1 (`no`, dates, `012`, `1_000`, `12:30`) stay text.
     """
     text = node.text
     if not node.plain:
@@ -513,7 +513,8 @@ def _open_quote(text: str, line: int) -> int | None:
 
 
 def _opening(opened: Any, start: int, length: int) -> int:
-    """An unclosed quote or bracket, and a key without a colon, is mended where it begins, not where that shows."""
+    """An unclosed quote or bracket, or a key without a colon, is fixed where it begins, not where the parser notices
+    it."""
     return min(opened.index, length) if opened is not None else start
 
 

@@ -23,7 +23,7 @@ def double_quoted(text: str) -> str:
 
 
 def _single_quoted(text: str) -> str | None:
-    """`text` in single quotes, or None when it can't stand there on one line."""
+    """`text` in single quotes, or None when it does not fit there on one line."""
     return "'" + text.replace("'", "''") + "'" if text.isprintable() else None
 
 
@@ -86,14 +86,14 @@ def literal(text: str, *, indent: int, parent: int, eol: str, header_rest: str =
 
 
 def block_item(value: Mapping[str, Any], *, column: int, eol: str) -> str:
-    """An object as an item of a block list whose dashes stand at `column`; without a line end behind it."""
+    """An object as an item of a block list whose dashes are at `column`; without a line end after it."""
     inner = column + 2
     body = _mapping(value, inner, eol)
     return f"{' ' * column}- {body[inner:]}"
 
 
 def block_pair(key: str, value: Any, column: int, eol: str) -> str:
-    """A key with its value, as it stands at `column` of an object over several lines; its first line not indented."""
+    """A key with its value, as written at `column` of an object over several lines; its first line is not indented."""
     name = key_text(key, bare=True) if key else ""
     return f"{name}:{_behind(value, column, eol)}"
 
@@ -104,7 +104,7 @@ def _mapping(value: Mapping[str, Any], column: int, eol: str) -> str:
 
 
 def _behind(value: Any, column: int, eol: str) -> str:
-    """What stands behind a key's colon."""
+    """The text after a key's colon."""
     if isinstance(value, str):
         return " " + _text(value, column, eol)
     if isinstance(value, Mapping) and value and not _fits(value):
