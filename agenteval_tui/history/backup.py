@@ -29,9 +29,9 @@ COPIED = "it was running when this copy of the history was made"
 def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
     """Write a copy of the history file, as it is at this moment, without unused pages. Gives its size in bytes.
 
-    Nobody waits: who writes goes on (on a network file system, where SQLite has no log, writers wait). The file is
-    there when all of it is. What was running is interrupted in the copy, and can be resumed there.
-    Raises HistoryError: no room, no permission, or there is a file and `force` is not set.
+    Writers don't wait (except on a network file system, where SQLite has no log). The file appears only when it is
+    complete. Executions that are running are interrupted in the copy, and can be resumed there. Raises HistoryError: no
+    room, no permission, or there is a file and `force` is not set.
     """
     if target.exists() and (not force or not target.is_file() or target.samefile(path)):
         raise HistoryError(
@@ -64,8 +64,8 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
 
 
 def _write_copy(path: Path, draft: Path) -> None:
-    """`VACUUM INTO` reads one moment of the file. Locks are left out for a file that nobody else knows of: some
-    network file systems have none."""
+    """`VACUUM INTO` reads one moment of the file. A file that no other process knows of needs no locks: some network
+    file systems have none."""
     address = f"file:{quote(str(draft.absolute()))}?vfs=unix-none"
     with closing(connect_to_look(path)) as source:
         source.execute("PRAGMA query_only = 0")  # the connection is read only all the same
@@ -88,10 +88,9 @@ class MoveResult(Struct, frozen=True):
 
 
 def move_suites(store: Store, old: str, new: str) -> MoveResult:
-    """Suites in folder (or file) `old` are in `new` now: what was run there belongs to what is run here. Blocks.
-
-    Suites are known by their absolute path; after moving a project, or the history to another machine, it is another
-    one. Raises HistoryError.
+    """Suites in folder (or file) `old` are in `new` now: their earlier runs belong to the suites at `new`. Blocks.
+    Suites are known by their absolute path, which changes when a project moves, or the history moves to another
+    machine. Raises HistoryError.
     """
     moved: MoveResult = store.write(_Move(old.rstrip("/"), new.rstrip("/"))).result()
     return moved
@@ -116,7 +115,7 @@ class _Move(Struct):
         self.old, self.new = clean(self.old), clean(self.new)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MoveResult:
-        """Rename the suites; tests that are there under both names become one."""
+        """Rename the suites; tests that exist under both names become one."""
         suites = merged = 0
         for suite, key in connection.execute("SELECT id, key FROM suites").fetchall():
             to = _moved_key(key, self.old, self.new)

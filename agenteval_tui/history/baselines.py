@@ -31,7 +31,7 @@ _UNENDED = ("queued", "running", "grading")
 class Baseline(Struct, frozen=True):
     """What is set for one test. `run_id` is "" where all runs of the execution count.
 
-    `runs`, `passed` and `errors` count the runs that it consists of; `started_ms` is when its execution began.
+    `runs`, `passed` and `errors` count the runs that it consists of; `started_ms` is when its execution started.
     """
 
     suite_key: str

@@ -1,6 +1,6 @@
 """What an execution used, by test and agent, and by the criteria that asked judges.
 
-Asked for, not maintained: an index leads to the execution's runs, so the size of the history is no matter.
+Computed on request, not maintained: an index leads to the execution's runs, so the size of the history does not matter.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound

@@ -1,9 +1,9 @@
 """Which versions of a test's criterion have judged its runs: by hash, since when, how many runs.
 
-What each criterion of a test was written like, a text for each of its versions.
+How each criterion of a test was written, a text for each of its versions.
 
-A version (`criteria`) is known by its content, and many criteria may have the same: the text that stands there is that
-of the first of them, with its comments. What is written back into a file is the criterion's own.
+A version (`criteria`) is known by its content, and many criteria may have the same: the stored text is that of the
+first of them, with its comments. What is written back into a file is the criterion's own.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agenteval_tui.history.bulk_sql import look_up, write_rows
 
 
 class CriterionVersion(Struct, frozen=True):
-    """One version as it judged the runs of one test. `first_ms`, `last_ms`: when the executions of the first and of
-    the last of them began; `runs`, `passed`, `failed` count them."""
+    """One version as it judged the runs of one test. `first_ms`, `last_ms`: when the executions of the first and the
+    last of them started; `runs`, `passed`, `failed` count them."""
 
     hash: str
     first_ms: int
@@ -96,7 +96,7 @@ def note(
 def text_of(
     connection: sqlite3.Connection, suite_key: str, test_id: str, criterion: str, content_hash: str
 ) -> dict[str, Any] | None:
-    """The spec of this version as this criterion had it last; None: nobody knows how it was written there."""
+    """The spec of this version as this criterion had it last; None: how it was written there is unknown."""
     found = connection.execute(
         "SELECT x.spec FROM criterion_texts x JOIN criteria c ON c.id = x.criterion JOIN tests t ON t.id = x.test"
         " JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ? AND x.name = ? AND c.hash = ?",

@@ -1,4 +1,4 @@
-"""Who decides: the name that stands beside a label or a decision when nobody gave one."""
+"""Who decides: the name for a label or a decision when none was given."""
 
 from __future__ import annotations
 

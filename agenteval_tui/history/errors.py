@@ -60,9 +60,8 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file that SQLite can't read is somebody's text or picture, and not a damaged history.
-
-    In agenteval's own data folder nobody else keeps files: what is broken there was ours.
+    """Whether a file that SQLite can't read is an unrelated text or picture, not a damaged history. agenteval's own
+    data folder has no other files: a broken file there is a history.
     """
     try:
         with path.open("rb") as file:

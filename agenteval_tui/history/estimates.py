@@ -1,6 +1,6 @@
 """What the newest runs of tests and agents used: the figures that an estimate rests on.
 
-Read from windows by index: the size of the history is no matter.
+Read from windows by index: the size of the history does not matter.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound

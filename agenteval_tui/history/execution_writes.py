@@ -36,7 +36,7 @@ class Begin(Struct):
     project: str = ""
 
     def prepare(self) -> None:
-        """Encode and compress what resuming needs; find the project of the suites where nobody said it."""
+        """Encode and compress what resuming needs; find the project of the suites if it was not given."""
         given = self.record.project
         self.project = project_of_keys(self.record.suite_keys) if given is None else given
         self.tasks.add(run.task for run in self.runs)

@@ -174,10 +174,9 @@ def _not_ours(what: str, where: str) -> HistoryError:
 
 
 def transcript_in(row: Mapping[str, Any]) -> tuple[dict[str, Any], Transcript | None]:
-    """A row of `transcripts` as it may come in, and what it holds.
-
-    Its hash is made anew: one that says another content's would be found in its place. What is no transcript comes in
-    without bytes, and None: its run is listed, and can't be shown.
+    """A row of `transcripts` as it may be imported, and its content. Its hash is computed anew: a wrong one would be
+    found in place of another transcript. What is not a transcript is imported without bytes, and None: its run is
+    listed, but can't be shown.
     """
     try:
         text = inflated(row["data"], LARGEST_VALUE)

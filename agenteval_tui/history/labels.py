@@ -26,7 +26,7 @@ class Label(Struct, frozen=True):
 
     `criterion` is the criterion's name in the run; "" for the run as a whole. `criterion_hash` is the version of it
     that the person looked at. A label of an older history may have a version without a name: several criteria of the
-    run have that content, and nobody knows which was meant (`unknown`).
+    run have that content, and which one was meant is unknown (`unknown`).
     At least one of `rating` (1 to 5) and `passed` is given. `id`: its number in the history, 0 before it is there.
     """
 
@@ -42,7 +42,7 @@ class Label(Struct, frozen=True):
 
     @property
     def unknown(self) -> bool:
-        """Whether nobody knows which criterion it is of: it is shown, and no criterion's verdict."""
+        """Whether its criterion is unknown: it is shown, but is not a verdict on a criterion."""
         return bool(self.criterion_hash) and not self.criterion
 
     @property
@@ -167,7 +167,7 @@ class TakeBackLabel(Struct):
 
 
 def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> list[Label]:
-    """The labels of these runs (None: of all), oldest first: what came from another history stands at its time."""
+    """The labels of these runs (None: of all), oldest first: labels from another history are placed by their time."""
     select = (
         "SELECT r.uid, l.rating, coalesce(l.criterion_name, ''), l.comment, l.who, l.at_ms, l.passed, l.id,"
         " coalesce(c.hash, '') FROM labels l JOIN runs r ON r.id = l.run LEFT JOIN criteria c ON c.id = l.criterion"
@@ -201,8 +201,8 @@ def sole_criterion(criteria: Iterable[tuple[str, str]]) -> str:
 
 def label_of(labels: Iterable[Label], criterion: str, sole: str) -> Label | None:
     """The label of a run that counts for its criterion of that name: the last one of the criterion; without any, and
-    where it alone decides the run (`sole`, of `sole_criterion`), the last one of the run as a whole. None: nobody
-    labelled it."""
+    where it alone decides the run (`sole`, of `sole_criterion`), the last one of the run as a whole. None: it is not
+    labelled."""
     listed = list(labels)
     own = [one for one in listed if criterion and one.criterion == criterion]
     chosen = own or [one for one in listed if one.whole and criterion and criterion == sole]

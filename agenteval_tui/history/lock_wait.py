@@ -16,7 +16,7 @@ from agenteval_tui.history.errors import is_busy
 
 _T = TypeVar("_T")
 NOTICE_S = 2.0
-"""So long nobody is told: most locks are held for milliseconds."""
+"""Shorter waits are not reported: most locks are held for milliseconds."""
 _ONE_WAIT_S = 30.0  # what is told again within this time is the same wait
 
 _lock = threading.Lock()

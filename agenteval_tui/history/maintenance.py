@@ -86,7 +86,7 @@ class DiskUsage(Struct, frozen=True):
 class CheckResult(Struct, frozen=True):
     """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
 
-    `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good, and
+    `wrong` can be put right (`mend`); damage needs the rescue. `lost`: runs whose transcript is gone for good, and
     `lost_evidence`: whose evidence is. `shape`: what the tables lack; where they lack something nothing else is looked
     at.
     """

@@ -1,9 +1,9 @@
-"""From a path to a file that is ready: made, checked, migrated, mended.
+"""From a path to a file that is ready: created, checked, migrated, repaired.
 
 Whether the history file is still the one that was opened: it may be moved, deleted or replaced under the program.
 
-SQLite would go on with the file that it has open: into one that has no name any more, or that has another name than
-its write-ahead log.
+SQLite would continue with the file that it has open: one that no longer has a name, or whose name differs from its
+write-ahead log's.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -215,7 +215,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _is_sound(path: Path) -> bool:
-    """Whether the file can be opened after all: another process may have mended it in the meantime."""
+    """Whether the file can be opened after all: another process may have repaired it in the meantime."""
     try:
         connection = connect_writer(path)
     except sqlite3.Error:

@@ -28,10 +28,9 @@ _UNENDED = "('queued', 'running', 'grading')"
 
 
 class Pruning(Struct, frozen=True):
-    """What is to go. Of both, a run goes only when it is older *and* not among the newest `keep` of its test.
-
-    `before_ms`: runs that began before this moment (imported ones: came in before it). `keep`: the newest runs of each
-    test stay; cancelled ones are not counted. What was never run goes by age alone.
+    """What to delete. With both, a run is deleted only when it is older *and* not among the newest `keep` of its test.
+    `before_ms`: runs that started before this moment (imported ones: were imported before it). `keep`: the newest runs
+    of each test stay; cancelled ones are not counted. What was never run is deleted by age alone.
     """
 
     before_ms: int | None = None
@@ -140,7 +139,7 @@ def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
 
 
 def _empty(connection: sqlite3.Connection, wanted: Pruning, busy: Sequence[int]) -> array[int]:
-    """Executions without a run that began before the limit."""
+    """Executions without a run that started before the limit."""
     if wanted.before_ms is None:
         return array("q")
     rows = connection.execute(

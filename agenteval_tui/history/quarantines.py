@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DAY_MS = 86_400_000
 DEFAULT_DAYS = 14
-"""How long a quarantine holds where nobody says: long enough to mend a test, too short to forget it."""
+"""How long a quarantine lasts by default: long enough to fix a test, too short to forget it."""
 
 
 class Quarantine(Struct, frozen=True):
@@ -161,7 +161,7 @@ def end(store: Store, suite_key: str, test_id: str, criterion: str = "") -> Futu
 
 
 def default_until(at_ms: int | None = None) -> int:
-    """When a quarantine ends that begins at this time (None: now) where nobody says: with its day in two weeks."""
+    """When a quarantine that begins at this time (None: now) ends by default: at the end of that day in two weeks."""
     day = datetime.fromtimestamp((now_ms() if at_ms is None else at_ms) / 1000).date()
     return round(datetime.combine(day + timedelta(days=DEFAULT_DAYS + 1), time.min).timestamp() * 1000)
 

@@ -295,7 +295,7 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
 
 
 def begin_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:
-    """(rowid, id) of what has an id that begins with `ref`, at most so many; none for a few letters."""
+    """(rowid, id) of rows whose id begins with `ref`, at most this many; none for a few letters."""
     return _parts(connection, table, ref, "uid >= ? AND uid < ?", lambda one: (one, one + "\U0010ffff"), most)
 
 

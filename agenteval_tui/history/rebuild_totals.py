@@ -1,4 +1,4 @@
-"""What stands in the history twice, made anew from what it rests on: totals, the search index, names of lost rows."""
+"""Rebuilds derived data from its sources: totals, the search index, names of lost rows."""
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
@@ -31,7 +31,7 @@ def admit_losses(connection: sqlite3.Connection) -> None:
 
 
 REBUILT = ("tool_calls", "criterion_results")
-"""Tables whose rows all stand in transcripts and evidence too."""
+"""Tables whose rows are all in transcripts and evidence too."""
 _OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
@@ -216,9 +216,8 @@ def _rebuild_results(target: sqlite3.Connection) -> int:
 
 
 def _name_criteria(target: sqlite3.Connection, run: Callable[[str, str, tuple[Any, ...]], None]) -> int:
-    """Lost versions of criteria: their hashes stand in the evidence, and what was written beside their tests.
-
-    Gives the number of those of which nothing is lost.
+    """Lost versions of criteria: the evidence has their hashes, and their tests have the text. Returns how many were
+    restored completely.
     """
     whole = 0
     named = " UNION ".join(

@@ -64,7 +64,7 @@ def superseded(connection: sqlite3.Connection) -> set[int]:
 def find_recordings(connection: sqlite3.Connection) -> None:
     """Of runs that an older program graded again: which run was recorded. Within the caller's transaction.
 
-    They stand at the same place of the execution that was graded, with the same test and the same transcript.
+    They are at the same place of the graded execution, with the same test and the same transcript.
     """
     gradings = connection.execute(
         "SELECT id, uid, json_extract(options, '$.graded_from') FROM executions"

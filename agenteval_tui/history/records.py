@@ -237,7 +237,7 @@ class CostRow(Struct, frozen=True):
     `kind` is "agent" or "judge" (embedders too). `agent`: the agent's name; of a judge the model that answered.
     `criterion` is the hash and `criterion_name` the name of the criterion that asked, "" for agents, and where it is
     not known. `count`: ended runs, or replies that were asked for. Failed attempts are in the tokens and the cost;
-    what came from the history (cached answers, replies known before) is in none of the figures: nobody paid for it.
+    what came from the history (cached answers, known replies) is not in the figures: it cost nothing.
     `cost` None: never measured.
     """
 
@@ -312,7 +312,7 @@ class RunFilter(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     """All of them, whatever their case."""
     since_ms: int | None = None
-    """Of executions that began then or later; `before_ms`: before it."""
+    """Of executions that started then or later; `before_ms`: before it."""
     before_ms: int | None = None
     baseline: bool = False
     """Only runs that a baseline consists of; `labelled`: only those that a person labelled."""

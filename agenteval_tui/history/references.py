@@ -97,7 +97,7 @@ class References(Struct, frozen=True):
         return self._run(named.row if named.kind == "run" else self._newest_of_test(named))
 
     def address(self, text: str, *, failure: bool = False) -> tuple[RunRow, str]:
-        """The run of RUN or RUN/CRITERION, and what stands for the criterion ("" without one).
+        """The run of RUN or RUN/CRITERION, and the text for the criterion ("" without one).
 
         The run may be named in every way that `run` knows. A test's id may hold slashes itself.
         """
@@ -201,7 +201,7 @@ class References(Struct, frozen=True):
 
 
 class NothingHereError(AgentevalError):
-    """These projects have no execution, others have so many."""
+    """These projects have no execution, others have this many."""
 
     def __init__(self, projects: Sequence[str], elsewhere: int) -> None:
         super().__init__(nothing_here(projects, elsewhere), mend=f"{ALL} shows them")
@@ -298,7 +298,7 @@ def is_file(key: str, file: str) -> bool:
 
 
 def nothing_here(projects: Sequence[str], elsewhere: int) -> str:
-    """That none of so many executions belongs to these projects, in a sentence."""
+    """A sentence: none of this many executions belongs to these projects."""
     where = ", ".join(projects)
     there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
     return f"the history has no execution of this project ({where}); {there} in it"

@@ -28,9 +28,9 @@ _SELECT = (
 
 
 class StoredReply(Struct, frozen=True):
-    """A question, who was asked it (`answerer`: a hash of who and how configured), and what came back.
+    """A question, who was asked (`answerer`: a hash of the respondent and its configuration), and the reply.
 
-    `criterion`: the hash of the criterion that asked; "": not known.
+    `criterion`: the hash of the criterion that asked; "": unknown.
     """
 
     request: RemoteRequest
@@ -122,7 +122,7 @@ def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[s
 
 
 def known_reply(connection: sqlite3.Connection, request: str, answerer: str) -> StoredReply | None:
-    """The newest reply of this answerer to this question that is no error."""
+    """The newest reply of this answerer to this question that is not an error."""
     row = connection.execute(
         f"{_SELECT} WHERE p.request = ? AND p.answerer = ? AND p.error = '' ORDER BY p.id DESC LIMIT 1",
         (request, clean(answerer)),

@@ -386,7 +386,7 @@ class Damaged:
         return found
 
     def _version(self) -> int:
-        """The version that the head says, unless it is destroyed, or the tables that are there are those of a newer."""
+        """The version in the file header, unless the header is destroyed or the tables are those of a newer version."""
         head = self._pages.header
         told = int.from_bytes(head[60:64], "big") if head else 0
         there = {name: set(_columns_of(entry)) for (kind, name), entry in self._entries.items() if kind == "table"}
@@ -594,7 +594,7 @@ class _Writer:
 
 
 def _hold(path: Path) -> sqlite3.Connection | None:
-    """Somebody who reads, so that nobody takes the log away from a history in use; None: it is not in use."""
+    """A reader that keeps the log of a history in use from being removed; None: it is not in use."""
     if not Path(f"{path}-shm").exists():
         return None
     try:

@@ -65,7 +65,7 @@ def looks_right(connection: sqlite3.Connection, version: int) -> bool:
 
 
 def differences(connection: sqlite3.Connection, version: int) -> tuple[Difference, ...]:
-    """What the file lacks of its version's tables, columns and indexes. What it has more is no fault."""
+    """The tables, columns and indexes of its version that the file lacks. Additional ones are not a fault."""
     ours, there = _shape_of(version), _read(connection)
     found = []
     for table, columns in ours.columns.items():

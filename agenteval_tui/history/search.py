@@ -118,7 +118,7 @@ class HistoryQuery(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> HistoryQuery:
-        """Read what was typed. What is no field of ours is words; a field without a value (yet) is nothing."""
+        """Read what was typed. An unknown field counts as words; a field without a value (yet) is ignored."""
         words: list[str] = []
         fields: list[tuple[str, str]] = []
         for found in _QUERY_PART.finditer(text):

@@ -97,7 +97,7 @@ class Pages:
             self._log.close()
 
     def numbers(self) -> Iterator[int]:
-        """The pages that are there, but the first."""
+        """The existing pages except the first."""
         for number in range(2, min(self._in_file, self.count) + 1):
             yield number
         for number in self._log.numbers():
@@ -175,7 +175,7 @@ class Pages:
         return Node(kind, rows, children, broken)
 
     def _row(self, data: bytes, at: int, *, table: bool) -> Row:
-        """Raises IndexError or ValueError: these bytes are no row."""
+        """Raises IndexError or ValueError: these bytes are not a row."""
         length, at = _varint(data, at)
         key = None
         if table:
@@ -238,7 +238,8 @@ class Pages:
         return found, False
 
     def _listed(self, number: int) -> tuple[int, list[int]] | None:
-        """The next part of the list of free pages, and the pages that this part lists; None: it is no part of it."""
+        """The next part of the list of free pages, and the pages that this part lists; None: it is not part of the
+        list."""
         data = self.page(number) if 1 < number <= self.count else b""
         if not data:
             return None
@@ -270,7 +271,7 @@ _LENGTHS = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
 
 
 def _record(key: int | None, payload: bytes, length: int) -> Row:
-    """Raises IndexError or ValueError: these bytes are no record of this length."""
+    """Raises IndexError or ValueError: these bytes are not a record of this length."""
     end, at = _varint(payload, 0)
     if end > len(payload):
         raise ValueError("the row does not say what is in it")

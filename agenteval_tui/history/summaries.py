@@ -1,4 +1,5 @@
-"""How the tests of a suite did lately, read from a window of runs by index: the size of the history is no matter."""
+"""How the tests of a suite did recently, read from a window of runs by index: the size of the history does not
+matter."""
 
 from __future__ import annotations
 

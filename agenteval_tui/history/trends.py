@@ -1,6 +1,6 @@
 """What runs did over time, counted and gathered by SQLite from one narrow index: no wide row is read.
 
-Runs without a time of their own (imported ones) stand at the time of their execution. A run counts when it passed,
+Runs without a time of their own (imported ones) count at the time of their execution. A run counts when it passed,
 failed, ended in an error or waits for a person.
 """
 
@@ -83,8 +83,8 @@ _PLACES: dict[str, tuple[int, ...]] = {
 
 
 def _packed_result(width: int) -> str:
-    """A result as one text, of which the same ones can be counted: two digits as above, its test in so many digits, its
-    name. NULL where it has another score: a text would round that."""
+    """A result as one text, so that equal ones can be counted: two digits as above, its test in a fixed number of
+    digits, its name. NULL where it has another score: a text would round that."""
 
     def by_score(end: int) -> str:
         some, no, none = ((10 + end + 4 * score) * 10**width for score in range(3))
@@ -169,7 +169,7 @@ ScoreCounts = dict[tuple[int, str], list[Any]]
 """The results of criteria. A criterion is its test (a row number, as in `TestName`) and its name.
 
 Of each: how many passed, failed, ended in an error and wait for a person; how many have a score that rounds down to
-0.0, 0.1 and so on to 0.9 (1.0 stands there, too); the sum of the scores; and how many of each tenth failed. That is one
+0.0, 0.1 and so on to 0.9 (1.0 counts there, too); the sum of the scores; and how many of each tenth failed. That is one
 list, taken apart only where it is shown: there are thousands of criteria.
 """
 _NO_SCORES: list[Any] = [0] * 14 + [0.0] + [0] * 10
@@ -231,7 +231,7 @@ def tags_known(connection: sqlite3.Connection) -> list[str]:
 
 
 def extent(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[int, int] | None:
-    """When the first and the last of the picked runs began; None: there is none."""
+    """When the first and the last of the picked runs started; None: there is none."""
     found: list[int] = []
     for source, at, values in _arms(connection, picked):
         low, high = connection.execute(f"SELECT min({at}), max({at}) FROM {source}", values).fetchone()
@@ -301,7 +301,7 @@ def measurements(
 
 
 def executions_in(connection: sqlite3.Connection, picked: SelectedRuns) -> list[ExecutionTime]:
-    """The executions of the picked runs, in the order in which these began."""
+    """The executions of the picked runs, by when those runs started."""
     found = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
@@ -389,7 +389,7 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
 
 
 def settings_seen(connection: sqlite3.Connection, picked: SelectedRuns) -> dict[str, int]:
-    """By setting (as the grouping of that name has it): when a run of it began last."""
+    """By setting (as in the grouping of that name): when its last run started."""
     found: dict[str, int] = {}
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
@@ -456,7 +456,8 @@ def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: 
 def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
     """From when on there are at most `most` of the picked runs, and whether that leaves any of them out.
 
-    Runs that began in the same millisecond stay together: where the newest of them alone are more, they are all in it.
+    Runs that started in the same millisecond stay together: where the newest of them alone are more, they are all in
+    it.
     """
     arms = list(_arms(connection, picked))
     boundary, newest = _times_of_newest(connection, arms, most)
@@ -474,7 +475,7 @@ def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int)
 def _times_of_newest(
     connection: sqlite3.Connection, arms: Sequence[tuple[str, str, list[Any]]], most: int
 ) -> tuple[int | None, int]:
-    """When the newest run but `most` began (None: there are no more), and the newest."""
+    """When the newest run but `most` started (None: there are no more), and the newest."""
     if len(arms) == 1:
         ((source, at, values),) = arms
         ordered = f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT 1 OFFSET ?"
@@ -635,7 +636,7 @@ def _with_results(source: str) -> str:
 
 
 def _arms(connection: sqlite3.Connection, picked: SelectedRuns) -> Iterator[tuple[str, str, list[Any]]]:
-    """(FROM and WHERE, when a run began, values) of the runs with a time of their own, then of those without."""
+    """(FROM and WHERE, when a run started, values) for the runs with a time of their own, then for those without."""
     conditions, values = _conditions(connection, picked)
     more = "".join(f" AND {condition}" for condition in conditions)
     span = [picked.since_ms, picked.until_ms]
@@ -689,7 +690,7 @@ def _gathered(
 
 
 def _undated(connection: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Executions that have runs without a time of their own, and when they began."""
+    """Executions that have runs without a time of their own, and when they started."""
     if not _any_undated(connection):
         return []
     rows = connection.execute(

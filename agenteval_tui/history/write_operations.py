@@ -96,9 +96,8 @@ class AlreadyImportedError(HistoryError):
 
 
 class EndImport(Struct):
-    """An import has come to its end: the execution and the digest of its file stand in the history together.
-
-    `digest`: "" when the file is not to be known again. `notes`: what is to be known of the import, a sentence each.
+    """An import has finished: the execution and the digest of its file go into the history together. `digest`: "" when
+    the file should not be recognized again. `notes`: the notes on the import, a sentence each.
     """
 
     patient: ClassVar[bool] = False

@@ -47,7 +47,7 @@ _WITHOUT = ("queued", "running", "grading", "cancelled")
 
 class Configured(Struct, frozen=True):
     """An agent as it is configured, `${VAR}` not expanded. `suite` is the name of the suite that has it; "": the user's
-    agents.yaml. `line` (from 1) is where it stands in `file`; relative paths are meant from that file's folder."""
+    agents.yaml. `line` (from 1) is where it is in `file`; paths are relative to that file's folder."""
 
     name: str
     config: Mapping[str, Any]
@@ -142,7 +142,8 @@ def without_secrets(address: str) -> str:
 async def check_configured(
     one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
 ) -> CheckReport:
-    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
+    """Ask the agent whether it is available. Never raises: an agent that can't be built, or does not answer, gives a
+    report as well."""
     try:
         # In a thread: it reads files.
         agent = await asyncio.to_thread(make_configured, one, permission, env=env)

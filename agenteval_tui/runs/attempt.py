@@ -40,7 +40,7 @@ MAX_ATTEMPTS = 3
 MAX_BACK_OFF_S = 30.0
 _NO_USAGE = Usage()
 YIELD_EVERY = 100
-"""After so many events of an agent that never waits, others get a turn."""
+"""After this many events of an agent that never waits, others get a turn."""
 
 
 class Retries(Struct, frozen=True):
@@ -106,7 +106,7 @@ class RunAttempts:
         """What all attempts used together; `usage` is that of the current one."""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
-        """When the current attempt began, on the steady clock."""
+        """When the current attempt started, on the monotonic clock."""
         self.request = request
         self._agent = agent
         self._retries = retries
@@ -132,10 +132,9 @@ class RunAttempts:
 
     @property
     def may_wait(self) -> bool:
-        """Whether a refusal may be followed by another attempt at all. Who allows one attempt wants to see how it ends.
-
-        Beyond that a refusal is no attempt: the server did not look at the question. It counts neither towards
-        `max_attempts` nor, while the run waits in line, towards its time-out.
+        """Whether a refusal may be followed by another attempt at all. With one attempt allowed, the user wants to see
+        how it ends. Otherwise a refusal is not an attempt: the server did not look at the question. It does not count
+        towards `max_attempts`, and the wait in line does not count towards the run's time-out.
         """
         return self._retries.attempts > 1
 
@@ -168,7 +167,7 @@ class RunAttempts:
             self._error = None
 
     def schedule_retry(self, wait_s: float, failed: Failed) -> None:
-        """The attempt failed and there will be another one."""
+        """The attempt failed and there will be another."""
         self.flush()
         error = self._clean(failed.error)
         used = self.usage
@@ -192,7 +191,7 @@ class RunAttempts:
         self._error = error
 
     def park(self) -> None:
-        """The run goes back into the line; the time that it stands there is not its own."""
+        """The run goes back into the line; the time that it waits there does not count as its own."""
         self._parked_at = time.monotonic()
 
     def take(self, transcript: Transcript) -> None:
@@ -337,7 +336,7 @@ class RunAttempts:
         return event if usage is event.usage else UsageReported(usage)
 
     def _settle_price(self, model: str, recorder: Recorder) -> None:
-        """Now the model is known: what was priced as another one's tokens is put right."""
+        """Now the model is known: correct the price of tokens that were priced as a different model's."""
         if self._priced is None or not model:
             return
         more = self._priced.named(model)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from agenteval_tui.runs.plan.model import Limits
 
 FIRST = 4
-"""As long as no run has ended nobody knows what one takes: no more than so many begin."""
+"""Until a run has ended, the cost of one is unknown: no more than this many start."""
 
 
 class Spending(Struct, frozen=True):

@@ -32,7 +32,7 @@ LIKE = 0.6
 
 
 class ChatMessage(Struct, frozen=True):
-    """One turn: what the person wrote, when it began (seconds, monotonic) and what it used."""
+    """One turn: what the person wrote, when it started (seconds, monotonic) and what it used."""
 
     text: str
     usage: Usage = field(default_factory=Usage)
@@ -93,9 +93,9 @@ class Conversation:
         return self.transcript.usage
 
     async def say(self, text: str, changed: Callable[[], None]) -> ChatMessage:
-        """Ask the agent. What goes wrong is the turn's `error`; cancelling ends it with kind "cancelled" and raises.
+        """Ask the agent. A failure is the turn's `error`; cancelling ends it with kind "cancelled" and raises.
 
-        Raises `AgentevalError` when the agent can't be made (a wrong option, a variable that is not set).
+        Raises `AgentevalError` when the agent can't be built (a wrong option, a variable that is not set).
         """
         self.busy = True
         try:

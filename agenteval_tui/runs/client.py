@@ -129,16 +129,15 @@ class Attachment:
             await self._writer.drain()
 
     async def close(self) -> None:
-        """Stop watching; the execution goes on."""
+        """Stop watching; the execution continues."""
         self._writer.close()
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()
 
 
 def live_executions() -> list[Live]:
-    """The executions of this user whose processes live, in the order in which they began, whatever clocks said then.
-
-    What dead ones left behind is removed.
+    """The executions of this user whose processes live, in the order in which they started, whatever the clocks said.
+    The files of dead ones are removed.
     """
     folder = runtime_dir() / "live"
     found = []

@@ -60,9 +60,9 @@ STOPPED = "stopped"
 class Engine:
     """One execution. `emit` is called in the event loop's thread with every event, in order.
 
-    `prepare()` finds what can be found wrong before anything is run; `run()` calls it if nobody has. `command()` must
-    be called in the loop's thread. `env` holds the variables that agents may use; `retry_base_s` is the first
-    back-off. `pid` is the process that does the work, where that is not this one. The store is left open.
+    `prepare()` finds the problems that can be found before anything is run; `run()` calls it unless that was done.
+    `command()` must be called in the loop's thread. `env` holds the variables that agents may use; `retry_base_s` is
+    the first back-off. `pid` is the process that does the work, if that is not this one. The store is left open.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Engine:
                 self._completion.skip(group)
 
     def _line_up(self) -> None:
-        """All runs of the plan into the line; what ended earlier counts for repetitions that may stop early."""
+        """Put all runs of the plan into the line; runs that ended earlier count for repetitions that may stop early."""
         plan, state = self.plan, self.state
         earlier: list[tuple[str, Any, str]] = []
         if plan.earlier and any(run.stop is not None for run in plan.runs):

@@ -122,7 +122,7 @@ class ReasoningStreamed(Event, frozen=True, omit_defaults=True):
 
 
 class ToolStarted(Event, frozen=True, omit_defaults=True):
-    """A tool call began. `key` names it within its run."""
+    """A tool call started. `key` names it within its run."""
 
     type: ClassVar[str] = "tool_started"
     run: str
@@ -172,8 +172,8 @@ class AttemptFailed(Event, frozen=True, omit_defaults=True):
 
 
 class AgentFinished(Event, frozen=True, omit_defaults=True):
-    """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
-    in the history already, no agent was asked. `ending` and `finish_reason`: what ended the answer
+    """The agent is done (or failed: `error` says why, `mend` what to do) and grading starts. `cached`: the answer was
+    in the history already, no agent was asked. `ending` and `finish_reason`: why the answer ended
     (`transcripts.finish_reason`); "" where it ended by itself."""
 
     type: ClassVar[str] = "finished"
@@ -258,7 +258,7 @@ class RunState(Struct, omit_defaults=True):
     """One run as a watcher knows it. `status` is queued, running, grading, cancelled or an outcome; `parts` the end of
     what streamed (`dropped`: how many parts before them are no longer held).
 
-    It changes while the run goes on; an event holds a `copy`. On the wire it names its run by the id.
+    It changes during the run; an event holds a `copy`. On the wire it names its run by the id.
     """
 
     ref: RunRef
@@ -451,6 +451,6 @@ def _with_id(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_ref(state: Mapping[str, Any], refs: Mapping[str, Any]) -> dict[str, Any]:
-    """`refs`: the runs that are known, by id; of another one nothing but the id is."""
+    """`refs`: the known runs, by id; of any other run only the id is known."""
     run = state["run"]
     return {**state, "ref": refs.get(run) or to_builtins(RunRef(run, "", "", "", 0, 0, ""))}

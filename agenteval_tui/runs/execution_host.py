@@ -28,9 +28,9 @@ from agenteval_tui.runs.server import EventServer
 class Host:
     """One execution, to be run once: `engine.command` steers it, also before `run`.
 
-    `emit` gets every event first, in the event loop's thread. `detached`: nobody has another way to watch it, so that
-    there must be a socket, and the end waits a moment for the watcher that started it. Otherwise the execution runs
-    without one where none can be made, and `unwatchable` says why. `more` goes to the engine.
+    `emit` gets every event first, in the event loop's thread. `detached`: the socket is the only way to watch it, so
+    there must be one, and the end waits a moment for the watcher that started it. Otherwise the execution runs without
+    one if none can be created, and `unwatchable` says why. `more` goes to the engine.
     """
 
     def __init__(

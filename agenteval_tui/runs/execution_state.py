@@ -1,4 +1,5 @@
-"""What one execution knows while it runs: its runs by state, what ended, what that cost, how long the rest takes."""
+"""What one execution knows while it runs: its runs by state, the runs that ended, their cost, and how long the rest
+takes."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ class EtaEstimator:
 
 
 class ExecutionTotals:
-    """Counts what ended and what it cost; failed attempts are in the cost, they are paid for as well."""
+    """Counts ended runs and their cost, which includes failed attempts: they are paid for as well."""
 
     def __init__(self) -> None:
         self.pace = EtaEstimator()
@@ -195,7 +196,7 @@ class ExecutionState(Struct):
     dropped: list[RunPlan] = field(default_factory=list)
     """Runs that were in line when the execution was stopped."""
     unwanted: list[str] = field(default_factory=list)
-    """Ids of runs that were cancelled before the execution began."""
+    """Ids of runs that were cancelled before the execution started."""
     totals: ExecutionTotals = field(default_factory=ExecutionTotals)
     begun: bool = False
     began: float = field(default_factory=time.monotonic)

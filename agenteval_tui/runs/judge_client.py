@@ -111,7 +111,8 @@ class JudgeClient:
         self.asked = 0
 
     async def answer(self, case: JudgeRequestGroup) -> Answers:
-        """Ask all that the case's criteria want to know. What nobody answers is missing, or a reply with `error`."""
+        """Ask all questions of the case's criteria. A question without an answer is missing, or is a reply with
+        `error`."""
         checkers = [compile_criterion(spec) for spec in case.specs]
         sole = sole_of_specs(case.specs)
         replies = {key: reply for key, reply in case.replies.items() if not reply.error}
@@ -179,7 +180,7 @@ class JudgeClient:
         return StoredReply(request, plan.hash, found)
 
     async def _shared(self, key: tuple[str, str], request: RemoteRequest, plan: AgentPlan) -> Reply:
-        """Ask, together with whoever else asks the same at this time; ended when nobody waits any more."""
+        """Ask, together with all callers that ask the same at this time; cancelled when no caller waits any more."""
         shared = self._asking.get(key)
         if shared is None:
             shared = self._asking[key] = _Shared(asyncio.create_task(self._ask(request, plan)))

@@ -63,7 +63,7 @@ class Respondents(Struct, frozen=True):
         return agent_plan(name, suite, folder or config_dir(), self.user_agents)
 
     def asked(self, request: RemoteRequest, suite_key: str) -> AgentPlan:
-        """Who answers a request to a judge or an embedder. Raises `AgentevalError` when nobody does."""
+        """Who answers a request to a judge or an embedder. Raises `AgentevalError` if there is none."""
         if request.kind == "embed":
             return self._embedder(request.target, suite_key)
         if self.judge or request.target:

@@ -26,8 +26,8 @@ LONGEST_PATH = 103
 class ExecutionRequest(Struct, frozen=True):
     """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
 
-    Or what to go on with: `resume` is the reference of an execution, of which what is missing is run (`errors`: and
-    what ended in an error); then there are no `paths`. See `resuming.resume_plan`.
+    Or what to continue: `resume` is the reference of an execution whose missing runs are run (`errors`: also those that
+    ended in an error); then there are no `paths`. See `resuming.resume_plan`.
     """
 
     paths: tuple[str, ...] = ()
@@ -41,8 +41,8 @@ class ExecutionRequest(Struct, frozen=True):
 class Live(Struct, frozen=True):
     """An execution whose process lives: its id, the process, the socket to attach to, title and start.
 
-    `notices`: what whoever started it should know, such as a suite that changed since it was planned. `order`: those
-    that began later have higher ones, whatever clocks say (0: of an older program).
+    `notices`: messages for the user who started it, such as a suite that changed since it was planned. `order`:
+    executions that started later have higher ones, whatever the clocks say (0: from an older program).
     """
 
     execution: str
@@ -55,9 +55,8 @@ class Live(Struct, frozen=True):
 
 
 def live_dir() -> Path:
-    """The folder of sockets, made if need be, for this user only.
-
-    Raises `AgentevalError` when it can't be made or belongs to somebody else: who owns it could answer in our place.
+    """The folder of sockets, created if necessary, for this user only. Raises `AgentevalError` when it can't be created
+    or belongs to another user: its owner could answer in our place.
     """
     folder = runtime_dir() / "live"
     mend = "set AGENTEVAL_RUNTIME_DIR to a folder of your own"

@@ -26,10 +26,9 @@ _LARGEST = 10_000_000  # bytes of a file that is looked into
 
 
 def fingerprint(config: Mapping[str, Any], base_dir: Path, *, trusted: bool = False) -> str:
-    """What an agent (its configuration expanded) is, apart from what it is asked; "" when answers are not kept.
-
-    A configuration that names a file of its folder, a tools file or a program, stands for what is in the file: an
-    agent whose code was edited is another one.
+    """The identity of an agent (its expanded configuration), apart from what it is asked; "" when answers are not kept.
+    If a configuration names a file of its folder, a tools file or a program, the file's content counts: an agent whose
+    code was edited is a different one.
     """
     if is_local_agent(config.get("kind")):
         return ""

@@ -52,7 +52,7 @@ def resume_plan(
     With `errors` also those whose agent, or grading, ended in an error. What passed, failed, was skipped or waits for
     a person is never run again. Of `options` only `concurrency`, the limits, `cache`, `trust`, `executor` and
     `scheduler` count, where they are given; for the rest the execution stays as it was planned. `user_agents` (None:
-    those of the user's agents.yaml) are asked for keys that stand in a configuration, and so are not stored.
+    those of the user's agents.yaml) are asked for keys that are written in a configuration, and so are not stored.
 
     Raises `AgentevalError`: it is running, was imported, is too old, nothing is missing, a limit is reached already,
     a key is nowhere to be found; and `trusting.NotTrustedError`.
@@ -242,7 +242,7 @@ def _changes(setup: Setup, missing: list[RunRow]) -> list[str]:
 
 
 class _Sources:
-    """Where keys come from that stand in a configuration: the user's agents.yaml and the suites as they are now."""
+    """Where keys written in a configuration come from: the user's agents.yaml and the suites as they are now."""
 
     def __init__(self, user_agents: Mapping[str, AgentConfig] | None, setup: Setup) -> None:
         self._given = user_agents

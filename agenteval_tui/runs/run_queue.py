@@ -12,16 +12,16 @@ from msgspec import Struct, field
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.plan.model import RunPlan
 
-_BEHIND = 1 << 40  # what may begin only alone stands behind everything else
+_BEHIND = 1 << 40  # runs that may start only alone come after all others
 
 
 class _Line(Struct):
-    """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
-    over. `resting` is a heap of (when it may begin, position, run id); `alone` are runs that begin only when nothing
-    else of the agent is on its way but what was put back before, as they were.
+    """What waits for one agent: a heap of (position, run id); entries whose run was taken, or put back, are skipped.
+    `resting` is a heap of (when it may start, position, run id); `alone` are runs that start only when nothing else of
+    the agent is in flight except runs that were put back like them.
 
-    All that is on its way is one round, where the first began alone and the others joined it: `asking`, and `heard`
-    are those of the round that were put back. A round is no more when one of it is released, or another begins.
+    All runs in flight are one round, where the first started alone and the others joined it: `asking`, and `heard`
+    are those of the round that were put back. A round ends when one of its runs is released, or another round starts.
     """
 
     limit: int | None
@@ -173,10 +173,9 @@ class WaitingRuns:
             self._feed(group)
 
     def put_back(self, run: RunPlan, *, rest_s: float = 0.0, alone: bool = False) -> None:
-        """A run that was taken waits again, behind all others of its agent: another one shows whether there is room.
-
-        It does not begin for `rest_s` seconds, and, `alone`, only when nothing else of its agent is on its way but
-        what was put back before, too.
+        """A run that was taken waits again, after all others of its agent: a different one shows whether there is room.
+        It does not start for `rest_s` seconds, and, with `alone`, only when nothing else of its agent is in flight
+        except runs that were also put back.
         """
         line, name = self._lines[run.agent.hash], run.ref.run
         del self._taken[name]
@@ -292,7 +291,7 @@ class WaitingRuns:
                 self._lines[self._waiting[name][1].agent.hash].leave(name)
 
     def _rested(self, line: _Line) -> None:
-        """What has rested long enough stands in the line again."""
+        """Runs that have rested long enough go back into the line."""
         while line.resting and line.resting[0][0] <= self._clock():
             _, position, name = heappop(line.resting)
             if name in line.rests and self._waiting[name][0] == position:

@@ -20,7 +20,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:
-    """Have the store take the plan in: as a new execution, with what it takes to resume it, or as one that goes on."""
+    """Store the plan: as a new execution, with the data needed to resume it, or as one that continues."""
     if plan.order:
         again = [run.ref.run for run in plan.runs]
         return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)

@@ -21,11 +21,11 @@ from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.transcripts.model import RunError
 
 BARREN = 10
-"""So many bursts of refusals with no success between them: the server is not busy, it does not want us."""
+"""This many bursts of refusals with no success between them: the server is not busy, it rejects us."""
 LONE = 2
-"""A refusal is a lone one when since the one before so many times the runs on their way were answered."""
+"""A refusal is a lone one when, since the one before, this many times the runs in flight were answered."""
 LONGEST_HOLD_S = 600.0
-"""A server that asks for more is not busy: a quota is used up. The run ends with its words."""
+"""A server that asks for a longer wait is not busy: a quota is used up. The run ends with the server's message."""
 REFUSED_ITSELF = 2
 """So often may a run be refused that was refused before, while the server serves others, and once of these while
 nothing asks that was never refused: then it is given up."""
@@ -116,13 +116,13 @@ class Refusals:
     A refused run keeps its attempts, with the attempts that it made, and goes to the end of its agent's line: the next
     one shows whether the server is busy. Neither `max_attempts` nor the run's time-out count the wait. It is given up
 
-    - when the server serves others, and refuses this one also when nobody else asks (`REFUSED_ITSELF`): the request
+    - when the server serves others, and refuses this one even when it alone asks (`REFUSED_ITSELF`): the request
       itself is refused, as one that is too large for the limit is, and no waiting helps it. Such runs ask together:
       when all of them are refused, none was in the way of another;
     - when the server refuses everybody again and again (`Throttle.barren`);
     - when it asks for a longer wait than `LONGEST_HOLD_S`.
 
-    A run that was refused after others were served holds up nobody else: it rests by itself.
+    A run that was refused after others were served does not hold up the others: it rests by itself.
 
     `wake_in` is told in how many seconds it makes sense to look whether more may begin.
     """
@@ -221,7 +221,7 @@ class Refusals:
         )
 
     def _refused_alone(self, attempts: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
-        """It rests by itself, and asks when nobody else does. False when it has had its chances."""
+        """It rests by itself, and asks when no other run does. False when it has no chances left."""
         if self._had_its_chances(attempts):
             attempts.give_up(self._refused_itself(attempts, failed, now))
             return False

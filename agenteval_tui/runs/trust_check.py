@@ -102,9 +102,8 @@ def check_trust(
 def check_asking(
     respondents: Respondents, cases: Iterable[tuple[str, CriterionSpec]], *, trusted: bool = False
 ) -> Permission:
-    """The permission to ask whom criteria want to be asked: (suite key, criterion) of each. Raises `NotTrustedError`.
-
-    `trusted`: somebody said so for this time.
+    """The permission to ask the respondents of criteria: (suite key, criterion) of each. Raises `NotTrustedError`.
+    `trusted`: the user allowed it for this time.
     """
     seen: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
     uses = [use for (key, _), spec in seen.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)]
@@ -112,9 +111,8 @@ def check_asking(
 
 
 def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Permission:
-    """The permission to use agents as they are configured. Raises `NotTrustedError`.
-
-    `trusted`: somebody said so for this time.
+    """The permission to use agents as they are configured. Raises `NotTrustedError`. `trusted`: the user allowed it for
+    this time.
     """
     return permission_for([_use_of(agent) for agent in agents], everything=trusted)
 

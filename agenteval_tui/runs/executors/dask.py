@@ -328,7 +328,7 @@ class Asked(Protocol):
 
 
 class ClusterAgent:
-    """Sends each request to the cluster. `here` is the same agent on this machine, None where it can't be made."""
+    """Sends each request to the cluster. `here` is the same agent on this machine, None if it can't be built."""
 
     def __init__(self, cluster: Asked, agent: AgentPlan, here: Agent | None, permission: Permission) -> None:
         self._cluster = cluster
@@ -361,7 +361,7 @@ class ClusterAgent:
 class Inbox:
     """The messages of one task. After one that is missing, or can't be read, the rest is left to the result.
 
-    `ended`: all events were taken. `lost`: its worker is gone. `worker`: who began it, "" before that.
+    `ended`: all events were taken. `lost`: its worker is gone. `worker`: the one that started it, "" before that.
     """
 
     def __init__(self) -> None:

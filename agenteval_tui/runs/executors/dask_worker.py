@@ -40,7 +40,7 @@ LOOK_S = 0.1
 CLOSE_S = 5.0
 YIELD_EVERY = 100
 LOST = ""
-"""The result of a task that somebody had begun before, or that nobody wants any more."""
+"""The result of a task that was already started elsewhere, or that is no longer wanted."""
 _PROGRAMS = ("command", "python")
 PIECE = 16_000
 """Characters of one message, unless a single event is longer."""
@@ -55,9 +55,10 @@ Place = type[AgentEvent] | int
 def run_task(text: str) -> str:
     """Run the task (`wire.task_data` as JSON text); gives all its events as a JSON list, or `LOST`.
 
-    Called in a thread of a worker. A scheduler begins a task again when its worker is lost. Here that must not happen:
-    the other half of an answer may be on the screen already, and whether there is another attempt is the execution's
-    to say. So the first who begins leaves a mark with the scheduler, and whoever finds it does nothing.
+    Called in a thread of a worker. A scheduler starts a task again when its worker is lost. Here that must not happen:
+    the other half of an answer may be on the screen already, and only the execution decides about another attempt. So
+    the first worker that starts it leaves a mark with the scheduler, and any other worker that finds the mark does
+    nothing.
     """
     import distributed
 

@@ -85,7 +85,7 @@ def read_task(data: Mapping[str, Any]) -> Task:
 
 
 def event_data(event: AgentEvent) -> list[Any]:
-    """An event as JSON data: its kind and its fields. Raises TypeError for what is no event."""
+    """An event as JSON data: its kind and its fields. Raises TypeError for anything that is not an event."""
     name = type(event).__name__
     if name in _PLAIN:
         return [name, asdict(event)]

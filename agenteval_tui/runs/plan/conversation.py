@@ -43,7 +43,7 @@ class Conversations:
     """
 
     def __init__(self, test: Test) -> None:
-        """Raises `AgentevalError` when the test's messages are no conversation."""
+        """Raises `AgentevalError` when the test's messages are not a conversation."""
         given = conversation_of([one.model_dump(exclude_unset=True) for one in test.messages or ()])
         messages, turns = given.messages, tuple(test.turns or ())
         if test.prompt is not None:

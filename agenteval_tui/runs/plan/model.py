@@ -49,8 +49,8 @@ class PlanOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
     reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
     "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents (or
-    variations): each chosen test runs with both, see `check_arms`. `sample` draws so many tests (each row of a dataset
-    counts as one) by `seed`.
+    variations): each chosen test runs with both, see `check_arms`. `sample` draws this many tests (each row of a
+    dataset counts as one) by `seed`.
     """
 
     tests: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class RunPlan(Struct, frozen=True):
 
     @property
     def prompt(self) -> str:
-        """What stands in lists for the whole conversation: the last user message before the agent's first answer."""
+        """What lists show for the whole conversation: the last user message before the agent's first answer."""
         for message in reversed(self.messages):
             if message.role == "user":
                 return message.content
@@ -134,8 +134,8 @@ class Limits(Struct, frozen=True):
 
 
 class Cluster(Struct, frozen=True):
-    """The cluster on which agents run: its executor's name, its scheduler's address. `all_threads`: nobody said how
-    many runs may be at work at once, so as many as its workers have threads."""
+    """The cluster on which agents run: its executor's name, its scheduler's address. `all_threads`: no limit was set
+    for concurrent runs, so as many run as its workers have threads."""
 
     executor: str
     scheduler: str
@@ -208,7 +208,7 @@ def check_executor(options: PlanOptions) -> None:
 
 
 def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
-    """The cluster that the options name. `all_threads`: nobody limited how many runs may be at work at once."""
+    """The cluster that the options name. `all_threads`: no limit was set for concurrent runs."""
     if options.executor in ("", LOCAL):
         return None
     return Cluster(options.executor, options.scheduler, all_threads)
@@ -223,7 +223,7 @@ def arm_label(arm: str, name: str) -> str:
 
 
 def arm_of(variation: str) -> str:
-    """A or B; "" for a variation that is no arm. Only of an execution with the option `ab` it can be one."""
+    """A or B; "" for a variation that is not an arm. Only executions with the option `ab` have arms."""
     arm, mark, _ = variation.partition(": ")
     return arm if mark and arm in ARMS else ""
 

@@ -62,10 +62,9 @@ class TestRuns:
         self._failed = failed
 
     def cases(self) -> Iterator[RunSpec]:
-        """The rows of which there will be runs, as a stream; one case where there is no dataset.
-
-        Programs of the folder are no matter here, but its files: one outside of the folder is read, and whether that
-        may go to an agent is asked before anything runs (`trusting`).
+        """The rows that will be run, as a stream; one case if there is no dataset. Programs of the folder don't matter
+        here, but its files do: one outside the folder is read, and whether that may go to an agent is asked before
+        anything runs (`trusting`).
         """
         if not self.configurations:
             return
@@ -187,8 +186,8 @@ class _Maker:
 
 
 def run_seed(suite: str, test: str, row_key: str, repetition: int, seed: int = 0) -> int:
-    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the
-    same for a row wherever it stands in its file (`row_key` "": the test has no dataset)."""
+    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the same
+    for a row wherever it is in its file (`row_key` "": the test has no dataset)."""
     return _seed_of(_seed_head(suite, test), row_key, repetition, seed)
 
 
@@ -229,7 +228,7 @@ def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple
 
 
 class Configuration(Struct, frozen=True):
-    """One way in which a test runs. `variation` is what stands in its runs: "" for the default configuration."""
+    """One way in which a test runs. `variation` is the name stored in its runs: "" for the default configuration."""
 
     variation: str
     agent: AgentPlan
