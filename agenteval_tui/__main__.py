@@ -47,7 +47,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _last_resort(error: Exception) -> int:
-    """Say in one line what nobody else could; 1 would mean that a test failed."""
+    """Report in one line an error that no other code caught; exit code 1 would mean that a test failed."""
     from agenteval_tui.core.errors import INFRASTRUCTURE, program_error
 
     said = f"{type(error).__name__}: {error}"
@@ -69,8 +69,8 @@ def _without_plugins_of_pydantic() -> None:
     """pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here.
 
     Its module that looks for them loads `importlib.metadata` with most of `email` when the first model is built: 16 ms
-    of `validate`'s 282, measured in pairs. One that finds none stands in for it; where pydantic has no such module,
-    nobody asks for this one. The variable that pydantic reads would do neither: programs of agents would inherit it.
+    of `validate`'s 282, measured in pairs. A stub that finds none replaces it; where pydantic has no such module, the
+    stub is never imported. The variable that pydantic reads would do neither: programs of agents would inherit it.
     """
     none = ModuleType("pydantic.plugin._loader")
     vars(none)["get_plugins"] = tuple

@@ -132,7 +132,7 @@ async def _look(live: Live) -> ExecutionView | None:
 
 
 def cancel(live: Live) -> ExecutionView:
-    """End an execution; when this returns it has, and nobody finds it among those that run any more.
+    """End an execution; when this returns, it has ended and is no longer listed among the running ones.
 
     Raises `AgentevalError` when it does not end.
     """

@@ -18,7 +18,7 @@ def exit_code(
     *,
     status: str = "finished",
 ) -> int:
-    """The exit code for so many runs of each outcome.
+    """The exit code for this many runs of each outcome.
 
     Without a gate: 1 when a run failed (or waits for a person), else 3 when one ended in an error, else 0. With the
     gate `fail_under` (0..1): 1 when `pass_rate` (over the decided runs; None: there is none) is below it, else 3

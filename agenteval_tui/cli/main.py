@@ -69,7 +69,7 @@ class _Verbs(click.Group):
 
 
 def _leading_paths(args: list[str]) -> list[str]:
-    """`agenteval [--db F] PATH...`: the paths at the end, when what follows the options is no verb but exists.
+    """`agenteval [--db F] PATH...`: the paths at the end, when the word after the options is not a verb but exists.
 
     A path comes before a plug-in's verb: to look for plug-ins takes 30 ms, for which the app's first frame would wait.
     """

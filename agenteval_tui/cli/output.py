@@ -69,7 +69,7 @@ class Output:
 
     @property
     def width(self) -> int:
-        """Columns that a line may have; 100 where nobody knows."""
+        """Columns that a line may have; 100 if unknown."""
         return shutil.get_terminal_size((100, 24)).columns if self.is_terminal else 100
 
     def line(self, *parts: str | tuple[str, Style]) -> None:

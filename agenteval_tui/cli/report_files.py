@@ -1,7 +1,7 @@
 """The files that a run writes: whether they may be written, and writing them.
 
-A report is asked for before anything runs, so whatever could keep it from being written is said then. A file that is
-there already is overwritten only when that can't cost anybody anything: see `check_reports`.
+A report is requested before anything runs, so anything that could keep it from being written is reported then. An
+existing file is overwritten only when that loses nothing: see `check_reports`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _HEAD = 2_000  # bytes of a file that say whose it is
 def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
     """Raise `AgentevalError` now when a file can't be written later: a run may have cost money by then.
 
-    A file that exists is asked about on a terminal. Where nobody can be asked it may be overwritten when it is
-    empty, or an earlier report of the same kind (a job that runs again), or with `--force`.
+    On a terminal, the user is asked about an existing file. Without a terminal it may be overwritten when it is empty
+    or an earlier report of the same kind (a job that runs again), or with `--force`.
     """
     seen: dict[Path, str] = {}
     for kind, name in reports.files:

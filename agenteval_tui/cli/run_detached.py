@@ -23,8 +23,8 @@ from agenteval_tui.runs.live_registry import ExecutionRequest, Live
 def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> Live:
     """Start it. Raises the `AgentevalError` that its process met.
 
-    Ctrl-C meanwhile must not leave behind what nobody wants: it is let start, cancelled, and then KeyboardInterrupt
-    is raised.
+    Ctrl-C meanwhile must not leave an unwanted execution behind: it is allowed to start, then cancelled, then
+    KeyboardInterrupt is raised.
     """
     if not quiet:
         invocation.out.status("starting …")
@@ -75,7 +75,7 @@ def watch_to_end(
     leaves: bool = False,
     also: Callable[[Event], None] | None = None,
 ) -> RunReport | None:
-    """Show it until it has ended; None when it was left before that (it goes on).
+    """Show it until it has ended; None when it was left before that (it continues).
 
     Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
     """

@@ -225,7 +225,7 @@ def _in_workspace(file: str) -> str:
 
 
 def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
-    """Where the tests of these suites stand in their files, as these are now; nothing of files that can't be read."""
+    """Where the tests of these suites are in their present files; nothing for files that can't be read."""
     lines = {}
     for key in suite_keys:
         try:

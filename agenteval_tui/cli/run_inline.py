@@ -1,4 +1,4 @@
-"""An execution in this process: for pipes and builders, where nobody could lose a terminal."""
+"""An execution in this process: for pipes and CI, where there is no terminal to lose."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class _Test(Struct):
 
 
 class ProgressState(Struct, frozen=True):
-    """Of a run that has ended: its criterion results, what to do about its error, and what ended its answer ("" for an
-    answer that is whole). Events have less of all that."""
+    """Of a run that has ended: its criterion results, what to do about its error, and why its answer ended ("" for a
+    whole answer). Events carry less of all that."""
 
     results: Callable[[str], Sequence[CriterionResult]]
     remedy: Callable[[str], str]

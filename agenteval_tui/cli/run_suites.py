@@ -159,9 +159,8 @@ def _limited(limits: Limits, trust: bool) -> PlanOptions:
 
 
 def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[str]) -> list[LoadedSuite]:
-    """The suites at `paths`. Problems go to stderr; raises `AgentevalError` when they must be mended first.
-
-    Where tests are named, only what is wrong with those matters.
+    """The suites at `paths`. Problems go to stderr; raises `AgentevalError` when they must be fixed first. If tests are
+    named, only their problems matter.
     """
     loaded, problems = suites_given(invocation, paths)
     errors = [
@@ -184,7 +183,7 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
 
 
 def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[str]) -> bool:
-    """Whether the problem stands in one of the named tests, or above all tests of its file."""
+    """Whether the problem is in one of the named tests, or above all tests of its file."""
     for suite in loaded:
         if str(suite.path) != problem.file or suite.suite is None:
             continue

@@ -18,9 +18,8 @@ _LISTED = 12  # programs of one folder
 
 
 def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
-    """The plan with its permission, which somebody at the terminal may give.
-
-    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """The plan with its permission, which the user may give at the terminal. Raises `NotTrustedError` if a folder is
+    not trusted and there is no terminal, or the answer is no.
     """
 
     try:
@@ -33,8 +32,8 @@ def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
 
 
 def text_with_permission(plan: Plan) -> Plan:
-    """The plan of a suite on standard input, with its permission: no folder's trust speaks for what stands in no
-    folder, and nobody can be asked. Raises `NotTrustedError`."""
+    """The plan of a suite on standard input, with its permission: a folder's trust does not cover a suite that is not
+    in a folder, and there is no terminal to ask. Raises `NotTrustedError`."""
 
     try:
         return replace(plan, permission=check_trust(plan, foreign=True))
@@ -43,9 +42,8 @@ def text_with_permission(plan: Plan) -> Plan:
 
 
 def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
-    """What `check(False)` gives, or `check(True)` where somebody at the terminal says so.
-
-    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """What `check(False)` gives, or `check(True)` if the user at the terminal agrees. Raises `NotTrustedError` if a
+    folder is not trusted and there is no terminal, or the answer is no.
     """
     try:
         return check(False)
@@ -56,7 +54,7 @@ def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) 
 
 
 def trust_answer(invocation: Invocation, refused: NotTrustedError) -> bool:
-    """Whether somebody at the terminal says that it may run; False where there is nobody to ask."""
+    """Whether the user at the terminal allows it to run; False without a terminal."""
     return can_ask(invocation) and _ask(invocation, refused.needs)
 
 

@@ -72,9 +72,8 @@ def is_own(name: str) -> bool:
 
 
 def find_verb(name: str) -> click.Command | None:
-    """The command of a verb, None where there is no such verb.
-
-    Raises `AgentevalError` where two plug-ins offer it, or where what an entry point names is no command.
+    """The command of a verb, None if there is no such verb. Raises `AgentevalError` if two plug-ins offer it, or if an
+    entry point does not name a command.
     """
     if name in VERBS:
         module, _, attribute = VERBS[name][0].partition(":")

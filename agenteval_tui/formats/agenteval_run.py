@@ -1,6 +1,6 @@
 """What this program writes of a run into another tool's format, beside its messages, so that the run comes back whole.
 
-Every format that runs are exported to has a place for fields of others: an object of ours stands there under `KEY`.
+Every format that runs are exported to has a place for fields of others: it holds an object of ours under `KEY`.
 It holds what the format has no fields for: outcome, score, the criterion results with severity, weight, threshold and
 evidence, the dataset's row, times, the error. The messages and tool calls are the format's own.
 """
@@ -144,8 +144,8 @@ def restore_or_note(recording: Recording, given: Any, *, whole: bool = True, eve
 
 
 def without_own_fields(value: Mapping[str, Any], own: Any, *others: str) -> Mapping[str, Any]:
-    """An object without `own`, what we wrote into it, and without the `others` that say the same once more: these are
-    no texts that an import could lose."""
+    """An object without `own`, the fields that we wrote into it, and without the `others` that repeat them: an import
+    can't lose those texts."""
     return {key: one for key, one in value.items() if key != KEY and key not in others} if is_ours(own) else value
 
 

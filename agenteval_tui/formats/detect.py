@@ -46,8 +46,8 @@ def _own() -> tuple[Format, ...]:
 
 @cache
 def _of_plugins() -> tuple[tuple[Format, ...], Mapping[str, str]]:
-    """Those that can be loaded, and what is wrong with the others, by name: one broken plug-in does not stand in the
-    way of every file."""
+    """Those that can be loaded, and what is wrong with the others, by name: one broken plug-in does not block every
+    file."""
     loaded, broken = [], {}
     for name in entry_points.names(IMPORTERS):
         if name not in entry_points.own(IMPORTERS):

@@ -66,7 +66,7 @@ def _own(value: Mapping[str, Any]) -> Transcript:
 
 
 def _conversation(messages: list[Any], about: Mapping[str, Any]) -> Transcript:
-    """Chat messages with what stands beside them: the system prompt, model, usage, answer, error."""
+    """Chat messages with the fields beside them: the system prompt, model, usage, answer, error."""
     if not messages:
         raise AgentevalError("there is nothing in this transcript: it has no messages", mend=SHAPES)
     for number, one in enumerate(messages, 1):

@@ -210,7 +210,7 @@ def _import(
 
 
 def _replaced_in(source: Source) -> Iterator[Skipped]:
-    """What is to be said when all was read: of the bytes that are no text."""
+    """The note after all was read, on bytes that are not text."""
     if source.replaced:
         yield Skipped(NOT_UTF8, counts=False)
 
@@ -253,8 +253,8 @@ def _runs(
 
 
 def _kept(recording: Recording) -> Recording:
-    """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes. What could not be
-    read of it stands behind its log, where every screen shows it."""
+    """The recording in a form that can be stored: foreign JSON has numbers and depths that nothing else accepts. The
+    parts that could not be read are listed after its log, where every screen shows them."""
     transcript = recording.transcript
     calls = []
     for call in transcript.tool_calls:
@@ -337,7 +337,7 @@ class _Tally:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of the file, each reason once, with its first place; then the fields that nobody read."""
+        """The notes on the file, each reason once, with its first place; then the fields that were not read."""
         found = []
         for note, count in self._noted.items():
             place = self._noted_at[note]

@@ -25,7 +25,7 @@ MOST_FIELDS = 30
 MOST_NAMED = 6
 """Fields of one object that are named; of more (the headers of a reply, say) only the object is."""
 SHORTENED = 200
-"""A text whose first so many characters are in the run was shortened; else it was left out."""
+"""A text was shortened if its first characters, this many, are in the run; else it was left out."""
 MOST_SEARCHED = 300_000_000
 """Characters of a run that are searched for texts. In a run so large that this is not enough, the fields that were told
 until then stand for the rest."""
@@ -73,7 +73,7 @@ class Unread:
         self._shortened.add(shortened)
 
     def passed_over(self, fields: Mapping[str, int]) -> None:
-        """Fields that nobody looked at while the file was read."""
+        """Fields that were not looked at while the file was read."""
         self._left_out.add_counts(fields)
 
     def notes(self) -> Iterator[str]:

@@ -18,7 +18,7 @@ _SAID = {True: "yes", False: "no", None: "could not be told"}
 
 
 def agents_lines(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
-    """A line an agent; of one that was checked (`reports`, by its number) what came of it, step by step."""
+    """A line for each agent; for one that was checked (`reports`, by its number), its result, step by step."""
     view: View = ()
     for number, one in enumerate(agents):
         report = reports.get(number)

@@ -60,7 +60,7 @@ def decision_text(standing: TriageStatus, now_ms: int | None = None) -> Text:
 
 
 def decision_line(standing: TriageStatus) -> Paragraph:
-    """The decision, as it stands below its cause."""
+    """The decision, as shown below its cause."""
     return Paragraph(decision_text(standing), 8)
 
 

@@ -204,7 +204,7 @@ def significance_text(overall: Overall) -> str:
 
 
 def power_text(overall: Overall) -> str:
-    """What drop so many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
+    """The drop that this many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
     if overall.rate is None:
         return ""
     if overall.detectable is None:

@@ -1,4 +1,4 @@
-"""What is shown of the difference of two runs: what one did otherwise than the other, step by step."""
+"""The difference of two runs as shown: what one did differently from the other, step by step."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def divergence_text(divergence: Divergence) -> str:
 
 
 def parting_text(divergence: Divergence | None) -> str:
-    """What the run that somebody asked about did at the fork; "" when nothing parts the runs, or nobody looked."""
+    """What the run in question did at the fork; "" when nothing parts the runs, or this was not looked at."""
     if divergence is None or divergence.fork is None:
         return ""
     return run_text(divergence.fork, divergence.run) or divergence_text(divergence)

@@ -31,7 +31,7 @@ _BEFORE = 15  # characters before the difference in the part of a long text that
 class Comparison(Struct, frozen=True):
     """What was expected of `name` (the path of an argument; "" for a text), and what was found.
 
-    Texts stand in quotation marks with their own line breaks, other values as JSON; None: there is no such thing to
+    Texts are in quotation marks with their own line breaks, other values are JSON; None: there is no such thing to
     show. `at` is the first character of `got` that differs (its length: something is missing at its end; None: no
     place), `note` says in a few words what differs there. `where`: the place of what was found ("line 4"). A list or
     an object has its differing entries in `parts`, and `alike` counts those that are equal.

@@ -1,4 +1,4 @@
-"""Why a test fails, in short: each reason with how many of its runs say it, what was expected and what came."""
+"""Why a test fails, in short: each reason with how many of its runs give it, the expected and the actual value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Miss(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A reason, and how many of so many runs say it."""
+    """A reason, and how many of this many runs give it."""
 
     miss: Miss
     runs: int
@@ -94,7 +94,7 @@ def clearest(failures: Mapping[T, Failures]) -> T | None:
 
 
 def _compared(criterion: str, line: Evidence) -> Miss | None:
-    """What was expected beside what came; None where these are no two values."""
+    """The expected beside the actual value; None where there are not two values."""
     arguments = line.fields.get("arguments")
     if isinstance(arguments, list):
         scope = next(

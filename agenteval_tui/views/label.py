@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 RATINGS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "very good"}
 WARNING: Span = ("⚠", "broken")
-"""Beside a label that says otherwise than the verdict."""
+"""Beside a label that contradicts the verdict."""
 _UNKNOWN = "criterion unknown"
 """Of a label from an older history that several criteria of the run may be meant by: no verdict of one of them."""
 
@@ -35,7 +35,7 @@ def label_text(label: Label) -> str:
 
 
 def label_given(label: Label, status: str, *, taken_back: bool = False) -> Text:
-    """`tone: passed, 4 of 5; the run now counts as failed`: what came of a label, or of taking it back."""
+    """`tone: passed, 4 of 5; the run now counts as failed`: the effect of a label, or of taking it back."""
     said = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
     return text(f"{said}; the run now counts as ", outcome_text(status))
 

@@ -139,7 +139,7 @@ class Difference(Struct, frozen=True):
 
 
 class Fact(Struct, frozen=True):
-    """A value with its label. A fact without a label goes on with the one before it."""
+    """A value with its label. A fact without a label continues the one before it."""
 
     label: str
     value: Text

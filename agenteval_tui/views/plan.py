@@ -46,7 +46,7 @@ def plan_view(plan: Preview) -> View:
 
 
 def plan_in_short(plan: Preview) -> View:
-    """Runs by agent, what they take, what stands against it: a few lines, for a form that is being filled in."""
+    """Runs by agent, what they need, and what prevents them: a few lines, for a form that is being filled in."""
     agents = sorted(plan.estimate.agents.items(), key=lambda agent: -agent[1])
     runs = text((numbers.count(plan.runs, "run"), "bold"), (f" of {numbers.count(plan.tests, 'test')}", "dim"))
     for name, number in agents[:_MOST_AGENTS]:

@@ -282,7 +282,7 @@ def groups_table(trend: Trend, shown: Shown, at: int) -> Table:
 
 
 def alerts_table(watched: AlertCheck) -> Table:
-    """A row an alert that was looked for: what came of it, and the figures."""
+    """A row for each alert that was checked: its result, and the figures."""
     rows = []
     for alert in watched.alerts:
         cells = (

@@ -75,10 +75,11 @@ def configured_beside(paths: Sequence[Path]) -> list[Configured]:
 def check_all(
     agents: Sequence[Configured], permission: Permission | None = None, *, thorough: bool = False
 ) -> dict[int, CheckReport]:
-    """What each says of itself, by its number; all are asked at once. What can't be made is a report as well.
+    """What each reports about itself, by its number; all are asked at once. An agent that can't be built gives a report
+    as well.
 
     `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trusting.check_agents`; without
-    one each agent is checked for itself, and one that needs trust which is not there says so and is not asked.
+    one each agent is checked by itself, and one that lacks trust reports that and is not asked.
     """
 
     async def one(agent: Configured) -> CheckReport:

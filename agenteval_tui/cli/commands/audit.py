@@ -1,4 +1,4 @@
-"""`agenteval audit`: criteria that never fail, never pass, or that another one implies."""
+"""`agenteval audit`: criteria that never fail, never pass, or that another implies."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _found(invocation: Invocation, address: str) -> AppStart:
 
 def _criterion(store: Store, run: RunRow, wanted: str) -> str:
     """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
-    name; else of those that stand in the suite's file now, by name. Raises `AgentevalError` when there is none."""
+    name; else of those in the suite's file now, by name. Raises `AgentevalError` when there is none."""
 
     results = store.results(run.id)
     refused: AgentevalError | None = None

@@ -61,7 +61,7 @@ def command(invocation: Invocation, as_json: bool) -> int:
 
 
 def _died(invocation: Invocation, alive: Container[str], now: int) -> list[ExecutionRow]:
-    """Executions of the last day whose process died, and that nobody has resumed; the oldest first."""
+    """Executions of the last day whose process died and that were not resumed; the oldest first."""
     path = directories.history_file(invocation.db)
     if not path.is_file():
         return []

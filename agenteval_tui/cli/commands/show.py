@@ -131,7 +131,7 @@ def _indented(out: Output, text: str, *, dim: bool = False) -> None:
 
 
 def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, as_json: bool) -> int:
-    """Print what the right run did otherwise than the left one. 0."""
+    """Print what the right run did differently from the left one. Returns 0."""
     alignment = align(store.transcript(left.id), store.transcript(right.id))
     if as_json:
         out.json(difference_document(left, right, alignment))

@@ -89,7 +89,7 @@ def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: lis
 
 
 def print_problem(out: Output, problem: Problem) -> None:
-    """One line: place, severity, what is wrong, how to mend it."""
+    """One line: place, severity, what is wrong, how to fix it."""
     remedy = f" ({problem.fix})" if problem.fix else ""
     out.line(
         f"{problem.file}:{problem.line}:{problem.column}: ",

@@ -42,12 +42,12 @@ LABELS = Loss(
 
 
 class Exporter(Struct, frozen=True, kw_only=True):
-    """A format to write (entry point group `agenteval.exporters`), and the pieces of its text for runs, one after
+    """A format to write (entry point group `agenteval.exporters`); it yields the pieces of its text for runs, one after
     another.
 
     `title` names it in a choice, `about` says what a file of it is, `suffix` ends a file's name. `losses`: what it
     can't keep of a run; everything else comes back as it was: outcomes, scores, criteria with their evidence, rows.
-    `rank`: where it stands in a list, from the lowest.
+    `rank`: its place in a list, the lowest first.
     """
 
     name: str

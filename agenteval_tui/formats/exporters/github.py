@@ -17,7 +17,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.views.quarantine import held_text
 
 MOST = 10
-"""GitHub shows so many errors of a step; more of them are dropped without a word."""
+"""GitHub shows this many errors of a step, and drops the rest silently."""
 SUMMARY_BYTES = 1_000_000
 """A step's summary may have 1 MiB; one that is larger is not shown at all."""
 SUMMARY_FAILURES = 50

@@ -19,7 +19,7 @@ _SEVERITIES = ("error", "warning", "info")
 def results_of(given: Any, transcript: Transcript) -> tuple[CriterionResult, ...]:
     """The criterion results of a run, as `grading.codec` writes them; () for None.
 
-    Places that are not in `transcript` are left out. Raises `AgentevalError` when these are no results.
+    Places that are not in `transcript` are left out. Raises `AgentevalError` when these are not results.
     """
     if given is None:
         return ()

@@ -360,9 +360,9 @@ def sample_identity(reader: JsonReader) -> tuple[str, int]:
 
 
 def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recording, tuple[str, ...]]:
-    """The sample that begins here, and what of it is not kept by its nature. `header`: the log's `eval`.
+    """The sample that begins here, and its parts that can't be kept. `header`: the log's `eval`.
 
-    Raises `UnreadableFile` (the text can't be read) and `AgentevalError` (it is no sample).
+    Raises `UnreadableFile` (the text can't be read) and `AgentevalError` (it is not a sample).
     """
     sample = _Sample()
     for key in reader.members():

@@ -19,8 +19,8 @@ from msgspec import Struct
 LARGEST_MEMBER = 4_000_000_000
 """Bytes that are unpacked of one member. More is nothing that a person could look at."""
 ALWAYS, TIMES = 50_000_000, 500
-"""A member unpacks to so many bytes, and to so many times its packed size. More is a bomb: logs shrink to a tenth, and
-to a hundredth where their samples repeat themselves."""
+"""A member may unpack to this many bytes, and to this many times its packed size. More is a bomb: logs shrink to a
+tenth, and to a hundredth where their samples repeat themselves."""
 TOGETHER = 1_000_000_000
 """So many bytes, and `TIMES` the archive's size, are unpacked of all members: many small bombs are one too."""
 

@@ -38,7 +38,7 @@ def can_read(value: Any) -> bool:
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
-    """A run for each trace: the conversation of its model's calls, else what went in and what came out."""
+    """A run for each trace: the conversation of its model's calls, else its input and output."""
     with Spool() as spool:
         for one in source.values():
             if isinstance(one, BrokenElement):
@@ -71,7 +71,7 @@ def _usage_of(run: Mapping[str, Any]) -> Any:
 
 
 def _merged(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Runs by id: a patch completes what was posted. An empty value never replaces one that is there."""
+    """Runs by id: a patch completes what was posted. An empty value never replaces an existing one."""
     runs: dict[str, dict[str, Any]] = {}
     for part in parts:
         run = runs.setdefault(plain_text(part["id"]), {})

@@ -72,10 +72,9 @@ def dialect_of(value: Any) -> str:
 
 
 def transcript_of(messages: Iterable[Any], *, system: Any = None, notes: list[str] | None = None) -> Transcript:
-    """The transcript of a list of messages in any dialect; `system`: a system prompt that stands beside them.
-
-    What could not be read of them is added to `notes`, and stands in its place in the transcript. Raises
-    `AgentevalError` when an item is no message.
+    """The transcript of a list of messages in any dialect; `system`: a system prompt given beside them. The parts that
+    could not be read are added to `notes`, and keep their place in the transcript. Raises `AgentevalError` when an item
+    is not a message.
     """
     listed = list(messages)
     found = _Conversation([] if notes is None else notes)

@@ -9,10 +9,10 @@ from agenteval_tui.formats.importers.message_formats import as_list, is_message
 
 
 def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A logged answer as an object with `messages`; None when `value` is no answer.
+    """A logged answer as an object with `messages`; None when `value` is not an answer.
 
     A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), or a request
-    and its answer by those names; `messages` or `input` may also stand beside the answer.
+    and its answer by those names; `messages` or `input` may also be beside the answer.
     """
     if (told := _in_conventions(value)) is not None:
         return told

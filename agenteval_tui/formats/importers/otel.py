@@ -310,7 +310,7 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
 
 
 def _object(given: Any) -> dict[str, Any]:
-    """An object that stands in an attribute as JSON: a test's variables, or what we say of a run."""
+    """An object that an attribute holds as JSON: a test's variables, or our own data about a run."""
     try:
         found = json.loads(given) if isinstance(given, str) else None
     except (ValueError, RecursionError):

@@ -206,7 +206,7 @@ def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
 
 def comma_separated(text: str) -> list[str] | None:
     """The items of a list in a text, as promptfoo reads them: an item in double quotes may have commas, and quotes in
-    it are doubled or stand behind a backslash. None: promptfoo refuses it."""
+    it are doubled or follow a backslash. None: promptfoo refuses it."""
     found: list[str] = []
     at = 0
     while at < len(text):
@@ -244,7 +244,7 @@ _PYTHONS = re.compile(r"\(\?(?![:=!]|<[=!]|<[A-Za-z_$])|\\[AZGKXR]|[*+?}]\+")
 
 def as_bare(pattern: str) -> str | None:
     """JavaScript's pattern as one of ours that finds the same: there it has no delimiters, `$` is the very end, and
-    digits and letters are those of ASCII. None: it is no pattern there, or one that nothing here can say."""
+    digits and letters are those of ASCII. None: it is not a valid pattern there, or has no equivalent here."""
     if not pattern or is_template(pattern):
         return None
     try:
@@ -327,7 +327,7 @@ def _least(threshold: float | None) -> dict[str, float]:
 
 
 def _words(name: str, value: Any) -> dict[str, Any] | None:
-    """A word is what stands between white space, which is not what `Length` counts."""
+    """A word is the text between white space, which is not what `Length` counts."""
     least: Any = 0
     most: Any = ""
     if isinstance(value, Mapping):
@@ -396,7 +396,7 @@ def _used(name: str, value: Any, negate: bool) -> dict[str, Any] | None:
 
 
 def _with_arguments(name: str, value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One of the calls has these arguments; with `partial`, which is meant without a word, others beside them."""
+    """One of the calls has these arguments; with `partial`, which is the default, it may have others too."""
     arguments = value["args"] if "args" in value else value.get("arguments")
     mode = value.get("mode") or "partial"
     odd = value.get("ignore") or value.get("defaults") or value.get("pattern")

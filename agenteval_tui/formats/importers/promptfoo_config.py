@@ -83,7 +83,7 @@ def tests(source: Source) -> FoundTests:
 
 
 def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
-    """The tests of a configuration that stands in `folder`: one for each test and prompt."""
+    """The tests of a configuration in `folder`: one for each test and prompt."""
     found = FoundTests(name=plain_text(config.get("description")))
     files = Files(folder, found)
     prompts = list(_prompts(config.get("prompts"), folder, found))

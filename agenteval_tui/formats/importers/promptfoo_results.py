@@ -128,7 +128,7 @@ def _of_prompts(prompts: Any, seen: set[str]) -> Counter[str]:
 
 
 def tests(source: Source) -> FoundTests:
-    """The tests of the configuration that stands in the results."""
+    """The tests of the configuration in the results."""
     found: Any = None
     reader = _reader(source)
     try:

@@ -26,7 +26,7 @@ class Recording(Struct, frozen=True):
 
     `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
     foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
-    or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
+    or configurations did the same test. `started_ms`: when it started, milliseconds since 1970, if the file says it.
     `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
     that are nowhere in the run are said (`unread`). `row`, `row_key`: the dataset's row, as in `PlannedRun`. `suite`,
     `tags`, `stated`: of a run of this program that comes back, how it ended. `expected`: criteria made of what the file
@@ -56,8 +56,8 @@ class Recording(Struct, frozen=True):
 class Skipped(Struct, frozen=True):
     """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
 
-    `place` says where in words; "": at `line`, where that is known (from 1). `fields`: nothing but fields that nobody
-    looked at while the file was read, and how often each was there.
+    `place` says where in words; "": at `line`, where that is known (from 1). `fields`: only fields that were not looked
+    at while the file was read, and how often each occurred.
     """
 
     reason: str
@@ -69,7 +69,7 @@ class Skipped(Struct, frozen=True):
 
 
 def first_user_text(transcript: Transcript) -> str:
-    """What the agent was asked first; "" when nobody asked."""
+    """What the agent was asked first; "" if it was not asked."""
     return next((message.content for message in transcript.messages if message.role == "user"), "")
 
 

@@ -94,7 +94,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 
 def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
-    """What stands in a results file; `known` learns what it says beside its simulations."""
+    """The content of a results file; `known` collects what it says beside its simulations."""
     reader = source.reader()
     try:
         for key in reader.members():
@@ -242,8 +242,8 @@ def _recording(value: Any, known: _Known) -> Recording:
 
 
 def _said(message: Any) -> list[Any]:
-    """A message as those that it is: answers of several tools stand in one. What the simulated user does with tools of
-    its own is said by the user: these are no calls of the agent."""
+    """The messages that one message holds: the answers of several tools are in one. What the simulated user does with
+    its own tools counts as said by the user, not as calls of the agent."""
     if not isinstance(message, Mapping):
         return [message]
     if isinstance(message.get("tool_messages"), list):
@@ -314,7 +314,7 @@ def _of_chunk(chunk: Mapping[str, Any]) -> str:
 
 
 def _verdicts(simulation: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
-    """The reward, whatever it is: without one nobody looked at the run yet. `about`: what the index says."""
+    """The reward, whatever it is: without one, the run was not evaluated yet. `about`: what the index says."""
     if simulation.get("reward_info") is not None:
         return (_verdict(simulation["reward_info"]),)
     return (_verdict({"reward": about["reward"]}),) if about.get("reward") is not None else ()

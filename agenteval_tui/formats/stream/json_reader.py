@@ -24,9 +24,9 @@ WINDOW = 1 << 20
 """Characters that are looked at together. Smaller values are skipped by decoding them, which is fastest."""
 
 LARGEST_TEXT = 16_000_000
-"""Characters that are kept of one text; nobody looks at more."""
+"""Characters that are kept of one text; no reader needs more."""
 LARGEST_PART = 20_000
-"""A part of a value that is too large is kept all the same when it is no larger than this."""
+"""A part of a value that is too large is still kept if it is at most this large."""
 MOST_PARTS = 1_000
 """So many parts of one object or list are kept in that way."""
 
@@ -272,7 +272,7 @@ class JsonReader:
         self._path.pop()
 
     def _pass_over(self) -> None:
-        """Skip what nobody took, and count its field where it says something."""
+        """Skip a value that was not taken, and count its field if it holds words or is large."""
         fits, value = self.small()
         if not fits or has_words({str(self._path[-1]): value}):
             self.passed_over[_dotted([0 if isinstance(one, int) else one for one in self._path], items=False)] += 1
@@ -303,7 +303,7 @@ def _dotted(path: list[str | int], *, items: bool = True) -> str:
 
 
 def skipped_by(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
-    """What a reader passed over, and what it shortened; `prefix`: the field in the file at which it began to read."""
+    """What a reader skipped, and what it shortened; `prefix`: the field in the file at which it started."""
     if reader.passed_over:
         yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})
     for at, said in reader.shortened:

@@ -38,7 +38,7 @@ def wide_encoding(begin: bytes) -> str:
 class JsonElement(Struct, frozen=True):
     """One value of the file. `number` counts from 1; `line` is where it begins, from 1.
 
-    `container` is the number (from 1) of the top-level list whose element it is; None: it stands at the top itself.
+    `container` is the number (from 1) of the top-level list whose element it is; None: it is at the top itself.
     `shortened`: where in it something was left out because it was too large, and what.
     """
 
@@ -73,7 +73,7 @@ def read_values(
     """The values of a JSON or JSON Lines file, one after another, in constant memory.
 
     A list at the top level is opened: its elements are the values. Everything else at the top level is a value.
-    A value that can't be read gives `Broken`, and reading goes on behind it where its end can be found. `reduce` reads
+    A value that can't be read gives `Broken`, and reading continues after it if its end can be found. `reduce` reads
     what is too large; without it such a value is broken.
     """
     text = RawText(file, chunk)
@@ -173,7 +173,7 @@ class RawText:
         return self._dropped + self._at
 
     def next_char(self) -> str:
-        """The next character that is no white space, without taking it; "" at the end of the file."""
+        """The next character that is not white space, without taking it; "" at the end of the file."""
         if self._at < len(self._text) and (char := self._text[self._at]) not in _WHITE:
             return char  # nearly always
         while True:
@@ -209,7 +209,7 @@ class RawText:
         return True, value
 
     def skip_string(self) -> int:
-        """Move behind the string that begins here, however long it is: how many characters stand in it.
+        """Move past the string that begins here, however long it is; returns its number of characters.
 
         Raises `UnreadableFile`.
         """
@@ -319,7 +319,7 @@ class RawText:
             self._move_to(len(self._text))
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
-        """Could more text mend this error? Only when it is at the window's end, or a string has no end yet."""
+        """Whether more text could fix this error: only if it is at the window's end, or a string has no end yet."""
         near_end = error.pos >= len(self._text) - 16
         return near_end or error.msg.startswith("Unterminated string") or not self._text[error.pos :].strip()
 

@@ -15,7 +15,7 @@ from agenteval_tui.formats.stream.json_reader import JsonReader, reduced
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement, read_values
 
 LARGEST_UNPACKED, ALWAYS, TIMES = 4_000_000_000, 50_000_000, 500
-"""Bytes that a packed file unpacks to at most; so many always, and so many times its size. More is a bomb."""
+"""The most bytes that a packed file may unpack to: this many always, and this many times its size. More is a bomb."""
 LARGEST_DOCUMENT = 32_000_000
 """Bytes of a file that is read as a whole (YAML, and JSON that holds tests)."""
 
