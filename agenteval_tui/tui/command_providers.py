@@ -98,17 +98,17 @@ class ActionsProvider(Provider):
         before = ""
         offered = list(services(self.screen).offered_commands(self.screen))
         for place, one in enumerate(offered):
-            shown = self._line(Content(one.what), one.group if one.group != before else "", one.keys)
-            yield Hit(1 - place / (len(offered) + 1), shown, one.act, text=one.what)
+            shown = self._line(Content(one.label), one.group if one.group != before else "", one.keys)
+            yield Hit(1 - place / (len(offered) + 1), shown, one.act, text=one.label)
             before = one.group
 
     async def search(self, query: str) -> Hits:
         """What matches, best first."""
         matcher = self.matcher(query)
         for one in services(self.screen).offered_commands(self.screen):
-            score = matcher.match(one.what)
+            score = matcher.match(one.label)
             if score > 0:
-                yield Hit(score, self._line(matcher.highlight(one.what), one.group, one.keys), one.act, text=one.what)
+                yield Hit(score, self._line(matcher.highlight(one.label), one.group, one.keys), one.act, text=one.label)
 
     def _line(self, what: Content, group: str, end: str) -> Content:
         return palette_line(what, group, end, self.app.size.width)

@@ -11,6 +11,6 @@ class Offered(Struct, frozen=True):
     """A command in the palette: its group, what it does, its keys as a person reads them, and what does it."""
 
     group: str
-    what: str
+    label: str
     keys: str
     act: Callable[[], Awaitable[None]]

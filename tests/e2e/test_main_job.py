@@ -57,7 +57,7 @@ def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path
         line = before_lines(before)[row]
         terminal.send("\x1b[C" * (line.index("country = '") + len("country")))
         terminal.send("\x1b[3~" * len(" = '{{country}}'"))
-        terminal.wait_for("flip to passed")
+        terminal.wait_for("then ✓✓✓✓✓ 100 %")
         terminal.wait_for("edited")
         terminal.wait_for("^s save")
         terminal.send("\x13")
@@ -115,7 +115,7 @@ def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> Non
         terminal.wait_for("streaming")
     # The terminal is gone (killed); another one finds the execution and sees its end.
     with start(str(suites)) as terminal:
-        terminal.wait_for("1 execution running")
+        terminal.wait_for("3 run ◐")
         terminal.send("3")
         terminal.wait_for("5 of 5", timeout=60)
         terminal.send("q")
