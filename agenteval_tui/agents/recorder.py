@@ -247,7 +247,7 @@ class Recorder:
         if self._first_token is None:
             self._first_token = self._now
         if self._open is None:
-            # The model began to think when what came before was over, not when its first token arrived.
+            # The model started to think when the previous step ended, not when its first token arrived.
             self._open = _Turn(started_ms=self._last_end)
             self._turns.append(self._open)
         return self._open

@@ -151,7 +151,7 @@ def _expanded(text: str, env: Mapping[str, str]) -> str:
     try:
         return str(expand(text, env))
     except AgentevalError:
-        return ""  # the agent can't be made of it
+        return ""  # no agent can be built from it
 
 
 def _parts(value: str) -> set[str]:

@@ -239,7 +239,7 @@ def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
             line = next((one for one in lines if way_of(metric.type, one).condition == cause.condition), None)
             if line is not None:
                 is_text = isinstance(line.expected, str) and line.expected
-                # A range of scores is no text that was looked for.
+                # A range of scores is not a text that was looked for.
                 as_said = line.expected if cause.condition == "score" else quoted(line.expected, 40) if is_text else ""
                 expected.add(str(as_said) if is_text else _figure(line.expected))
     if len(expected) != 1:

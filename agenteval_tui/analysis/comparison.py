@@ -201,7 +201,7 @@ def _test_change(
     both = [case for case in cases if case in sides[0] and case in sides[1]]
     runs: list[list[ComparedRun]] = []
     for side in sides:
-        # Rows that only one side has are no change of the test; where no row is shared all of them are shown.
+        # Rows that only one side has are not a change of the test; if no row is shared, all of them are shown.
         runs.append([run for case in (both or cases) for run in side.get(case, ())])
     first = (runs[1] or runs[0])[0]
     tallies = [tally(side) if side else None for side in runs]

@@ -298,7 +298,7 @@ def _stored(
         run_id=planned.id,
         status=str(one.verdict.outcome),
         score=one.verdict.score,
-        # An output stands where it was recorded, however late it is graded.
+        # An output counts at the time when it was recorded, however late it is graded.
         started_ms=execution.started_ms if row.started_ms is None else row.started_ms,
         duration_ms=row.duration_ms,
         attempts=row.attempts,

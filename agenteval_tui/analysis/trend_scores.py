@@ -140,7 +140,7 @@ def _scores(counted: ScoreCounts, tests: Mapping[int, TestName]) -> tuple[Scores
     for (test, criterion), counts in counted.items():
         passed = counts[0]
         n = passed + counts[1]
-        # The worst first. A test has one criterion of a name: what stands behind it is never compared.
+        # The worst first. A test has one criterion of a name: what follows the name is never compared.
         one = Scores(tests[test], criterion, counts)
         ordered.append((passed / n if n else 2.0, -n, ranks[test], criterion, one))
     ordered.sort()

@@ -164,7 +164,7 @@ class Workbench:
         with all that a spec says)."""
         spec = self.spec(criterion, text)
         if self.transcript.error is not None:
-            # The agent failed: there is no answer to judge, and an empty one is no wrong one (page 3, section 1).
+            # The agent failed: there is no answer to judge, and an empty one is not a wrong one (page 3, section 1).
             return CriterionResult(
                 spec.name,
                 Outcome.SKIPPED,
@@ -426,7 +426,7 @@ def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) 
             spec = spec_from_dict(version)
             result = stored[position] if position < len(stored) else None
             if result is None or result.criterion_hash != content_hash:
-                # Foreign verdicts stand before what was derived at an import.
+                # Foreign verdicts come before those derived at an import.
                 result = next((one for one in stored if one.derived and one.criterion_hash == content_hash), None)
             if result is not None:
                 # The version may be stored under the name of another test's criterion of the same content.

@@ -36,7 +36,7 @@ _TOKENS: dict[str, Style] = {
     "accent": "bold", "code": "", "added": "good", "removed": "bad", "good": "good", "bad": "bad", "broken": "broken",
     "warn": "warn", "near": "warn", "dim": "dim", "bold": "bold",
 }  # fmt: skip
-# What GitHub's runner takes for a command wherever it stands in a log; an agent's answer must not be one.
+# What GitHub's runner takes for a command anywhere in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line
 SIGNS = {outcome: sign for outcome, (sign, _) in OUTCOMES.items()}

@@ -60,7 +60,7 @@ def run_suites(
             invocation.out.line((plan_heading(preview_plan(plan, store)), "dim"))
         if STDIN in paths:
             return _execute_here(invocation, store, plan, limits, reports)
-        # Its process asks nobody: what was permitted here, for this once, goes with the request.
+        # Its process can't ask: the request carries what was permitted here, for this once.
         options = replace(options, trust=plan.trust)
         request = ExecutionRequest(tuple(map(str, paths)), options, *_places(invocation))
         return _execute(invocation, store, plan, request, limits, reports)

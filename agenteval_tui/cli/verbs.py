@@ -11,7 +11,7 @@ from agenteval_tui.core.entry_points import COMMANDS
 from agenteval_tui.core.errors import AgentevalError
 
 # Each of these is a module of `cli.commands` with a click command `command`; it is imported when the verb is called.
-# Where a module has several, the name of its command stands behind a colon.
+# If a module has several, the name of its command follows a colon.
 VERBS = {
     "init": ("init", "Write a first suite that runs at once, and say what to do next."),
     "run": ("run", "Run suites against their agents and grade what they do."),
@@ -50,7 +50,7 @@ VERBS = {
     "trust": ("trust", "List the folders that may run programs; trust one, or forget it."),
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
-# Before it stand agenteval's own verbs of entry points; those of plug-ins come last.
+# agenteval's own verbs of entry points come before it; those of plug-ins come last.
 _ABOUT_THE_INSTALLATION = "schema"
 
 

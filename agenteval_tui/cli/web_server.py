@@ -137,7 +137,7 @@ def _refusal(status: int, text: str) -> web.Response:
 
 def serve(serving: Serving, ready: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is told the address. Raises `AgentevalError` where it can't listen."""
-    # textual-serve logs what it does; a broken connection is no news, an app that could not start is.
+    # textual-serve logs what it does; a broken connection is not worth a message, an app that could not start is.
     logging.getLogger("textual-serve").setLevel(logging.ERROR)
     os.environ.update(_TERMINAL)
     asyncio.run(_serve(serving, ready))

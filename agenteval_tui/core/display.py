@@ -132,7 +132,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             marks += 1
             stacked += unicodedata.combining(char) != 0 or unicodedata.category(char) == "Me"
             keep = marks <= _MAX_MARKS and stacked <= _MAX_STACKED
-            # On nothing, or at a line's beginning, it would change what stands there on the screen.
+            # Alone, or at the start of a line, it would change its neighbour on the screen.
             alone = marks == 1 and (not before or before.isspace())
             yield char, "" if not keep else f"{_INVISIBLE}{char}" if alone else char
     if last < len(text):

@@ -164,7 +164,7 @@ def read_groups(text: str) -> dict[str, dict[str, str]]:
 @cache
 def _plugins() -> Mapping[str, Mapping[str, tuple[EntryPoint, ...]]]:
     """What all other packages offer: by group, by name."""
-    from importlib.metadata import distributions  # what it costs stands at the top
+    from importlib.metadata import distributions  # the top of the file gives the cost
 
     seen = {_PACKAGE}
     found: dict[str, dict[str, tuple[EntryPoint, ...]]] = {}

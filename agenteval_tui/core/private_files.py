@@ -35,7 +35,7 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
     names the file in it ("the list of keys").
     """
     try:
-        # A FIFO that nobody writes to would hold up whoever opens it.
+        # A FIFO without a writer would block the process that opens it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (FileNotFoundError, NotADirectoryError):
         return None

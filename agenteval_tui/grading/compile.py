@@ -150,7 +150,7 @@ class Checker:
         if isinstance(expected, str) and "{{" in expected:
             expected = fill(expected, variables, typed=True)
         if expected is None:
-            # The row of a dataset has the right answer. It is data: braces in it are no placeholders.
+            # The row of a dataset has the right answer. It is data: braces in it are not placeholders.
             expected = variables.get("expected_value")
         if isinstance(expected, str) and not expected.strip() and expected is not self.spec.expected_value:
             expected = None  # a hole in the data: there is nothing to compare with
@@ -223,7 +223,7 @@ class Checker:
             code=Code.NOTHING_EXTRACTED if why.message else why.code,
             fields=fields,
         )
-        # No metric could look; the extraction's own line stands where theirs would.
+        # No metric could run; the extraction's own line takes the place of theirs.
         line = MetricResult("extraction", "extraction", Outcome.FAILED, 0.0, evidence=(evidence,))
         return self._result(Outcome.FAILED, 0.0, Code.NOTHING_EXTRACTED, {}, (line,))
 

@@ -105,7 +105,7 @@ class JsonValue(Value):
             return (Span("value", 0, start, end),)
         left, right = source.range(())
         written = source.text[left:right]
-        # Exact where the value's text stands in the source as it is: no escapes, no other white space.
+        # Exact where the source contains the value's text unchanged: no escapes, no other white space.
         shift = 1 if isinstance(self.data, str) and written[:1] == '"' else 0
         if written[shift : len(written) - shift] == self.text:
             return source.spans(left + shift + start, left + shift + end)

@@ -113,7 +113,7 @@ def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatc
     end = start + len(needle)
     before = text[:start] if side in ("equals", "starts_with") else ""
     after = text[end:] if side in ("equals", "ends_with") else ""
-    # White space is said as such and in part, so its beginning is enough; of other text what stands next to it.
+    # White space is named as such and in part, so its beginning is enough; for other text, its neighbour.
     fields = {
         "is": "elsewhere",
         "line": line_of(text, start),

@@ -106,7 +106,7 @@ def compile_with_flags(text: str, flags: str) -> Pattern:
     plain = compile_pattern(text)
     if not flags:
         return plain
-    # As a delimiter stands a character that no pattern has, so that nothing in the pattern needs a backslash.
+    # The delimiter is a character that no pattern has, so that nothing in the pattern needs a backslash.
     made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{flags}")
     if isinstance(made, php_regex.PatternError):
         raise PatternError(made.message, 0)

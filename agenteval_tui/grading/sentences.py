@@ -61,7 +61,7 @@ def criterion_sentence(result: CriterionResult) -> str:
 def own_criterion_sentence(result: CriterionResult) -> str:
     """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
     if result.message:
-        # Of a history without codes: what stands below it is not shown twice.
+        # For a history without codes: the text below it is not shown twice.
         below = [(one.name, one.message) for one in result.metrics if one.message and one.outcome != "passed"]
         said = {"; ".join(text for _, text in below), *(text for _, text in below)}
         return "" if result.message in said | {f"{name}: {text}" for name, text in below} else result.message

@@ -62,7 +62,7 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
 
         Name, description, weight and severity are not part of it.
         """
-        # What cannot be read has no value yet; its text stands for it, so that two broken configs stay two.
+        # A config that can't be read has no value yet; its text represents it, so that two broken configs stay two.
         config = {"unreadable": self.config_text} if self.broken else self.document.value
         return content_hash(
             {

@@ -160,7 +160,7 @@ class _Move(Struct):
 
 def _merge_tests(connection: sqlite3.Connection, test: int, into: int) -> None:
     """All that belongs to `test` belongs to `into`; of two baselines that of `into` stays."""
-    # Rows that are there under both are one; the others follow their test.
+    # Rows that exist under both become one; the others follow their test.
     connection.execute(
         "UPDATE runs SET dataset_row = coalesce((SELECT b.id FROM dataset_rows a JOIN dataset_rows b ON b.key = a.key"
         " WHERE a.id = runs.dataset_row AND b.test = ?), dataset_row) WHERE test = ? AND dataset_row IS NOT NULL",

@@ -348,7 +348,7 @@ def _broken_index(path: Path) -> list[str]:
         retry_while_locked(path, ask, WRITING_TRIES)
     except sqlite3.DatabaseError as error:
         if is_busy(error):
-            raise  # nobody knows: "whole" would be untrue
+            raise  # unknown: "whole" would be untrue
         return [f"the search index is broken: {error}"] if is_damage(error) else []
     return []
 

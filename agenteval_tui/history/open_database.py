@@ -237,7 +237,7 @@ def mark_damaged(path: Path) -> None:
     """Damage was met while reading: the next opening checks the whole file."""
     try:
         os.close(os.open(_mark(path), os.O_WRONLY | os.O_CREAT, 0o600))
-    except OSError:  # a folder that can't be written: then nothing can be mended there either
+    except OSError:  # a folder that can't be written: then nothing can be repaired there either
         pass
 
 

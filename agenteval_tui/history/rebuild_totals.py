@@ -76,7 +76,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Compl
         " FROM tests WHERE suite {} AND suite NOT IN (SELECT id FROM suites)"
     )
     run("suites", suites.format("!= 0"))
-    target.execute(suites.format("= 0"))  # of the tests above: nobody knows which suites are theirs
+    target.execute(suites.format("= 0"))  # of the tests above: their suites are unknown
     run(
         "plans",
         "INSERT INTO plans (id, hash, prompt, prompt_head, tags, variables, criteria)"
@@ -117,7 +117,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Compl
     without = int(target.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
     if "evidence" in damaged and without:
         lost["evidence"] = lost.get("evidence", 0) + without
-    # The number of a lost task may be given to another one: what named it must not run that.
+    # The number of a lost task may be given to a new one: references to the lost one must not run that.
     tasks = "SELECT task FROM runs UNION SELECT setup FROM executions"
     gone = target.execute(f"SELECT count(task) FROM ({tasks}) WHERE task NOT IN (SELECT id FROM tasks)").fetchone()[0]
     if gone:
@@ -293,7 +293,7 @@ def recount(connection: sqlite3.Connection) -> None:
         " runs = (SELECT count(*) FROM runs WHERE execution = executions.id),"
         " input_tokens = 0, output_tokens = 0, cost = NULL"
     )
-    # What was paid for: what counts, and attempts that failed; not what came from the history.
+    # Paid work: runs that count, and failed attempts; not answers from the history.
     connection.execute(
         "UPDATE executions SET input_tokens = paid.tokens_in, output_tokens = paid.tokens_out, cost = paid.cost FROM ("
         " SELECT execution, coalesce(sum(tokens_in), 0) AS tokens_in, coalesce(sum(tokens_out), 0) AS tokens_out,"

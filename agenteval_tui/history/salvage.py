@@ -454,7 +454,7 @@ class Damaged:
                 if not row.whole:
                     self._count(self.found.cut, table.name)
                 if node.leaf:
-                    # A page that is there twice took another one's place.
+                    # A page that appears twice took a different page's place.
                     key = (row.key,) if table.alias is not None else row.values[: table.keys]
                     if last is not None and not _follows(last, key):
                         self.found.damaged.add(table.name)

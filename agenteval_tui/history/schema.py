@@ -153,7 +153,7 @@ _DECISIONS = (
     # NULL: stored by an older program.
     "ALTER TABLE criterion_results ADD COLUMN cause TEXT",
     "CREATE INDEX results_by_cause ON criterion_results (cause) WHERE cause > ''",
-    # How many tools a run called: what trends read stands in one narrow index, and no wide row is touched.
+    # How many tools a run called: trends read one narrow index, and no wide row is touched.
     "ALTER TABLE runs ADD COLUMN steps INTEGER",
     "UPDATE runs SET steps = (SELECT count(*) FROM tool_calls c WHERE c.transcript = runs.transcript)"
     " WHERE transcript IS NOT NULL",
@@ -169,7 +169,7 @@ _DECISIONS = (
 )
 
 # A criterion is its test and its name. Until here two criteria of one name stood under that name, and a label named
-# only the content of its criterion: where a run has several of that content, nobody knows which was meant.
+# only the content of its criterion: where a run has several of that content, which one was meant is unknown.
 _CRITERIA = (
     "UPDATE criterion_results SET name = 'criterion ' || (position + 1) WHERE trim(name) = ''",
     # As `core.ids.criterion_names` does it.
@@ -192,7 +192,7 @@ _CRITERIA = (
     " WHERE o.run = labels.run AND o.criterion = labels.criterion HAVING count(*) = 1) WHERE criterion IS NOT NULL",
 )
 
-# A row of a dataset is what it is, wherever it stands in its file (`dataset_rows.py`).
+# A row of a dataset is the same, wherever it is in its file (`dataset_rows.py`).
 _DATASET_ROWS = (
     # `place`: where it stood last. `assumed`: the key was made of what a run had, by a program that knew no keys.
     """CREATE TABLE dataset_rows (

@@ -245,7 +245,7 @@ def _shown(name: str, value: Any) -> Any:
         return without_secrets(value)
     if isinstance(value, Mapping):
         if name in ("headers", "env"):
-            # Whatever stands there may be a key; a reference to a variable is none.
+            # Any value may be a key; a reference to a variable is not.
             return {str(key): one if isinstance(one, str) and "${" in one else HIDDEN for key, one in value.items()}
         return {str(key): _shown(str(key), one) for key, one in value.items()}
     if isinstance(value, Sequence):

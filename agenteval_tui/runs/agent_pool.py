@@ -106,7 +106,7 @@ def _prepared(
         limit=int(config["concurrency"]) if config.get("concurrency") else None,
         price=price,
         error_on_finish=frozenset(config.get("error_on_finish") or ()),
-        # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
+        # A variable's value elsewhere is not known here: such an answer is never treated as equal.
         fingerprint=""
         if away and "${" in str(one.config)
         else fingerprint(config, one.base_dir, trusted=plan.permission.trusted),

@@ -309,7 +309,7 @@ class RunAttempts:
                 self._error = cast(Failed, event).error
                 return cast(Failed, event)
             elif kind is Restarted:
-                # For watchers it begins anew: what streamed until now is no part of the answer.
+                # For watchers it starts again: the text streamed until now is not part of the answer.
                 self._stream.begin()
                 self._tell(RunStarted, self.run, self.attempt, now_ms())
             elif kind is Recorded:

@@ -251,10 +251,10 @@ class Engine:
             finally:
                 attempts.task = None
                 while attempts.stop and task.cancelling():
-                    task.uncancel()  # it was the run that was cancelled; the worker goes on
+                    task.uncancel()  # the run was cancelled; the worker continues
                 if state.in_flight.pop(attempts.run, None) is not None:
                     state.waiting.release(run)
-            # An agent that never waits would let nobody else have a turn: events, commands, the store.
+            # An agent that never waits would block everything else: events, commands, the store.
             await asyncio.sleep(0)
             await self._completion.writes.room.wait()
 

@@ -100,7 +100,7 @@ class ExecutionTotals:
     def add(self, attempts: RunAttempts, status: str) -> None:
         """A run's agent is done."""
         if attempts.cached:
-            return  # nobody was asked: it cost nothing, and says nothing of how long the others take
+            return  # no agent was asked: it cost nothing, and does not tell how long the others take
         self._spent = self._with([attempts.spent])
         self.paid += 1
         if attempts.spent.cost is None and attempts.spent.total_tokens is not None:

@@ -297,7 +297,7 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
         error = _failure(failed.error)
     elif transcript.error is not None:  # of a recording
         error = _failure(transcript.error)
-    elif not done:  # what came may be the beginning of something else: "1" of "10"
+    elif not done:  # the text may be the beginning of another: "1" of "10"
         error = "stopped without saying that it was done"
     cost = _cost(price, transcript.model, usage)
     reply = Reply(transcript.final_output, transcript.model, error, usage.input_tokens, usage.output_tokens, cost)

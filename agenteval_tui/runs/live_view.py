@@ -194,7 +194,7 @@ class ExecutionView:
         run.retry_in_s = None
         if run.started_ms is None:
             run.started_ms = event.at_ms
-        # A new attempt starts from the beginning: what the broken one streamed is no part of the answer.
+        # A new attempt starts from the beginning: the text streamed by the broken one is not part of the answer.
         run.parts.clear()
         run.dropped = 0
 

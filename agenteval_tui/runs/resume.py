@@ -102,7 +102,7 @@ def resume_plan(
         cache=merged.cache,
         earlier=earlier,
         order=tuple(one.id for one in rows),
-        # 8 is what nobody asked for: it stands for as many as the cluster takes.
+        # 8 is the default: it means as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
     # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.

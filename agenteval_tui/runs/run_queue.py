@@ -149,7 +149,7 @@ class WaitingRuns:
                 heappop(line.ready)
             if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
                 if line.ready[0][1] in line.alone and not line.joinable:
-                    continue  # it stands behind all others: there is nothing else
+                    continue  # it comes after all others: there is nothing else
                 best = line
         if best is None:
             return None

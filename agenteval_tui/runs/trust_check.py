@@ -206,7 +206,7 @@ def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) 
         try:
             yield respondents.asked(RemoteRequest(kind, name, {}), suite_key)
         except AgentevalError:
-            continue  # nobody is asked; the result says why
+            continue  # nothing is asked; the result says why
 
 
 def _remote(spec: CriterionSpec) -> Iterator[tuple[Any, Mapping[str, Any]]]:

@@ -190,7 +190,7 @@ def _block(node: ScalarNode, text: str, at: int, end: int) -> list[int]:
             spots.append(min(at, end))
             at += 1
         if node.style == ">" and char == "\n" and index + 1 < len(value) and value[index + 1] != "\n":
-            # Folding drops one of several newlines: the text goes on behind all of them.
+            # Folding drops one of several newlines: the text continues after all of them.
             at, column_to_skip = _over_blank_lines(text, at, end, indent)
     spots.append(min(at + _indent_here(text, at, end, column_to_skip), end))
     return spots

@@ -42,7 +42,7 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
     kind = kind_of(path)
     path = path.resolve()
     try:
-        with locked(path.parent, needed=False):  # nobody else adds a row meanwhile
+        with locked(path.parent, needed=False):  # no other process adds a row meanwhile
             before, mode = _before(path)
             count = _checked(path) if before.strip() else 0
             make = {"csv": _csv, "jsonl": _jsonl, "yaml": _yaml}[kind]

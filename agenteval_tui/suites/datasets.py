@@ -35,7 +35,7 @@ _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 MAX_LINE = 16 * 1024 * 1024  # characters; also of a field with line ends in it
 # What `surrogateescape` makes of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-# One cell at a time, to say where a column's name stands. (`csv` does not tell.)
+# One cell at a time, to say where a column's name is. (`csv` does not tell.)
 _CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|\r|\Z)')
 
 

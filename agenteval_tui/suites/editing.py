@@ -259,7 +259,7 @@ def _criteria(tree: TreeEdit, path: list[str | int], wanted: Sequence[CriterionE
         raise SaveFailed("a test needs at least one criterion", where=tree.where, mend="add one")
     before = len(tree.get(path)) if tree.has(path) else 0
     # While all of the old ones are there: copies (of what stood there before it is changed) and new ones at the end,
-    # then the changes. `standing` is where each of the wanted ones stands now.
+    # then the changes. `standing` is where each of the wanted ones is now.
     standing: list[int] = []
     end = before
     for one in wanted:
@@ -347,7 +347,7 @@ class TreeEdit:
         self.data: Any = plain_data(root)
         self.eol = "\r\n" if "\r\n" in text else "\n"
 
-    # What stands there
+    # The present content
 
     def has(self, path: KeyPath) -> bool:
         """Is there something at this path?"""
@@ -530,7 +530,7 @@ def _read_tree(text: str) -> Node | None:
     return root if whole and not broken else None
 
 
-# An edit of a test, made anew for the file as it is now, when others changed the file meanwhile
+# An edit of a test, made again for the present file, when others changed the file meanwhile
 
 
 def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
@@ -670,7 +670,7 @@ def _behind_last(text: str, listed: SequenceNode, test: dict[str, Any], eol: str
     dashes = [text.rfind("-", 0, item.start) for item in listed.items]
     column = dashes[0] - (text.rfind("\n", 0, dashes[0]) + 1)
     item = block_item(test, column=column, eol=eol)
-    # As the tests before stand: with an empty line between them, or without.
+    # Like the tests before: with an empty line between them, or without.
     between = text[content_end(listed.items[-2], text) : dashes[-1]] if len(listed.items) > 1 else "\n\n"
     gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
     at = line_end(text, content_end(listed.items[-1], text))
@@ -702,7 +702,7 @@ def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
     return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
 
 
-# Taking back a change of a suite's file: the bytes from before it are written again, where nobody wrote since
+# Undoing a change of a suite's file: the earlier bytes are written back, unless the file was written since
 
 
 class Written(Struct, frozen=True):

@@ -154,7 +154,7 @@ def read_dotenv(path: Path) -> dict[str, str]:
     values: dict[str, str] = {}
     for binding in parse_stream(StringIO(text)):
         if binding.error or (binding.key is not None and binding.value is None):
-            # What stands there may be a secret: only the place is said. Empty lines before it belong to it here.
+            # The text may be a secret: only its place is reported. Empty lines before it belong to it here.
             blank = re.match(r"\s*", binding.original.string)
             line = binding.original.line + len(re.findall(r"\r\n|\n|\r", blank.group() if blank else ""))
             raise AgentevalError("this line is no NAME=value", where=f"{path}:{line}:1", mend="write NAME=value")

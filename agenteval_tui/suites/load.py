@@ -36,7 +36,7 @@ from agenteval_tui.suites.yaml.tree import (
     resolve,
 )
 
-MAX_PROBLEMS = 1000  # of one file: who has more mends these first
+MAX_PROBLEMS = 1000  # of one file: fix these first if there are more
 _TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _VISIBLE = re.compile(r"[^\r\n]")
 Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
@@ -220,7 +220,7 @@ class _Reading:
     def __init__(self, path: Path, report: Report, *, half: bool, cut: bool) -> None:
         self.path = path
         self.report = report
-        self.half = half  # YAML breaks off somewhere: what is missing is no mistake
+        self.half = half  # YAML breaks off somewhere: the missing rest is not an error
         self.cut = cut  # broken tests were left out
         self.test_nodes: dict[str, Node] = {}
 
@@ -429,7 +429,7 @@ def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:
 def _syntax_errors(item: str) -> list[Said]:
     found: list[Said] = []
     compose(item, lambda *said: found.append(said))
-    # What an item alone can't know (an anchor of another test) is no mistake of it.
+    # An item can't know an anchor of another test: that is not its error.
     return [one for one in found if one[0] == "syntax"]
 
 

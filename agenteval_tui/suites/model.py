@@ -268,7 +268,7 @@ def _field(one: Any, key: str) -> Any:
 
 def _twice(variations: Any) -> Iterator[LoadWarning]:
     seen: set[str] = set()
-    for variation in variations if isinstance(variations, list) else ():  # what is no list was complained about
+    for variation in variations if isinstance(variations, list) else ():  # a value that is not a list was reported
         name = _field(variation, "name")
         if isinstance(name, str):
             if name.casefold() in seen:

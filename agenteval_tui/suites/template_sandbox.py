@@ -324,7 +324,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
             optimized=False,
             finalize=_counted,
         )
-        # Whatever could make a lot out of a little, or reads what is no variable, is not needed in a prompt.
+        # A prompt does not need anything that could grow a small text, or that reads something that is not a variable.
         for name in ("range", "lipsum", "cycler", "joiner", "namespace"):
             self.globals.pop(name, None)
         self.filters = {name: _guarded_filter(name, real) for name, real in self.filters.items()}

@@ -54,7 +54,7 @@ def cut_texts(loaded: LoadedSuite, node: Node | None) -> Iterator[CutText]:
 
 def _below(loaded: LoadedSuite, node: Node, key: str) -> Iterator[CutText]:
     if isinstance(node, Alias):
-        return  # it is found where its anchor stands
+        return  # it is found at its anchor
     if isinstance(node, ScalarNode):
         if key and node.plain and node.text:
             rest = _REST.match(loaded.text, node.end)

@@ -50,4 +50,4 @@ class ErrorCode(StrEnum):
     ENDING = "ending"  # ending: what `error_on_finish` names
     WORKER_LOST = "worker_lost"
     SCHEDULER_LOST = "scheduler_lost"
-    NO_REASON = "no_reason"  # nobody said why
+    NO_REASON = "no_reason"  # no reason was given

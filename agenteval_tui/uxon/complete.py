@@ -275,7 +275,7 @@ def _written(
     separate = as_name or in_list
     left_open = cursor.before is None or cursor.stands_behind(text, "{[,")
     if separate and not left_open and cursor.before is not None and cursor.before.kind in ("key", "colon"):
-        return ()  # the value of what stands before is missing: that comes first
+        return ()  # the value before is missing: that comes first
     next_value = cursor.after is not None and not cursor.stands_before(text, "}],:")
     if not separate and next_value and cursor.after is not None and cursor.after.kind != "key":
         return ()  # the value is there already
@@ -329,7 +329,7 @@ def _completion(
     return Completion(item.label, item.kind, item.detail, edits, at, order)
 
 
-# What is being written at the cursor: the piece that a completion replaces, and what stands around it
+# What is being written at the cursor: the piece that a completion replaces, and the text around it
 
 
 class Cursor(Struct, frozen=True):

@@ -137,7 +137,7 @@ def _insert(text: str, owner: Node, key: str, value: Any) -> Fix:
     after: Member = live[-1]
     gap = _gap_before(text, after.start, owner.start)
     if "\n" in gap and not _ALONE.match(text, after.end):
-        gap = " "  # a comment stands behind it: the new property joins it on its line
+        gap = " "  # a comment follows it: the new property joins it on its line
     return Fix("", (TextEdit(after.end, after.end, f",{gap}{quote(key)}: {_laid_out(text, after.start, value)}"),))
 
 

@@ -39,7 +39,7 @@ def format_text(text: str) -> str:
 
 class _Comment(Struct):
     text: str
-    same_line: bool  # it stands behind something on its line
+    same_line: bool  # it follows something on its line
     blank_before: bool
 
 
@@ -180,7 +180,7 @@ class _Reader:
                 break
         own = [c for c in before if not c.same_line]
         for comment in [*before, *after]:
-            # behind a line comment nothing can stand: what follows it goes before the entry
+            # nothing can follow a line comment: what follows it goes before the entry
             if comment in own or (child.trailing and child.trailing[-1].text.startswith("//")):
                 child.leading.append(comment)
             else:

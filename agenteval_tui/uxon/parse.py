@@ -58,7 +58,7 @@ _NUMBER_LIKE = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 """A number as JSON writes it."""
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,16}\Z")
-_LONGEST_NUMBER = 400  # digits; longer ones are no numbers that a config means
+_LONGEST_NUMBER = 400  # digits; a config does not mean longer ones as numbers
 _FARTHEST = 2000  # characters of a line that are looked at
 _LINE = re.compile(r"[^\n\r]*")
 _QUOTE = re.compile(r'\\.|"')

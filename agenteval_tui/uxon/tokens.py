@@ -41,7 +41,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-# A string that goes on over line ends: its closing quote is the next quote, and what follows it can follow a string.
+# A string that continues over line ends: its closing quote is the next quote, and what follows it can follow a string.
 _OVER_LINES = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"(?=[ \t]*(?:[,}\]\n\r]|//|\Z))""", re.DOTALL)
 _LONGEST_OVER_LINES = 5000
 _REST_OF_LINE = re.compile(r"[^\n\r]*")
@@ -59,7 +59,7 @@ def tokenize(text: str) -> list[Token]:
     make = tuple.__new__  # half the time of Token(...), and this loop is on the way of every keystroke
     stack: list[str] = []
     name_next = False  # a property name may come: behind { and behind a comma in an object
-    previous = -1  # index of the last token that is no comment
+    previous = -1  # index of the last token that is not a comment
     block_end = text.rfind("*/")  # a comment that begins behind it is not closed
     position = 0
     while found := match(text, position):

@@ -25,7 +25,7 @@ _MOST = 10
 
 def against_lines(result: BaselineResult) -> View:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
-    # What to do next stands where there is something to look at, as for causes.
+    # What to do next is given where there is something to look at, as for causes.
     changed = result.shown.in_state("worse", "better", "mixed", "score")
     look = f"  (agenteval compare baseline {result.shown.b.reference[:10]})" if changed else ""
     since = f" of {numbers.moment(result.shown.a.started_ms)}: "

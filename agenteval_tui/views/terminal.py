@@ -25,7 +25,7 @@ from agenteval_tui.views.model import (
 )
 
 _GAP = "  "
-_LEAST = 4  # cells of a column that is cut, where there is room for so many
+_LEAST = 4  # cells of a column that is cut, if there is room for that many
 _SIGNS = {"+": "added", "-": "removed", "@": "dim"}
 
 

@@ -102,7 +102,7 @@ class HttpAgent:
     def _begin(self, request: AgentRequest) -> tuple[HttpClient, AsyncIterator[AgentEvent]]:
         options = options_for(request, self._setup, self._options)
         if request.turn <= 1:
-            self._sessions.pop(request.run, None)  # an attempt that failed had another one
+            self._sessions.pop(request.run, None)  # a failed attempt had a different one
         made = make_request(options, request, self._sessions.get(request.run))
         wire = self._wire(options, made, request.config)
         return wire, self._ask(options, request, made, wire)

@@ -167,7 +167,7 @@ class _Stream(httpcore.AsyncNetworkStream):
                 return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        # What is said to a SOCKS proxy is no request, and its answer is not HTTP.
+        # The exchange with a SOCKS proxy is not HTTP.
         begins = _REQUEST.match(buffer) is not None
         if begins:
             self._awaited, self._tunnel = True, buffer.startswith(b"CONNECT ")

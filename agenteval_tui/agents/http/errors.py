@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 Cause = TypeVar("Cause", bound=BaseException)
-_LONGEST_WAIT_S = 1e9  # what is longer is no time
+_LONGEST_WAIT_S = 1e9  # a longer text is not a time
 _NOTED_WAIT_S = 60.0  # a remedy names waits from here on
 _CAUSES = 20  # exceptions behind an exception that are looked at
 # The connection and what it is made of.
@@ -109,7 +109,7 @@ _BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 _BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
-# What stands in an error's `type` or `code`, and the status that it would have had.
+# An error's `type` or `code`, and the status that it would have had.
 _STATUSES: Iterable[tuple[str, int]] = (
     ("rate_limit", 429),
     ("resource_exhausted", 429),
@@ -583,7 +583,7 @@ def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
     if status == 409:
         return "server", True
     if status == 429:
-        # Out of money is no matter of waiting.
+        # Waiting does not help when the money is used up.
         return ("bad_request", False) if "insufficient_quota" in body else ("rate_limit", True)
     return ("server", True) if status >= 500 else ("bad_request", False)
 

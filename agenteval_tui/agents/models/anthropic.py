@@ -34,7 +34,7 @@ _INVALID = "INVALID_JSON"
 # (stop_sequence, pause_turn, model_context_window_exceeded, ...) stay as they are.
 _REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-# A piece of a block -> the field of the block that it goes on with.
+# A piece of a block -> the field of the block that it continues.
 _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
@@ -257,7 +257,7 @@ class MessagesReply(ModelReply):
     def _stop(self, reason: Any) -> None:
         if isinstance(reason, str) and reason:
             self.finish_reason = _REASONS.get(reason, reason)
-            # The server's own tools took long: it goes on when it gets its message back.
+            # The server's own tools took long: it continues when it gets its message back.
             self.unfinished = reason == "pause_turn"
 
     def _take_usage(self, raw: Any) -> None:

@@ -13,7 +13,7 @@ from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Message, ToolCall
 
-# Protocols demand a result for each call. This stands for one that was never recorded.
+# Protocols demand a result for each call. This replaces one that was never recorded.
 NO_RESULT = "(no result was recorded)"
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
 

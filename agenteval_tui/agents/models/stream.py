@@ -28,7 +28,7 @@ from agenteval_tui.agents.usage import Figures
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import Usage
 
-_QUOTED = 200  # characters of what is no reply that are said
+_QUOTED = 200  # characters of an invalid reply that an error quotes
 # bool before int: each bool is one.
 _KINDS = (
     (str, "a text"),

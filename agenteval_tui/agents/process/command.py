@@ -66,8 +66,8 @@ class OutputReader:
         self._limit = limit
         self._size = 0
         self._number = 0
-        self._begin = bytearray()  # what came before it was clear which form it has
-        self._in_object = False  # its first line began with {, and is not over
+        self._begin = bytearray()  # the output before its form was known
+        self._in_object = False  # its first line starts with {, and is not complete
         self._lines = LineSplitter()
         self._events = EventReader()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -13,7 +13,7 @@ import json
 import sys
 from typing import Any
 
-# The modules beside this one are no package of the child's: it loads them under these names, before this one.
+# In the child, the modules beside this one are not a package: it loads them under these names, before this one.
 pieces: Any = sys.modules.get("_agenteval_python_pieces")
 conversation: Any = sys.modules.get("_agenteval_python_conversation")
 

@@ -34,7 +34,7 @@ class Conversation:
         self._about: Any = {}
         self._going_on: Any = None  # the item whose text was told whole, and that is the last
         self._more: Any = []  # what its text has grown by
-        self._more_told = 0  # so many of these were told
+        self._more_told = 0  # this many of these were told
 
     # What comes in.
 
@@ -99,7 +99,7 @@ class Conversation:
             else:
                 at = place + 1
             places.append(place)
-        # One that is not known stands behind the one before it; the first ones before the first that is known.
+        # An unknown one comes after the one before it; the first ones come before the first known one.
         first = next((place for place in places if place is not None), len(self._items))
         known = [None if place is None else self._items[place] for place in places]
         at = first

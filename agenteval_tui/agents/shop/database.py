@@ -10,7 +10,7 @@ from functools import cache
 from agenteval_tui.agents.shop import stock
 
 SEED = 20260331
-TODAY = date(2026, 3, 31)  # the shop's calendar stands still, so that answers about dates stay right
+TODAY = date(2026, 3, 31)  # the shop's date is fixed, so that answers about dates stay right
 
 SCHEMA = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL UNIQUE, country TEXT NOT NULL,

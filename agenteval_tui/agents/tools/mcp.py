@@ -278,7 +278,7 @@ class McpServer:
         except BaseException as error:
             if not ready.done():
                 ready.set_exception(self._failed(self._why(error)))
-                ready.exception()  # nobody may be waiting any more
+                ready.exception()  # the caller may have stopped waiting
             if isinstance(error, asyncio.CancelledError):
                 raise
         finally:
@@ -301,7 +301,7 @@ class McpServer:
 
         named = self._options.api_key_env
         if named:
-            # The keyring may have to ask somebody: nobody else waits for that.
+            # The keyring may have to ask the user: nothing else waits for that.
             found = await asyncio.to_thread(key_from, named, self._env)
             self._key = found or ""
             if not self._key:
@@ -348,7 +348,7 @@ class McpServer:
         from mcp_types import jsonrpc_message_adapter
 
         lines, held = LineSplitter(), 0
-        with suppress(Exception):  # the client is gone: nobody reads any more
+        with suppress(Exception):  # the client is gone and no longer reads
             while data := await program.read():
                 found = lines.feed(data)
                 held = 0 if found else held + len(data)

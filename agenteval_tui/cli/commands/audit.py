@@ -73,7 +73,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, stri
                 _print_test(invocation.out, path, test)
         _print_end(invocation.out, tests, findings)
     if not any(test.runs for test in tests) and strict:
-        return WRONG_USE  # nothing was tried: that is no clean bill
+        return WRONG_USE  # nothing was tried, so nothing is proved
     return FAILED if strict and findings else 0
 
 

@@ -21,7 +21,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.suites.load import load_suite
 
 POWER_UI = "power-ui"
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # occurs only in JSON's strings
 
 
 @click.command("export", epilog="\b\nWhat a format can't keep:\n" + listed())

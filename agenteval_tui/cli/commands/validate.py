@@ -72,7 +72,7 @@ def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: lis
 
     facts: list[Problem] = []
     try:
-        # Read only: a check changes nothing, and is not kept waiting by a file that must be mended first.
+        # Read only: a check changes nothing, and does not wait for a file that needs repair first.
         with Store.open(path, read_only=True) as store:
             agents = user_agents()
             for loaded_suite in loaded:

@@ -41,7 +41,7 @@ class _Session(Struct):
     error: str = ""
     began: float | None = None
     ended: float | None = None
-    turns: dict[str, float] = field(default_factory=dict)  # when a model's turn that has not ended began, by its id
+    turns: dict[str, float] = field(default_factory=dict)  # when a model's unfinished turn started, by its id
     steps: list[Step] = field(default_factory=list)
     used: dict[str, list[float]] = field(default_factory=dict)  # when a tool was called, and when it answered
     source: list[tuple[str, Any]] = field(default_factory=list)

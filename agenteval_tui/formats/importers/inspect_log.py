@@ -656,7 +656,7 @@ def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
                 inner = foreign_result(
                     f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
                 )
-                yield replace(inner, severity="info")  # what it says of right and wrong nobody knows
+                yield replace(inner, severity="info")  # its verdict is unknown
         return
     score, problem = _score(value)
     if score is None:

@@ -165,7 +165,7 @@ def _local_headers(file: IO[bytes]) -> Iterator[tuple[str, int, int, int | None]
         extra = file.read(extra_length)
         start = at + 30 + name_length + extra_length
         if flags & 8:
-            size = None  # stands behind the data
+            size = None  # follows the data
         elif size == 0xFFFFFFFF:
             size = _wide_size(extra)
         if not flags & 1 and not name.endswith("/"):

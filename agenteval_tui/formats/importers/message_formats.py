@@ -124,7 +124,7 @@ class _Conversation:
 
     def _take(self, one: Any, dialect: str, number: int) -> None:
         if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
-            # As servers answer, and logs of them keep it: what a turn took stands in the message.
+            # As in answers of servers and in their logs: the message holds the usage of its turn.
             usage = one.get("usage")
             if usage is not None:
                 self.usage += usage_from(usage, input_excludes_cache=dialect == "anthropic")
@@ -513,7 +513,7 @@ class _Parts:
                 made["reasoning"] = "\n\n".join(filter(None, self._thoughts))
             if self._calls:
                 made["tool_calls"] = list(self._calls)
-            # What a user's message brings of tools stands before what the user says to it.
+            # The tool results in a user's message come before the user's text.
             self._messages += [made, *self._answers] if self._calls or self._role == "assistant" else [
                 *self._answers, made]  # fmt: skip
         else:

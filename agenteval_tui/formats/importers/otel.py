@@ -517,7 +517,7 @@ def _evaluation(given: Mapping[str, Any], transcript: Transcript) -> CriterionRe
         try:
             return results_of([whole], transcript)[0]
         except AgentevalError:
-            pass  # what the conventions say of it stands beside it
+            pass  # the conventions describe it beside it
     severity, weight = given.get(f"{_OURS}severity"), number(given.get(f"{_OURS}weight"))
     return replace(
         _told_evaluation(given),

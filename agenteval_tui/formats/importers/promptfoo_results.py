@@ -68,7 +68,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     names = _Names()
     first = next(iter(sniff(source).values), None)
     if isinstance(first, Mapping) and "testCase" in first:
-        # Its columns stand nowhere: the rows are gone through once to find them.
+        # It does not list its columns: the rows are read once to find them.
         for one in source.values():
             if not isinstance(one, BrokenElement) and isinstance(one.value, Mapping):
                 names.learn_row(one.value)
@@ -327,7 +327,7 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     if not isinstance(whole, bool):
         return tuple(found)
     if not found and whole and grading.get("reason", "No assertions") == "No assertions":
-        return ()  # promptfoo passes what nobody checks
+        return ()  # promptfoo passes what is not checked
     score = number(row.get("score", grading.get("score")))
     said = plain_text(grading.get("reason") or row.get("error"))[:_LONGEST]
     over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=said)

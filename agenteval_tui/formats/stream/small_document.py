@@ -21,7 +21,7 @@ def read_document(source: Source) -> Any:
     data = source.document()
     encoding = wide_encoding(data) or "utf-8-sig"
     text = data.decode(encoding, "replace")
-    # More than one sign stands for the bytes: it may stand in the file itself.
+    # More than one sign represents the bytes: the file itself may contain it.
     source.decoded_badly = text.count("\ufffd") > data.decode(encoding, "ignore").count("\ufffd")
     try:
         return _counted(json.loads(text), where)

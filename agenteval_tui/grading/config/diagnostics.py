@@ -81,7 +81,7 @@ def _findings(
     document: Document, findings: Iterator[ConfigWarning], where: tuple[str | int, ...]
 ) -> Iterator[Diagnostic]:
     for finding in findings:
-        # What is said of a metric as a whole stands at its type.
+        # A message about a metric as a whole is placed at its type.
         path = (*where, *finding.path) if finding.path or not where else (*where, "type")
         start, end = _range(document, path)
         yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
@@ -135,7 +135,7 @@ def _at(
     place."""
     node = _node(document, path)
     if node is not None and isinstance(node.value, str) and "{{" in node.value:
-        return  # what will stand there is not known yet
+        return  # its final value is not known yet
     start, end = _range(document, path)
     fix = None
     if node is not None and node.kind == "string" and position is not None:

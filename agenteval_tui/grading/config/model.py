@@ -41,7 +41,7 @@ class RegexText(Struct, frozen=True):
     """The string is a regular expression (`grading.regex_search`): the editor checks and colours it as one."""
 
 
-# For a field's `json_schema_extra`: what recordings know of what stands there, so that the editor can offer it.
+# For a field's `json_schema_extra`: which values recordings have for it, so that the editor can offer them.
 TOOL_NAMES: Final[dict[str, Any]] = {"facts": name_source.TOOL_NAME}
 TOOL_ARGUMENTS: Final[dict[str, Any]] = {"facts": name_source.TOOL_ARGUMENTS}
 ANSWER_TEXTS: Final[dict[str, Any]] = {"facts": name_source.ANSWER_TEXT}

@@ -161,7 +161,7 @@ def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span
 
 def _source(transcript: Transcript, found: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:
     if steps is None:
-        return None  # what an expression computes stands nowhere
+        return None  # a computed value has no place in the text
 
     def spans(start: int, end: int) -> tuple[Span, ...]:
         return _spans(transcript, found.start + start, found.start + end)

@@ -120,7 +120,7 @@ def _find_key(data: Any, key: str) -> tuple[Path, bool]:
     path: list[str | int] = []
     while rest:
         if isinstance(found, Mapping):
-            # A key may have dots of its own: the longest that is there counts.
+            # A key may have dots of its own: the longest existing one counts.
             names = rest.split(".")
             step = next((s for n in range(len(names), 0, -1) if (s := ".".join(names[:n])) in found), None)
             if step is None:

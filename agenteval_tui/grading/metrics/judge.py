@@ -238,7 +238,7 @@ def _figure(scale: Scale, score: float) -> Any:
     return bool(score) if scale.name == "pass_fail" and score in (0, 1) else score
 
 
-# The fixed prompt of a judge. What is judged stands between fences that it cannot close, and is said to be data.
+# The fixed prompt of a judge. The judged text is between fences that it can't close, and is declared as data.
 
 
 def judge_messages(

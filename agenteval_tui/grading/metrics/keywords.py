@@ -24,7 +24,7 @@ from agenteval_tui.grading.metrics.metric import (
 from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult
 
-_NEAR = 12  # near misses are looked for of so many keywords; each may cost milliseconds
+_NEAR = 12  # near misses are searched for this many keywords; each may cost milliseconds
 
 
 class Keywords(Metric):

@@ -20,7 +20,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 OVERLAP = 8
 """Words in a row that are a leak when nothing else is configured."""
-_SPELLED = 8  # a secret of so many letters and digits is found with other signs between them too
+_SPELLED = 8  # a secret of this many letters and digits is found with other signs between them too
 _RUNS = 20
 
 

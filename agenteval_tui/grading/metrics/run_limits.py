@@ -107,7 +107,7 @@ class Tokens(Bounded):
             return usage.input_tokens
         if bound == "output_max":
             return usage.output_tokens
-        # Half of the sum is no sum.
+        # A partial sum is not a sum.
         return None if usage.input_tokens is None or usage.output_tokens is None else usage.total_tokens
 
     def measure(self, bound: str) -> str:

@@ -26,7 +26,7 @@ _GROUPS = ("Contains", "ContainsNot", "StartsWith", "EndsWith", "Equals")
 FOUND = 300
 """Characters of the text that `found` keeps."""
 _HITS = 20
-_NEAR_OF_LIST = 12  # near misses are looked for of so many needles in a list; each may cost milliseconds
+_NEAR_OF_LIST = 12  # near misses are searched for this many needles of a list; each may cost milliseconds
 Path = tuple[str | int, ...]
 _LISTS = ("contains_all", "contains_any", "not_contains_any", "starts_with_any", "ends_with_any")
 _SINGLE = ("contains", "contains_ignore_case", "starts_with", "ends_with")

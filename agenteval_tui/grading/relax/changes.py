@@ -14,7 +14,7 @@ from agenteval_tui.uxon.tree import Document
 Path = tuple[str | int, ...]
 Kind = Literal["set", "append", "rename", "remove"]
 
-# Removing comes last, from the back: it moves the places of what stands behind.
+# Removing comes last, from the back: it moves the places of everything after it.
 _ORDER = {"set": 0, "append": 1, "rename": 2, "remove": 3}
 
 

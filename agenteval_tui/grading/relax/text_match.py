@@ -108,7 +108,7 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, te
     yield _without(raw, at, "contains_all", index, evidence, 2.0, "no longer ask for")
     yield Change("drop `contains_all`", (Op("remove", path),), 3.5)
     if len([entry for entry in listed if entry]) > 1 and "contains_any" not in raw:
-        # One op for all the needles that are missing: the same change mends each of them.
+        # One op for all the needles that are missing: the same change fixes each of them.
         title = "one of them is enough: `contains_any`"
         yield Change(title, (Op("rename", path, "contains_any"),), 2.6)
         for variant in _found(evidence):

@@ -201,7 +201,7 @@ class DaskExecutor:
         python = ".".join(platform.python_version_tuple()[:2])
         for address, one in sorted(found["workers"].items()):
             if not isinstance(one, dict) or "packages" not in one:
-                continue  # it went away while it was asked
+                continue  # it disappeared while it was asked
             theirs = one["packages"].get(PACKAGE)
             if theirs != __version__:
                 what = f"agenteval {theirs}" if theirs else "no agenteval"

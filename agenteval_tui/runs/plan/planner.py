@@ -105,7 +105,7 @@ _CACHES = ("", "first", "all")
 def _check(options: PlanOptions) -> None:
     for name, least in _LEAST.items():
         value = getattr(options, name)
-        if value is not None and not value >= least:  # NaN is no number either
+        if value is not None and not value >= least:  # NaN is not a number either
             raise AgentevalError(f"{name} must be {least} or more, not {value}")
     if options.cache not in _CACHES:
         raise AgentevalError(f"cache is first or all, not {options.cache!r}")
