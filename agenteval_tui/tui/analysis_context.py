@@ -136,7 +136,7 @@ class Session:
             return self._workspace
 
     def note_own_write(self, path: Path) -> None:
-        """This app wrote that file: when it is told that the file changed, that is no news."""
+        """This app wrote that file, so the message that it changed is not news."""
         try:
             stat = path.stat()
         except OSError:

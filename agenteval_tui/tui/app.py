@@ -210,12 +210,12 @@ class AgentevalApp(TerminalApp):
             self.go(first_screen(self.state.screen, self.start.screen))
 
     def _end_with(self, server: int) -> None:
-        """In a browser: the server was killed, and nobody can see this app any more."""
+        """In a browser: the server was killed, and this app is no longer visible."""
         if os.getppid() != server:
             self.exit(0)
 
     def _look_at_history(self) -> None:
-        """Say it when the history file is another one than before, and show that."""
+        """Report that the history file was replaced, and show the new one."""
 
         async def look() -> None:
             moved = await asyncio.to_thread(self.session.moved)

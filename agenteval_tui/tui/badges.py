@@ -52,7 +52,7 @@ class Badges:
 
 
 def _changed(path: Path) -> tuple[int, int]:
-    """What differs when a file is another one than before; (0, 0) for none."""
+    """The facts that differ when a file was replaced or changed; (0, 0) for none."""
     try:
         found = path.stat()
     except OSError:

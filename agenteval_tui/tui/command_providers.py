@@ -94,7 +94,7 @@ class ActionsProvider(Provider):
     """The commands of where one is: a line each, by groups, with the key at the right."""
 
     async def discover(self) -> Hits:
-        """All of them, in their order; the name of a group stands at its first one."""
+        """All of them, in their order; the first one of a group has its name."""
         before = ""
         offered = list(services(self.screen).offered_commands(self.screen))
         for place, one in enumerate(offered):
@@ -115,7 +115,7 @@ class ActionsProvider(Provider):
 
 
 def palette_line(what: Content, group: str, end: str, columns: int) -> Content:
-    """A line of the palette in a terminal of so many columns: a group, what it is, and at the right its key."""
+    """A line of the palette in a terminal of this many columns: a group, what it is, and at the right its key."""
     room = min(PALETTE_WIDTH, columns) - PALETTE_FRAME
     end = end[: max(room // 4, 0)]
     # With few columns they are for what a command does.

@@ -40,8 +40,8 @@ class Kept(Struct, frozen=True):
 
 
 class Drafts:
-    """The drafts of one data folder. Every method may take a moment; what can't be read or written is no error: a
-    draft is a net below the editor, and the editor holds the text itself."""
+    """The drafts of one data folder. Every method may take a moment; a failed read or write is not an error: a draft is
+    only a safety net, and the editor holds the text itself."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or directories.data_dir() / "drafts"

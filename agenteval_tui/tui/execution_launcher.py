@@ -55,7 +55,7 @@ class ExecutionLauncher:
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
-        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
         if limits is None:
             screen = self._navigation.top
             if screen is None:

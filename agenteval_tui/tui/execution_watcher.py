@@ -22,7 +22,7 @@ class Watching:
     """`run` attaches and takes in events until the execution ends; `changed` is called for each: with the id
     of the run, "" for figures of the whole, or `ALL`.
 
-    `lost`: its process went away without an end. `view.planned` is None until the first event.
+    `lost`: its process disappeared without an end. `view.planned` is None until the first event.
     """
 
     def __init__(self, live: Live, changed: Callable[[str], None]) -> None:

@@ -24,8 +24,8 @@ class InspectTarget(TypedDict, total=False):
 
     `criterion` names the one to begin with, else the first that failed. `runs` are those that next and previous go
     through. `edit`: with the keys in its config. `at`: a place in the transcript. `config`: what that criterion's
-    config is to be, as an edit that is not saved. `new`: a criterion that stands in no file yet, to be tried beside
-    the others. `search`: what to search for in the transcript; the first hit is in view.
+    config is to be, as an edit that is not saved. `new`: a criterion that is not in a file yet, to be tried beside the
+    others. `search`: what to search for in the transcript; the first hit is in view.
     """
 
     criterion: str

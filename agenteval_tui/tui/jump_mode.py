@@ -188,7 +188,7 @@ class Jump:
         return bool(self._labels)
 
     def key(self, character: str | None) -> bool:
-        """Take a key; True when the jump goes on. A capital as the last letter opens what it goes to."""
+        """Take a key; True when the jump continues. A capital as the last letter opens its target."""
         if character is None or character.lower() not in LETTERS:
             self.end()
             return False

@@ -126,7 +126,7 @@ def _keys(given: object) -> tuple[str, str]:
 def collisions(keymap: Mapping[str, str]) -> list[str]:
     """Where the person's keys give one key to two actions of a screen, or hide one that works everywhere.
 
-    A collision that is there without them is none of theirs.
+    A collision that exists without them does not count.
     """
     found: list[str] = []
     for scope in dict.fromkeys(action.scope for action in ACTIONS):

@@ -1,4 +1,4 @@
-"""Executions that run now, whoever began them: how many, that one has met a failure, that one has ended."""
+"""Executions that run now, whoever started them: how many, whether one has a failure, whether one has ended."""
 
 from __future__ import annotations
 

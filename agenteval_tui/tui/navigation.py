@@ -117,7 +117,7 @@ class Navigation:
             screen.new_runs()
 
     def tabs(self, running: int, counts: Counts) -> tuple[Tab, ...]:
-        """The screens as the strip names them; `running`: so many executions."""
+        """The screens as the strip names them; `running`: how many executions run."""
         badges = {"run": running_badge(running)}
         if counts.causes:
             badges["causes"] = (str(counts.causes), "failed")

@@ -40,7 +40,7 @@ class Notifier:
         self._stand(str(error), "error")
 
     def _stand(self, message: str, severity: str) -> None:
-        """Show a note. The same that stands already is counted, not shown twice; and few stand at once."""
+        """Show a note. A note that is already shown is counted, not shown twice; only a few are shown at once."""
         times = 1
         kept: list[tuple[str, int, Notification]] = []
         for said, before, shown in self._standing:
@@ -67,8 +67,8 @@ class Notifier:
         self._standing = []
 
     def say_bug(self, error: BaseException, doing: str) -> None:
-        """Something broke that should not: one sentence here, the traceback in a file. What the system says of a path
-        that somebody gave is no bug."""
+        """An unexpected error: one sentence here, the traceback in a file. A system error about a path that the user
+        gave is not a bug."""
         of_path = path_error(error)
         if of_path is not None:
             self.say_error(of_path)

@@ -16,8 +16,8 @@ PANE, ZOOMED, BESIDE = "pane", "zoomed", "beside-zoomed"
 
 class PaneFocus:
     """The panes of a screen are its containers with the class `pane`; `pane` is the one that has the focus, or had it
-    last. While it is `zoomed`, the others are hidden, with the containers that hold only others; what is no pane (the
-    title of the screen, its last line) stays. The zoom goes with the focus."""
+    last. While it is `zoomed`, the others are hidden, with the containers that hold only others; everything that is not
+    a pane (the title of the screen, its last line) stays. The zoom follows the focus."""
 
     def __init__(self, screen: Screen[Any], changed: Callable[[], None]) -> None:
         """`changed` is called when panes were zoomed or given back."""

@@ -1,4 +1,4 @@
-"""Work in threads, of which only one runs: a workbench is no place for two."""
+"""Work in threads, one at a time: a workbench can't be used by two."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class OneAtATime:
-    """Does what it is called with in a thread, never beside what it did before: who is cancelled while waiting leaves a
-    thread that goes on, and whoever comes next waits for that."""
+    """Runs a function in a thread, never at the same time as the one before: a caller that is cancelled while waiting
+    leaves a thread that continues, and the next caller waits for it."""
 
     def __init__(self) -> None:
         self._busy: asyncio.Future[Any] | None = None

@@ -127,7 +127,7 @@ class Services(Protocol):
         """Start an execution in its own process and watch it; asks first where it would start programs."""
 
     def resume_execution(self, execution: str) -> None:
-        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        """Run the rest of an execution and watch it. If a limit stopped it, ask for a new limit first."""
 
     def watch_live(self, live: Live, expected: Expected | None = None) -> None:
         """Show an execution that runs now. `expected`: what its plan said that it takes."""

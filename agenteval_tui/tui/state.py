@@ -1,8 +1,8 @@
 """What is kept between two starts: the theme, and for each folder or suite that the app was started on, where one was.
 
-One JSON file for all. Two apps at once: each writes only what is its own, on top of what the file says then. Whatever
-is missing or broken counts as not there; nothing here raises. What is no file of ours (a FIFO, a folder, 30 MB) is left
-as it is, and `problem` says so.
+One JSON file for all. Two apps at once: each writes only what is its own, on top of what the file says then. Missing
+and broken data count as absent; nothing here raises. Something that is not our file (a FIFO, a folder, 30 MB) is left
+unchanged, and `problem` reports it.
 """
 
 from __future__ import annotations
@@ -91,9 +91,8 @@ def name_of_start(paths: Sequence[Path], db: Path) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The file's content; {} where there is none, or none that can be understood.
-
-    Raises AgentevalError for what is no regular file of at most 1 MB, or can't be read.
+    """The file's content; {} if there is none, or it can't be understood. Raises AgentevalError for anything but a
+    readable regular file of at most 1 MB.
     """
     content = read_small_bytes(path, "the state of the app")
     try:

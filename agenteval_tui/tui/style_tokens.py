@@ -27,7 +27,7 @@ class Palette:
     """The styles of one theme: `style("bold passed")`, `strip(line, width)`.
 
     A token is words: attributes (`bold`, `underline`, `reverse`, ...), theme colours (`passed`, `accent`,
-    `role-user`, ...) and `on-NAME` for a background. An unknown word is no style, never an error.
+    `role-user`, ...) and `on-NAME` for a background. An unknown word has no style, and is never an error.
     """
 
     def __init__(self, colours: dict[str, str], background: Color, ansi: bool) -> None:

@@ -28,7 +28,7 @@ class ThemeController:
 
     @property
     def colourless(self) -> bool:
-        """Does nobody want colours (`NO_COLOR`), or has the terminal none?"""
+        """Whether colours are unwanted (`NO_COLOR`), or the terminal has none."""
         # Textual has taken NO_COLOR out of the environment.
         return self._app.no_color or os.environ.get("TERM", "").startswith(("vt", "mono"))
 

@@ -37,12 +37,12 @@ def kind_of(theme: Theme) -> str:
 
 
 def default_theme() -> Theme:
-    """The theme that is shown when nobody chose one, without its file: what a file leaves out is as here."""
+    """The default theme, without its file: values that a theme file leaves out are as here."""
     return _theme(DEFAULT_THEME, DARK, dark=True, ansi=False, about="Calm and dark.")
 
 
 def load_theme(path: Path) -> Theme:
-    """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to mend it."""
+    """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to fix it."""
     text = read_small(path, "this theme")
     if text is None:
         raise AgentevalError("this theme can't be read", where=str(path), mend="the file is not there")

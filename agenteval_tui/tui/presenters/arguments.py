@@ -13,8 +13,8 @@ Range = tuple[int, int, str]  # start, end, style token
 
 
 class Fold(Struct, frozen=True):
-    """Characters `start`..`end` of a text, in place of which `summary` stands while they are folded. Not `styled`: they
-    are JSON whose colours nobody has looked for yet."""
+    """Characters `start`..`end` of a text, which `summary` replaces while they are folded. Not `styled`: they are JSON
+    whose colours are not computed yet."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Fold(Struct, frozen=True):
 
 
 class Body(Struct):
-    """Text to show with its styles. `places`: where the value of each argument path ("a.b") stands in the text.
+    """Text to show with its styles. `places`: where the value of each argument path ("a.b") is in the text.
     `folds`: nested values, in order, none in another."""
 
     text: str

@@ -25,7 +25,7 @@ _KEPT = 256  # pieces whose rows are kept
 
 
 class Piece(Struct, eq=False):
-    """Characters `start`..`end` of a block's text. With a `limit` it is the whole block, folded to so many rows."""
+    """Characters `start`..`end` of a block's text. With a `limit` it is the whole block, folded to this many rows."""
 
     block: int
     start: int
@@ -85,7 +85,7 @@ class BlockColumn:
         self._heights.settle(row, count, self._measure)
 
     def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, said so that it can be found again when heights change."""
+        """What is at `row`, in a form that can be found again when heights change."""
         block = self.block_at(row)
         return None if block < 0 else (self.blocks[block].key, row - self.top(block))
 
@@ -324,7 +324,7 @@ class BlockColumn:
         return [*rows[:limit], self._fold_row(block, folded.full, rows[limit - 1])]
 
     def _fold_row(self, block: int, text: str, last: Row) -> Row:
-        """What stands in place of the rows behind `last`: how many more lines there are, and the key to see them."""
+        """The line that replaces the rows after `last`: how many more lines there are, and the key to see them."""
         size = _shown_size(text)
         lines = text.count("\n", last.end, size) + last.soft
         hidden = max(lines, -(-(size - last.end) // self._text_width), 1)

@@ -33,9 +33,8 @@ class Range(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """One line of a block. `start`..`end`: the raw characters it shows. `soft`: the next row goes on with its line.
-
-    `fold`: this row stands for hidden ones.
+    """One line of a block. `start`..`end`: the raw characters it shows. `soft`: the next row continues its line.
+    `fold`: this row replaces hidden ones.
     """
 
     cells: Line

@@ -45,7 +45,7 @@ _TWO_COLUMNS = 100
 
 
 class CompareRow(Struct, frozen=True):
-    """A row: the head of a section (`change` None) with so many tests (`number`) in so many rows (`listed`), a test, or
+    """A row: the head of a section (`change` None) with its number of tests (`number`) in `listed` rows, a test, or
     a criterion of it."""
 
     state: State

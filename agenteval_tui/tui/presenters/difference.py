@@ -120,7 +120,7 @@ class DifferenceDocument:
         return self._heights.top(block + 1)
 
     def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, said so that it can be found again when heights change."""
+        """What is at `row`, in a form that can be found again when heights change."""
         block = self.block_at(row)
         return None if block < 0 else (self.blocks[block].key, row - self.top(block))
 
@@ -152,7 +152,7 @@ class DifferenceDocument:
         return "\n".join(row.text for row in self._laid_out(block))
 
     def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
-        """The rows `first`..`last`, as they stand there: columns are cut where the selection begins and ends."""
+        """The rows `first`..`last`, as shown: columns are cut where the selection begins and ends."""
         parts: list[str] = []
         for row in range(first, min(last + 1, self.height)):
             text = "".join(cell for cell, _ in self.line(row))

@@ -107,7 +107,7 @@ def result_lines(result: CriterionResult, width: int) -> list[Line]:
 
 
 def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
-    """The label of each person on this criterion and on the run; a sign where it says otherwise than the verdict."""
+    """The label of each person on this criterion and on the run; a sign where it contradicts the verdict."""
     if facts is None or not facts.labels:
         return []
     here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
@@ -189,7 +189,7 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
 
 
 def status_of(result: CriterionResult) -> str:
-    """The outcome of a criterion; of one that checks nothing "none", which is no pass."""
+    """The outcome of a criterion; for one that checks nothing "none", which is not a pass."""
     return "none" if result.neutral else result.outcome
 
 

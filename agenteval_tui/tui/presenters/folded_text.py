@@ -1,4 +1,4 @@
-"""A text in which a summary stands in place of each folded piece, and what is where in both."""
+"""A text in which a summary replaces each folded piece, and the mapping between both texts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ KEY = "  f"
 
 
 class FoldedText:
-    """`full` with `folds` (in order, apart) replaced by their summaries: `text`. Offsets go both ways. `key` stands
-    behind each summary: what unfolds it."""
+    """`full` with `folds` (in order, apart) replaced by their summaries: `text`. Offsets are mapped both ways. `key`,
+    after each summary, is the key that unfolds it."""
 
     def __init__(self, full: str, folds: Sequence[Fold], *, key: str = KEY) -> None:
         self.full = full
@@ -50,7 +50,7 @@ class FoldedText:
         return self._short[piece] + offset - self._full[piece]
 
     def back(self, offset: int) -> int:
-        """Which character of the full text stands at `offset`; of a summary the first that it stands for."""
+        """Which character of the full text is at `offset`; for a summary, the first that it replaces."""
         piece = bisect_right(self._short, offset) - 1
         found = self._full[piece] + offset - self._short[piece]
         return min(found, self._starts[piece]) if piece < len(self._starts) else found

@@ -307,9 +307,8 @@ def _signs(note: Note | None, width: int) -> list[Cell]:
 
 
 def status_cell(row: ExecutionRow) -> str:
-    """How an execution stands in a word that has a glyph: how its runs ended, or why there are no more of them.
-
-    What only has finished is no success: a check mark beside failures would say so.
+    """The state of an execution, in a word that has a glyph: how its runs ended, or why there are no more of them.
+    Finished does not mean success: a check mark beside failures would claim that.
     """
     if row.status != "finished":
         return row.status

@@ -16,7 +16,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 STRIP = 40
-"""A strip of outcomes is at most so many cells long."""
+"""A strip of outcomes is at most this many cells long."""
 MINUS = "−" if UNICODE else "-"
 ORDER = ("passed", "failed", "error", "needs_review", "skipped")
 
@@ -116,7 +116,7 @@ def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
 def problem_lines(
     result: CriterionResult | None, diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4
 ) -> list[Line]:
-    """This run's verdict under the config as it stands in the editor, and the config's problems.
+    """This run's verdict under the config in the editor, and the config's problems.
 
     The errors come first, each with its place, in as many lines as it needs, and below it its fix with the key that
     applies it.

@@ -74,6 +74,6 @@ class JsonDocument(BlockColumn):
 
 
 def parts_of(document: Mapping[str, Any], listed: str) -> list[tuple[str, Any]]:
-    """A document in parts: what stands beside its list `listed`, then each of the list's entries."""
+    """A document in parts: the members beside its list `listed`, then each of the list's entries."""
     head = {name: value for name, value in document.items() if name != listed}
     return [("", head), *((f"[{number}]", value) for number, value in enumerate(document.get(listed, ())))]

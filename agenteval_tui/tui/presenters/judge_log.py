@@ -19,7 +19,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 _WHO = {"chat": "judge", "embed": "embedder", "call": "function", "person": "person"}
 EMBEDDING = 12
-"""Numbers of an embedding that are shown: nobody reads a thousand."""
+"""How many numbers of an embedding are shown: people don't read a thousand."""
 
 
 class Entry(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The errors of an execution, grouped by kind and agent: how many, what happened, how to mend it."""
+"""The errors of an execution, grouped by kind and agent: how many, what happened, how to fix it."""
 
 from __future__ import annotations
 

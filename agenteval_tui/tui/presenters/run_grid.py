@@ -34,7 +34,7 @@ class RunGrid:
         self.groups: list[list[str]] = []
         self.row_of: dict[str, int] = {}
         self.flying: dict[str, None] = {}
-        """The runs at work, in the order in which they began."""
+        """The runs at work, in the order in which they started."""
         self.marked: dict[str, int] = {"retried": 0, "cached": 0, "skipped": 0}
         """How many runs bear which sign."""
         self._place: dict[str, int] = {}
@@ -126,10 +126,8 @@ class RunGrid:
         return self.row_of.get(key)
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """The test's name and a sign a run; where the cursor is, the chosen one is turned around: it takes no more
-        room than the others.
-
-        Where not all runs have room, what became of all of them stands at the end.
+        """The test's name and a sign a run; at the cursor, the chosen one is shown in reverse: it takes no more room
+        than the others. If there is no room for all runs, their outcomes are summed up at the end.
         """
         # Names have what the cells of the longest row leave; of many runs two fifths, for the sums need room as well.
         names = min(
@@ -206,7 +204,7 @@ def _summed(status: str) -> str:
 
 
 def _name(run: RunState, suite: str) -> tuple[str, str, str]:
-    """The test, and what tells its rows apart; `suite`: named where another one has a test of the same id."""
+    """The test, and what tells its rows apart; `suite`: named if another suite has a test of the same id."""
     ref = run.ref
     told = [one_line(ref.variation, 24)] if ref.variation else []
     if suite:

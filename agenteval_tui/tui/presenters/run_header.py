@@ -34,10 +34,10 @@ def run_header(
 ) -> tuple[Line, Line]:
     """What stands left and right in the header of a run, in `width` cells together.
 
-    Left the outcome, the test, the repetition, the score, and what is to be noted: labels, checks that could not be
-    made, an outcome that is another one today (`edited`: with an edit that is not saved). Right the agent, what the run
-    took (unless that stands elsewhere: not `took`), the `keys` to its neighbours, and its `place` among them. Where
-    there is no room for all, the agent goes first, then what it took, the keys, the notes; a long name is cut.
+    Left the outcome, the test, the repetition, the score, and what is to be noted: labels, checks that were impossible,
+    an outcome that is different today (`edited`: with an edit that is not saved). Right the agent, what the run took
+    (unless that stands elsewhere: not `took`), the `keys` to its neighbours, and its `place` among them. Where there is
+    no room for all, the agent goes first, then what it took, the keys, the notes; a long name is cut.
     """
     run = bench.run
     of = f" of {known.repetitions}" if known.repetitions >= run.repetition and known.repetitions > 1 else ""
@@ -113,7 +113,7 @@ def agreement(
 def reason_line(
     bench: Workbench, result: CriterionResult | None, results: Sequence[CriterionResult], width: int
 ) -> Line:
-    """Why the run did not pass, in one line: what ended it, else the chosen criterion's reason, else that of the first
+    """Why the run did not pass, in one line: why it ended, else the chosen criterion's reason, else that of the first
     one that did not pass; () for a run that passed in all."""
     error = bench.transcript.error
     if error is not None:

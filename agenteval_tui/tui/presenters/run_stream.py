@@ -20,7 +20,7 @@ from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 _ENDING = "ending"
-"""Of a stored transcript the last part: what ended its answer."""
+"""The last part of a stored transcript: why its answer ended."""
 RESULT_LINES = 4
 PROMPT_LINES = 3
 PARTS = 50

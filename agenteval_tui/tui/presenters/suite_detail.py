@@ -68,7 +68,7 @@ def detail(node: Node | None, runs: TestRuns | None, now_ms: int, width: int) ->
 
 
 def problem_lines(problems: Sequence[Problem], suite_file: str, width: int) -> list[Line]:
-    """Problems of a suite: place, what, how to mend it. The place names the file where it is not the suite's."""
+    """Problems of a suite: place, what, how to fix it. The place names the file where it is not the suite's."""
     lines: list[Line] = []
     for problem in problems:
         style = "error" if problem.severity == "error" else "dim"

@@ -1,5 +1,5 @@
-"""A test as the texts of a form, and what of them was changed. Read from the file itself, so that a test that is not
-right can be mended here."""
+"""A test as the texts of a form, and which of them were changed. Read from the file itself, so that an invalid test can
+be fixed here."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestForm(Struct):
 
 
 def read_form(loaded: LoadedSuite, test_id: str) -> TestForm:
-    """The form of a test as it stands in the file. Raises `AgentevalError` when there is no such test."""
+    """The form of a test as it is in the file. Raises `AgentevalError` when there is no such test."""
     real = resolve(loaded.node(test_id))
     form = TestForm(dict.fromkeys(TEST_FIELDS, ""))
     if not isinstance(real, MappingNode):
@@ -119,9 +119,8 @@ def _texts(node: Node | None) -> list[str]:
 
 
 def edit_of(base: TestForm, now: TestForm) -> TestEdit:
-    """The edit that makes of a test that reads as `base` one that reads as `now`.
-
-    What is no number where one is meant goes into the file as it is: the check says what is wrong with it.
+    """The edit that turns a test that reads as `base` into one that reads as `now`. A text that should be a number, but
+    is not, goes into the file unchanged: the check reports it.
     """
     changes: dict[str, Any] = {}
     for key in TEST_FIELDS:
@@ -193,7 +192,7 @@ def _new_criterion(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def new_criterion(name: str, prototype_class: str, config: str, expected_value: str | None = None) -> CriterionForm:
-    """A criterion that stands in no file yet."""
+    """A criterion that is not in a file yet."""
     values = dict.fromkeys(CRITERION_FIELDS, "")
     values.update(name=name, prototype_class=prototype_class, config_uxon=config, severity="error")
     values["expected_value"] = expected_value or ""

@@ -89,14 +89,14 @@ def nothing_ran(purpose: str = "") -> list[Line]:
 
 
 def nothing_here(elsewhere: int, key: str, purpose: str = "") -> list[Line]:
-    """What a screen about runs shows where this project has none, and others have so many executions."""
+    """What a screen about runs shows if this project has none, and others have this many executions."""
     there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
     shown = f"{there} in the history: {key} shows all projects."
     return empty_state(purpose, "Nothing of this project was run yet.", *SUITES_KEY, shown)
 
 
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
-    """What is wrong, where, and how to mend it, as a short text."""
+    """What is wrong, where, and how to fix it, as a short text."""
     lines = paragraph(f"! {error.what}", width, "bold error")
     for text in (error.where, "" if error.remedies else error.mend):
         if text:

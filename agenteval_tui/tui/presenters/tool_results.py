@@ -118,8 +118,8 @@ def _keys(item: Mapping[str, Any]) -> str:
 
 
 def moved(raw: str, shown: str, start: int, end: int) -> tuple[int, int]:
-    """Where characters `start`..`end` of a result as it came stand in it as it is shown: the same piece of text, the
-    how-manieth of its kind; the first line where it is written differently."""
+    """Where characters `start`..`end` of the raw result are in the result as shown: the same piece of text, with the
+    same number among equal pieces; the first line if it is written differently."""
     piece = raw[start:end]
     if piece:
         for text in (piece, _unescaped(piece)):

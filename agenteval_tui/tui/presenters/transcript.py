@@ -165,7 +165,7 @@ class TranscriptDocument(BlockColumn):
 
     def searching(self, text: str, seconds: float = SLICE_SECONDS) -> Iterator[int]:
         """`search` in slices of about `seconds`: yields after each how many are found so far. Stop iterating when
-        another search began, or the transcript is another one."""
+        another search has started, or the transcript has changed."""
         until = time.perf_counter() + seconds
         touched = {place.block for place in self.matches}
         if self.current is not None and self.current.mark is None:
@@ -269,7 +269,7 @@ class TranscriptDocument(BlockColumn):
         return found
 
     def _searched(self, index: int, words: str) -> str:
-        """The text of a block to search in; "" where it can't hold the words: a result that nobody has seen yet is not
+        """The text of a block to search in; "" where it can't hold the words: a result that was not shown yet is not
         formatted for nothing."""
         raw = self.blocks[index].raw
         if raw and index not in self._bodies and "\\" not in raw and not any(occurrences(raw, words)):

@@ -94,7 +94,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
 
 
 def _remarks(transcript: Transcript) -> Iterator[Block]:
-    """What stands before all else: what ended the answer, what could not be read, what was started for the agent."""
+    """The first blocks: why the answer ended, what could not be read, what was started for the agent."""
     ending = ending_of(transcript)
     said = [ending.said] if ending is not None else []
     said += [note.said for note in transcript.notes]

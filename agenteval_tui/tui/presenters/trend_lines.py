@@ -1,4 +1,4 @@
-"""The Trends screen's drawing, and what stands under the cursor of its axis of time."""
+"""The Trends screen's drawing, and the facts under the cursor of its time axis."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _round_up(value: float) -> float:
 
 
 def _labels(found: Trend) -> tuple[tuple[str, ...], ...]:
-    """What stands below each bin, the shortest way first. Executions of one day differ by the time of day."""
+    """The label below each bin, the shortest form first. Executions of one day differ by the time of day."""
     days = {datetime.fromtimestamp(one.since_ms / 1000).date() for one in found.bins}
     if found.by != "execution":
         return tuple((short_label(one.since_ms, found.by),) for one in found.bins)

@@ -181,7 +181,8 @@ class FrameScreen(Screen[None]):
         return busy
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A key that was pressed on the screen before may come here first: nobody has seen what it would be done to."""
+        """A key that was pressed on the previous screen may arrive here first: the user has not seen what it would act
+        on."""
         return is_there(self)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

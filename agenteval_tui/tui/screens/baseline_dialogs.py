@@ -64,7 +64,7 @@ def ask_to_set_baseline(
 
 
 def not_all_passed(row: ExecutionRow) -> str:
-    """That an execution is no success, in a sentence; "" where it is one."""
+    """A sentence that an execution is not a success; "" if it is."""
     bad = row.failed + row.errors
     if not bad:
         return ""

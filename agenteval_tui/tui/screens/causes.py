@@ -258,7 +258,7 @@ class CausesScreen(FilteredScreen):
             ask_to_decide(self, row, decision, execution, partial(self._decided, decision, row))
 
     def _decided(self, decision: str, row: CauseRow) -> None:
-        """The cursor goes on to the next cause that is open: what was decided about goes down the list."""
+        """The cursor moves to the next open cause: a decided one moves down the list."""
         if decision == "fix":
             self._inspect(edit=True)
         else:
@@ -277,7 +277,7 @@ class CausesScreen(FilteredScreen):
         self.agenteval.keep_places()
 
     def action_only_open(self) -> None:
-        """Only what nobody decided about, or all."""
+        """Only undecided causes, or all."""
         self.controller.only_open = not self.controller.only_open
         self.show_filtered()
 

@@ -121,7 +121,7 @@ class CausesController:
         return wanted
 
     def take_example(self, wanted: Example, found: ExplainedRun) -> bool:
-        """What was read of a run. False: another one is shown by now."""
+        """Take the data that was read of a run. False: a different run is shown by now."""
         if self._shown != wanted:
             return False
         self._explained = found

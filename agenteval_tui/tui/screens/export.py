@@ -1,4 +1,5 @@
-"""The open run becomes a file: which form, which name. A file that is there is written over when asked twice."""
+"""Exports the open run to a file: asks for its format and name. An existing file is overwritten after a second
+enter."""
 
 from __future__ import annotations
 

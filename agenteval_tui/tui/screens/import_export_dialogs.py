@@ -120,7 +120,7 @@ class ImportScreen(_FileScreen):
         self._stop = False
 
     def action_leave(self) -> None:
-        """Close, with what came in; what is being read is given up first."""
+        """Close, with the imported runs; an import that is still reading is cancelled first."""
         if self._busy:
             self._stop = True
             self.tell(("Stopping …", "running"))
@@ -145,7 +145,7 @@ class ImportScreen(_FileScreen):
         return [("enter", opens if self._opens() else "bring it in"), ("tab", "complete"), ("esc", "close")]
 
     def _opens(self) -> bool:
-        """Whether what stands in the field has come in already."""
+        """Whether the file in the field is already imported."""
         if not self._done or not self.is_attached:
             return False
         return self.query_one(Form).values()["path"] == self._done_path
@@ -361,7 +361,7 @@ class ExportScreen(_FileScreen):
         self._format = values["format"]
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
-        """Write it; over a file that is there only after a second enter."""
+        """Write it; over an existing file only after a second enter."""
         event.stop()
         values = event.form.values()
         if self._busy or not values["path"].strip():

@@ -1,4 +1,4 @@
-"""What was asked about a run and what came back: prompts as sent, replies as they came; and its failed attempts."""
+"""The questions about a run and the replies: both unchanged; and its failed attempts."""
 
 from __future__ import annotations
 

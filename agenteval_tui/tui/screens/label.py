@@ -55,7 +55,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         who: str | None = None,
     ) -> None:
         """`current`: the labels that the run has, oldest first. `criterion`: its name; without one only the run as a
-        whole can be labelled. `who`: the name that stands there first; None: the person at the terminal."""
+        whole can be labelled. `who`: the name in the field at first; None: the person at the terminal."""
         super().__init__()
 
         self._run, self._criterion = run, criterion
@@ -130,7 +130,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     @property
     def label(self) -> Label:
-        """The label as it stands in the sheet."""
+        """The label as it is in the sheet."""
         values = self.query_one(Form).values()
         of = "" if self._whole else self._criterion
         return opinion(
@@ -233,7 +233,7 @@ def ask_label(
     criterion: str = "",
     then: Callable[[LabelSaved], None] | None = None,
 ) -> None:
-    """Read a run's labels, ask for another one over `screen`, say what became of it; `then` is called when it is kept.
+    """Read a run's labels, ask for a new one over `screen`, report the result; `then` is called when it is saved.
 
     Screens call this from their action; it does not block.
     """

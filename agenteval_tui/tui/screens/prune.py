@@ -87,7 +87,7 @@ class PruneScreen(Sheet["bool | None"]):
         start_worker(self, partial(self._remove, self._found), group="prune")
 
     def action_leave(self) -> None:
-        """Stop what goes on, or close."""
+        """Stop the current work, or close."""
         if self._going:
             self._stop = True
         else:

@@ -1,4 +1,4 @@
-"""The errors of an execution: how many of each, what happened, how to mend it; enter goes to the run."""
+"""The errors of an execution: how many of each, what happened, how to fix it; enter goes to the run."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ MOST = 6
 
 
 def save_question(errors: Sequence[str], fix_key: str = "") -> QuestionScreen:
-    """Dismissed with "save", "fix" or None. `errors`: what is wrong, each in a sentence; `fix_key` mends the first of
-    them, "" where that is not possible."""
+    """Dismissed with "save", "fix" or None. `errors`: what is wrong, each in a sentence; `fix_key` fixes the first of
+    them, "" if that is impossible."""
 
     def lines(width: int) -> list[Line]:
         made = [line for error in errors[:MOST] for line in paragraph(error, width)]

@@ -45,7 +45,7 @@ WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))
 GROUPS: tuple[Group, ...] = get_args(Group)
 FEW = 3
-"""Days (or hours, or weeks) with runs, below which executions say more, where nobody chose."""
+"""Days (or hours, or weeks) with runs, below which executions say more, if nothing was chosen."""
 _ROOM_FOR_SAID = 120
 """Cells of a title in which all of what a regrading came to can be read."""
 _DRAWN = 0.64  # of the height: the drawing, what it is and what stands under its cursor; the rest is the list's
@@ -54,7 +54,7 @@ _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 
 
 class TrendsScreen(FrameScreen):
-    """The drawing has a cursor on its axis of time, the list below another one."""
+    """The drawing has a cursor on its time axis, and the list below has its own."""
 
     SCOPE = "trends"
     CSS_PATH = "trends.tcss"
@@ -519,7 +519,7 @@ class TrendsScreen(FrameScreen):
 
 
 def _read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) -> ComparisonSeries:
-    """What stands below the drawing."""
+    """The content below the drawing."""
 
     return ComparisonSeries(
         trend(store, wanted, MEASURES),
@@ -531,8 +531,8 @@ def _read_beside(store: Any, wanted: TrendQuery, below: float | None, now: int) 
 
 
 def _regraded_beside(store: Any, wanted: TrendQuery, now: int) -> tuple[Regrading, ComparisonSeries]:
-    """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and an alert is
-    nobody's wish here."""
+    """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and alerts are not
+    wanted here."""
 
     again = regrade_history(store, wanted)
     found, extras = regraded_trend(store, wanted, MEASURES, again)

@@ -46,7 +46,7 @@ class CrashReport:
         self._line = ""
 
     def take(self, error: Exception) -> None:
-        """An exception that nobody has handled."""
+        """An unhandled exception."""
         if self._app._exception is None:
             self._app._exception = error  # for whoever drives the app in a test
             self._app._exception_event.set()

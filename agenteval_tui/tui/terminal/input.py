@@ -1,4 +1,5 @@
-"""How soon the toolkit's input thread notices that an escape was the key and no beginning of another one's sequence.
+"""How soon the toolkit's input thread notices that an escape was the key itself, not the start of another key's
+sequence.
 
 It looks ten times a second, however short `ESCDELAY` is. Here it looks again after that delay, while something has just
 been typed. With a Textual whose input thread is not known (`textual_support.py`), it waits as Textual does.

@@ -101,7 +101,8 @@ class MinimalRedraw:
         self.forget_terminal()
 
     def key_of(self, event: events.CursorPosition) -> events.Key | None:
-        """What the terminal answered is taken in; the key that it was instead, if nobody asked and there is one."""
+        """Takes the terminal's answer; returns the key that it was instead, if there was no question and there is
+        one."""
         return None if self._answered(event.y + 1, event.x + 1) else _key_like(event)
 
     def reduced(self, renderable: Any) -> Any:
@@ -131,7 +132,8 @@ class MinimalRedraw:
         return text + self.arrival.sending(len(text), *self._app.size, monotonic())
 
     def _answered(self, row: int, column: int) -> bool:
-        """The terminal says where its cursor is: it shows what was sent when it was asked. False: nobody asked."""
+        """The terminal says where its cursor is: it shows what was sent when it was asked. False: there was no
+        question."""
         if not self.arrival.answered(row, column, monotonic()):
             return False
         self._time_escape()

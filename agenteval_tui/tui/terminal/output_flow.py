@@ -40,7 +40,7 @@ class Arrival:
         """Whether the last answer came at once."""
 
     def forget(self) -> None:
-        """The terminal is another one now (its size, or it was somebody else's): nothing is known of it."""
+        """The terminal has changed (its size, or another program used it): its state is unknown."""
         self._open.clear()
         self._last, self._misses, self._arrived = None, 0, self._sent
         self.is_quick = False
@@ -60,7 +60,7 @@ class Arrival:
         return self._question(columns, rows, now) if due else ""
 
     def answered(self, row: int, column: int, now: float) -> bool:
-        """The terminal says that its cursor is there. False: nobody asked for that."""
+        """The terminal says that its cursor is there. False: there was no question."""
         found = self._open.pop((row, column), None)
         if found is None:
             return False

@@ -1,8 +1,8 @@
 """A text area that gives back exactly the text it was given, and repaints only what looks different.
 
 Textual's `TextArea` repaints itself whole for each key (20 KB) and reads text in a way that changes it
-(`str.splitlines`). The document mends the second in public. For the first, private methods are replaced; with a Textual
-in which they are not known (`textual_support.py`), the area repaints itself as Textual does.
+(`str.splitlines`). The document fixes the second through public methods. For the first, private methods are replaced;
+with a Textual in which they are not known (`textual_support.py`), the area repaints itself as Textual does.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class QuietTextArea(TextArea):
     """A text area that repaints nothing by itself: subclasses paint, and refresh what changed (`looks_changed`)."""
 
     def text_changed(self) -> None:
-        """The text is another one now; called before `Changed` is posted."""
+        """The text has changed; called before `Changed` is posted."""
 
     def looks_changed(self) -> None:
         """Something may look different: the text, the cursor, the selection."""

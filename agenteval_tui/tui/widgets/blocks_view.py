@@ -86,7 +86,7 @@ class BlocksDocument(Protocol):
         ...
 
     def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, said so that it can be found again."""
+        """What is at `row`, in a form that can be found again."""
         ...
 
     def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:

@@ -84,7 +84,7 @@ class ConfigEditor(QuietTextArea):
     class Asked(Message):
         """The person wants to know what can be written at `offset` of `text`; answer with `offer`.
 
-        `typed`: not asked for by a key, but by typing: a list that nobody needs should not come.
+        `typed`: not asked for by a key, but by typing: a list that is not needed should not appear.
         """
 
         def __init__(self, editor: ConfigEditor, typed: bool) -> None:
@@ -278,7 +278,7 @@ class ConfigEditor(QuietTextArea):
         self._show_offer()
 
     def _typed_a_number(self) -> bool:
-        """Is a number what stands before the cursor?"""
+        """Whether a number is before the cursor."""
         offset = self.cursor_offset
         return any(token.kind == "number" and token.end == offset for token in self._tokens)
 
@@ -380,7 +380,7 @@ class ConfigEditor(QuietTextArea):
     # Painting
 
     def text_changed(self) -> None:
-        """The text is another one."""
+        """The text has changed."""
         self.revision += 1
         self._offered = ()
         if self._typed and self.has_focus and not self.read_only:
@@ -390,7 +390,7 @@ class ConfigEditor(QuietTextArea):
             self.call_next(self._popup.close)
 
     def _ask_typed(self, revision: int) -> None:
-        """Ask once the cursor stands behind what was typed."""
+        """Ask once the cursor is after the typed text."""
         if revision == self.revision:
             self.post_message(self.Asked(self, typed=True))
 

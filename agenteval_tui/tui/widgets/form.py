@@ -30,9 +30,8 @@ BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
 
 
 class Field(Struct, frozen=True):
-    """`choices` are (value, words for people); without any it is a text. `hint` stands beside it in a few words.
-
-    `rows` above 0: a text over several lines, so many rows high.
+    """`choices` are (value, words for people); without any it is a text. `hint` is beside it in a few words. `rows`
+    above 0: a text over several lines, this many rows high.
     """
 
     name: str
@@ -131,7 +130,7 @@ class ChoiceField(Widget, can_focus=True):
 
 @drop_messages(is_too_late)
 class Form(Vertical):
-    """The fields below each other. `values()` is what stands in them, `say(name, text)` the note beside one."""
+    """The fields below each other. `values()` is their content, `say(name, text)` the note beside one."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -164,7 +163,7 @@ class Form(Vertical):
             return self.form
 
     def __init__(self, fields: Sequence[Field], *, below: bool = False, id: str | None = None) -> None:
-        """`below`: what is wrong with a field stands below it, not beside it."""
+        """`below`: the error of a field is below it, not beside it."""
         super().__init__(id=id, classes="below" if below else None)
         self._below = below
         self._fields = tuple(fields)
@@ -207,11 +206,11 @@ class Form(Vertical):
         self.query_one(f"#field-{self._fields[0].name}").focus()
 
     def values(self) -> dict[str, str]:
-        """What stands in the fields, by name; texts without white space around them."""
+        """The content of the fields, by name; texts without white space around them."""
         return {field.name: self._value(field) for field in self._fields}
 
     def fill(self, values: Mapping[str, str]) -> None:
-        """Put texts into fields, those of them that differ; nobody is told."""
+        """Put texts into fields, those of them that differ; no message is sent."""
         for field in self._fields:
             if field.name not in values:
                 continue
@@ -233,7 +232,7 @@ class Form(Vertical):
         self.query_one(f"#field-{name}", ChoiceField).offer(choices)
 
     def hold(self, name: str, placeholder: str) -> None:
-        """What stands in a text field while it is empty."""
+        """The placeholder of an empty text field."""
         self.query_one(f"#field-{name}", Input).placeholder = placeholder
 
     def grow(self, name: str, rows: int) -> None:
@@ -285,7 +284,7 @@ class Form(Vertical):
         self.post_message(self.Submitted(self, (event.input.id or "").removeprefix("field-")))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """A text over several lines is another one."""
+        """A text over several lines has changed."""
         event.stop()
         self.post_message(self.Changed(self, (event.text_area.id or "").removeprefix("field-")))
 

@@ -13,7 +13,7 @@ VIEWS = {"transcript": "transcript", "difference": "difference", "branches": "wh
 
 
 class PaneTabs(LineBlock):
-    """The names of panes of which one is shown at a time; the one that is stands in brackets. A click tells the screen,
+    """The names of panes of which one is shown at a time; the shown one is in brackets. A click tells the screen,
     which asks `pane_at`."""
 
     def __init__(self, id: str) -> None:
@@ -21,7 +21,7 @@ class PaneTabs(LineBlock):
         self._ends: tuple[tuple[str, int], ...] = ()
 
     def draw(self, names: Mapping[str, str], active: str, right: tuple[Cell, ...]) -> None:
-        """`names`: what each pane is called, by pane; `right` stands at the end of the line."""
+        """`names`: what each pane is called, by pane; `right` is at the end of the line."""
 
         def lines(width: int) -> list[Line]:
             cells, self._ends = tab_cells(names, active, width)
@@ -31,7 +31,7 @@ class PaneTabs(LineBlock):
         self.show(lines)
 
     def pane_at(self, x: int) -> str:
-        """The pane whose name stands in column `x`; "" for none."""
+        """The pane whose name is in column `x`; "" for none."""
         return next((name for name, end in self._ends if x < end), "")
 
 

@@ -58,7 +58,7 @@ class RatingField(Widget, can_focus=True):
             return self.field
 
     def __init__(self, verdicts: Callable[[], Line], *, id: str) -> None:
-        """`verdicts`: what stands before the digits: the keys of the verdicts that are no rating."""
+        """`verdicts`: the text before the digits: the keys of the verdicts that are not ratings."""
         super().__init__(id=id)
         self._verdicts = verdicts
 

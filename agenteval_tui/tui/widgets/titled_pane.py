@@ -20,7 +20,7 @@ Heading = tuple[str, Much]
 
 
 class PaneTitle(LineBlock):
-    """The title line of the container that it stands in. That container has the CSS class `pane`: so the screen
+    """The title line of the container that it is in. That container has the CSS class `pane`: so the screen
     (`tui/pane_focus.py`) finds it, tints its title while the focus is in it, and zooms it.
 
         with Vertical(id="left", classes="pane"):
@@ -63,7 +63,7 @@ class TitledPane(Vertical, Generic[C]):
         raise NotImplementedError
 
     def heading(self) -> Heading:
-        """The title: what stands left and right in it."""
+        """The title: its left and right texts."""
         raise NotImplementedError
 
     def focus_first(self) -> None:

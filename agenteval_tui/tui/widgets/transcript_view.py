@@ -123,7 +123,7 @@ class TranscriptView(BlocksView, can_focus=True):
         return lambda transcript: TranscriptDocument(transcript, width=width)
 
     def update(self, transcript: Transcript) -> None:
-        """Show a later state of the same transcript. Who looks at its end goes on looking at its end."""
+        """Show a later state of the same transcript. A view at its end stays at its end."""
         self._transcript = transcript
         if self._document is None:
             return

@@ -141,7 +141,7 @@ class VirtualList(ScrollView, can_focus=True):
         """`empty` is what is shown while there are no rows: say what to do next.
 
         `cursor_width`: cells that the cursor's background covers (the sign's cell is the first of them); None: the
-        whole row in narrow lists, its start in wide ones; below 0: all but so many cells at the row's end.
+        whole row in narrow lists, its start in wide ones; below 0: all but this many cells at the row's end.
         """
         super().__init__(name=name, id=id, classes=classes, disabled=disabled)
         self._source: RowSource = source or Rows()

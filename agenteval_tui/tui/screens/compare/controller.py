@@ -144,7 +144,7 @@ class CompareController:
         return self.versions is None and self.sides in (None, Sides())
 
     def note_newest(self, execution: str) -> bool:
-        """This is the newest execution now. True: it is another one than when this was compared."""
+        """This is the newest execution now. True: it differs from the newest when this was compared."""
         before, self.newest = self.newest, self.newest or execution
         self.outdated = bool(before) and before != execution and not self.of_versions
         return self.outdated
@@ -191,7 +191,7 @@ class CompareController:
         return None if self.of_versions else self.found
 
     def reference(self, side: str) -> str:
-        """How the "left" or "right" side is named; "" where it is no execution."""
+        """How the "left" or "right" side is named; "" if it is not an execution."""
         found = self.executions
         if found is None:
             return ""

@@ -86,7 +86,7 @@ class Contents(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What stands in the fields of the test, in those of the chosen criterion, and in its config."""
+    """The content of the fields of the test, of those of the chosen criterion, and of its config."""
 
     fields: Mapping[str, str]
     criterion: Mapping[str, str]
@@ -221,7 +221,7 @@ class EditorController:
         return doc
 
     def edited_keys(self) -> set[str]:
-        """The tests with an edit that is not saved, or with a draft that nobody has decided about."""
+        """The tests with an edit that is not saved, or with an undecided draft."""
         return {key for key, doc in self._docs.items() if doc.edited} | set(self._kept)
 
     def suite_for_new_test(self) -> LoadedSuite | None:
@@ -247,7 +247,7 @@ class EditorController:
         return True
 
     def take_in(self, shown: Shown) -> None:
-        """Take what stands in the fields: a key that saves may be faster than the word of the last letter."""
+        """Read the fields: a key that saves may arrive before the message about the last letter."""
         doc = self.doc
         if doc is None:
             return
@@ -381,7 +381,7 @@ class EditorController:
     # What is wrong
 
     def want_check(self) -> bool:
-        """The open test, or its text, is another one. True: no check goes on, so call `check`."""
+        """The open test, or its text, has changed. True: no check is running, so call `check`."""
         self._check_again = True
         begin, self._checking = not self._checking, True
         return begin
@@ -487,7 +487,7 @@ class EditorController:
 
     @staticmethod
     def rebased(doc: SuiteDocument) -> tuple[LoadedSuite, TestEdit, str]:
-        """The file as it is now, the edit for it, and the test's id in it, if that is another one. Reads the file."""
+        """The file as it is now, the edit for it, and the test's id in it, if that is different. Reads the file."""
         fresh = load_suite(doc.loaded.path)
         now = id_now(doc.loaded, fresh, doc.test_id)
         renamed = now if now.casefold() != doc.test_id.casefold() else ""

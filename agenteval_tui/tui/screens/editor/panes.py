@@ -1,7 +1,7 @@
 """The Editor's panes: the list of tests, the form of a test, its criteria with their configs, and a recorded run.
 
 Each shows what the controller has. The two with fields put what is typed into the controller, and say `TestEdited`; the
-one with a run judges the chosen criterion, and says `Judged`. What their lists say goes on to the screen.
+one with a run judges the chosen criterion, and says `Judged`. Messages of their lists are passed on to the screen.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 WIDE = 190
-"""From so many columns on a test's fields and what its criteria say of a run stand side by side."""
+"""From this many columns on, a test's fields and its criteria's verdicts on a run are side by side."""
 LOW = 30
 """On a screen of fewer rows problems have two rows, else three."""
 PANES = ("tests", "test", "criteria", "live")
@@ -558,7 +558,7 @@ class EditorScreen(FrameScreen):
         self.app.push_screen(save_question(errors, key), answered)
 
     def _save(self, doc: SuiteDocument, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
-        """`renamed`: the id that the test has in the file now, where somebody gave it another one."""
+        """`renamed`: the id that the test has in the file now, if it was changed."""
         if self.still_writes("save"):
             return
         session = self.agenteval.session
@@ -597,7 +597,7 @@ class EditorScreen(FrameScreen):
     # What is wrong
 
     def _check(self) -> None:
-        """Another test or criterion is chosen, or its text is another one: judge and check it."""
+        """A different test or criterion is chosen, or its text has changed: judge and check it."""
         self.preview_pane.judge()
         if self.controller.want_check():
             check = partial(self.controller.check, self._show_checked)

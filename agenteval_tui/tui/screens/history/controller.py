@@ -207,8 +207,8 @@ class HistoryController:
         return ListRequest(wanted, self.showing_runs, self.execution)
 
     def take(self, listed: Listed, cursor: str | None, *, all_projects: bool) -> tuple[str | None, bool]:
-        """Show this list. Gives the row for the cursor, and whether the list begins at its beginning: it is another one
-        than before, and does not have that row. `cursor` is the row that has it now."""
+        """Show this list. Gives the row for the cursor, and whether the list starts at its top: it is a different list,
+        without that row. `cursor` is the row that has it now."""
         rows = listed.rows
         key = cursor if type(rows) is type(self.rows) else self._cursors.pop(type(rows).__name__, None)
         self.rows, self._elsewhere = rows, listed.elsewhere

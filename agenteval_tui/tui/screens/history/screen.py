@@ -239,7 +239,7 @@ class HistoryScreen(FrameScreen):
         self._list.focus()
 
     def _show_search_text(self) -> None:
-        """The box says what the controller searches, where nobody typed it."""
+        """The box shows what the controller searches for, if that was not typed."""
         with self._search_box.prevent(Input.Changed):
             self._search_box.value = self.controller.search_text
 

@@ -111,7 +111,7 @@ class InspectController:
 
     @property
     def is_new(self) -> bool:
-        """Does the chosen criterion stand in no file yet?"""
+        """Whether the chosen criterion is not in a file yet."""
         return self.bench is not None and self.bench.criteria[self.criterion].new
 
     @property
@@ -163,7 +163,7 @@ class InspectController:
 
     @property
     def new_criterion(self) -> CriterionSpec | None:
-        """The criterion that stands in no file yet, with its config as it is edited here; None: there is none."""
+        """The criterion that is not in a file yet, with its config as it is edited here; None: there is none."""
         last = self.bench.criteria[-1] if self.bench is not None else None
         if last is None or not last.new:
             return None
@@ -339,9 +339,8 @@ class InspectController:
     # Saving
 
     def saving(self, text: str) -> Saving | None:
-        """What saves the chosen criterion with the config `text`; None when nothing is changed, and said.
-
-        Raises AgentevalError when the criterion stands in no suite file.
+        """The edit that saves the chosen criterion with the config `text`; None when nothing is changed, and that is
+        reported. Raises AgentevalError when the criterion is not in a suite file.
         """
         bench = self.bench
         assert bench is not None
@@ -410,8 +409,9 @@ class InspectController:
 
 
 def term_in(transcript: Transcript, wanted: str) -> str:
-    """What to search for in a transcript, of what found the run in a list: all of it where it stands there as it is,
-    else the longest of its words that does, else all of it, which is then said not to be there. "" for nothing."""
+    """What to search for in a transcript, out of the text that found the run in a list: all of it if the transcript
+    contains it, else its longest word that the transcript contains, else all of it, which is then reported as not
+    found. "" for nothing."""
     wanted = wanted.strip()
     words = sorted(wanted.split(), key=len, reverse=True) if wanted else ()
     texts = [text.lower() for text in _texts_of(transcript)] if wanted else []
@@ -430,7 +430,7 @@ def _texts_of(transcript: Transcript) -> Iterator[str]:
 
 
 def write(session: Session, saving: Saving) -> LoadedSuite:
-    """Write the config into the suite's file; in a thread. Raises FileChanged when the file is another one now."""
+    """Write the config into the suite's file; in a thread. Raises FileChanged when the file has changed."""
     return session.workspace.save_config(saving.loaded, saving.bench.run.test_id, saving.index, saving.text)
 
 

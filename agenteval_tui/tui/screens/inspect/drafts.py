@@ -14,7 +14,7 @@ DraftKey = tuple[str, str, str, int]
 
 
 class Draft(Struct):
-    """An edited config that is not saved, and what stood in the file when the edit began."""
+    """An edited config that is not saved, and the file's text when the edit started."""
 
     text: str
     base: str
@@ -56,7 +56,7 @@ def _place(key: DraftKey) -> tuple[str, str, str, str]:
 
 
 class Saving(Struct, frozen=True):
-    """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
+    """The edit that is being saved: it stays the same while the person goes elsewhere or continues typing."""
 
     bench: Workbench
     loaded: LoadedSuite
@@ -66,7 +66,7 @@ class Saving(Struct, frozen=True):
 
 
 def index_in(fresh: LoadedSuite, saving: Saving) -> int:
-    """Where the criterion stands in the file as it is now: others may have been put before it, or it is gone."""
+    """Where the criterion is in the present file: others may have been put before it, or it is gone."""
     *_, name, number = saving.key
     for test in fresh.suite.tests if fresh.suite is not None else ():
         if test.id == saving.bench.run.test_id:

@@ -1,6 +1,6 @@
 """The panes of Inspect: the transcript, what the chosen criterion looked at, its config; and the line that names them.
 
-Each shows what the controller or the screen gives it, does what concerns nobody else (search, completion, judging an
+Each shows what the controller or the screen gives it, does what concerns only itself (search, completion, judging an
 edit), and tells the screen the rest in messages.
 """
 
@@ -42,7 +42,7 @@ from agenteval_tui.views.label import agreement_text
 DRAW_SECONDS = 0.05
 PAINT_SECONDS = 0.5
 LONGEST = 400
-"""Characters of a text that a criterion may want: a whole answer is no criterion."""
+"""Characters of a text that a criterion may want: a whole answer is not a criterion."""
 
 
 class TranscriptPane(TitledPane[None]):
@@ -255,7 +255,7 @@ class EvidencePane(TitledPane[InspectController]):
         self.retitle()
 
     def on_lines_view_row_clicked(self, event: LinesView.RowClicked) -> None:
-        """Say what stands in the row."""
+        """Report the content of the row."""
         event.stop()
         if not self.shows_tool_text and (target := self.targets.get(event.row)) is not None:
             self.post_message(self.Chosen(target))
@@ -319,7 +319,7 @@ class ConfigPane(TitledPane[InspectController]):
         editor.compare_with(None if state.is_new else state.saved_text)
 
     def draw(self) -> None:
-        """Show the verdict and the problems of the config as it stands in the editor."""
+        """Show the verdict and the problems of the config in the editor."""
         state, text = self._controller, self.editor.text
         result, diagnostics = state.result, state.diagnostics
         most = 3 if self.screen.size.height < 30 else 5

@@ -1,4 +1,4 @@
-"""The Inspect screen: why a run failed, beside the criterion that said so, which can be edited here."""
+"""The Inspect screen: why a run failed, beside the criterion that failed it, which can be edited here."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class InspectScreen(FrameScreen):
 
     @property
     def tried(self) -> CriterionSpec | None:
-        """The criterion that stands in no file yet, with its config as it is edited here; None: there is none."""
+        """The criterion that is not in a file yet, with its config as it is edited here; None: there is none."""
         return self.controller.new_criterion
 
     def kept(self) -> dict[str, Any] | None:

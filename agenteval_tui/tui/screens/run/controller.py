@@ -177,8 +177,8 @@ class RunController:
         return True
 
     def next_failure(self, row: int) -> str:
-        """The failure after the chosen run in the order of the plan, then from the beginning; "" for none. Where nobody
-        has chosen a run yet, the first failure."""
+        """The failure after the chosen run in the order of the plan, then from the beginning; "" for none. If no run is
+        chosen yet, the first failure."""
         view = self.view
         if view is None or not view.failures:
             return ""
@@ -225,7 +225,7 @@ class RunController:
         return True
 
     def take_prompt(self, run: str, prompt: str) -> bool:
-        """What a run is asked. False: another one is shown by now."""
+        """Take what a run is asked. False: a different run is shown by now."""
         if self._prompt[0] != run:
             return False
         self._prompt = (run, prompt)

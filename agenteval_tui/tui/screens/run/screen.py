@@ -86,7 +86,7 @@ class RunScreen(FrameScreen):
         self.call_after_refresh(self._fit_cells)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Come back: to an execution that was left, or to one that somebody else began meanwhile."""
+        """Come back: to an execution that was left, or to one that was started elsewhere meanwhile."""
         watch = self.controller.watch
         if self._timer is None:
             return

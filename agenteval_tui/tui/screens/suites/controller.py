@@ -70,7 +70,7 @@ class FileChange(Struct, frozen=True):
         return f"{_CHANGES[self.done][0]} {self.who}"
 
     def said(self, written: int) -> str:
-        """What was done, when so many of the files were written: "one-2 copied to a.suite.yaml"."""
+        """What was done, after this many of the files were written: "one-2 copied to a.suite.yaml"."""
         some = "" if written == len(self.files) else "Not all: "
         files = ", ".join(one.path.name for one in self.undo)
         return f"{some}{self.who} {self.done} {_CHANGES[self.done][1]} {files}"
@@ -87,7 +87,7 @@ def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
 
 
 class Offer(Struct, frozen=True):
-    """The clearest failure of the first run: of so many tests so many passed."""
+    """The clearest failure of the first run: how many of how many tests passed."""
 
     suite_key: str
     test_id: str
@@ -380,7 +380,7 @@ class SuitesController:
         return Node("test", node.suite, node.test)
 
     def remember(self, change: FileChange, written: int) -> str:
-        """The change was made in so many of its files and can be undone. Gives what was done; "" for nothing."""
+        """The change was made in this many of its files and can be undone. Returns what was done; "" for nothing."""
         if not change.undo:
             return ""
         said = change.said(written)

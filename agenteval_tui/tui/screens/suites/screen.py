@@ -146,8 +146,8 @@ class SuitesScreen(FrameScreen):
         )
 
     def _wait_for_suites(self, action: Callable[[], None] | None = None) -> bool:
-        """Are the suites still being read? Then `action` is done when they have been; without one, because nobody can
-        see yet what it would be done with, say so."""
+        """Whether the suites are still being read. Then `action` is done afterwards; without one, because its target is
+        not visible yet, this is reported."""
         if action is not None:
             return self.controller.wait(action)
         if self.controller.tree is None:
@@ -214,7 +214,7 @@ class SuitesScreen(FrameScreen):
         return tree
 
     def _show_filter_text(self) -> None:
-        """The box says what the controller filters by, where nobody typed it."""
+        """The box shows what the controller filters by, if that was not typed."""
         words, box = self.controller.filter_text, self._filter_box
         if box.value != words:
             with box.prevent(Input.Changed):
@@ -416,8 +416,8 @@ class SuitesScreen(FrameScreen):
         self._filter_box.focus()  # at once: what is typed behind the slash goes into it
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter filters. While the cursor's row is hidden the first test that was found has the cursor; when it
-        is back it has it again, unless another one was gone to meanwhile."""
+        """Every letter filters. While the cursor's row is hidden, the cursor is on the first test found; when the row
+        is back, the cursor returns to it unless it was moved meanwhile."""
         view = self._list
         keep = self.controller.filter(event.value, view.cursor_key)
         tree = self.controller.tree
@@ -440,7 +440,7 @@ class SuitesScreen(FrameScreen):
     # Marks
 
     def action_mark(self) -> None:
-        """The test, and the cursor goes on; a suite: all of its tests that are shown."""
+        """The test, and the cursor moves on; a suite: all of its tests that are shown."""
         node = self._node
         if node is None:
             return
