@@ -141,7 +141,7 @@ def _free_id(taken: set[str]) -> str:
 
 
 def arguments_json(call: Call) -> str:
-    """The call's arguments as they stand on the wire."""
+    """The call's arguments as sent on the wire."""
     return canonical_json(dict(call.arguments))
 
 

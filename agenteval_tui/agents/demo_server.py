@@ -192,7 +192,7 @@ def _results(after: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _in_order(calls: Sequence[Call], texts: Sequence[str]) -> tuple[ToolOutcome, ...]:
-    """A turn's outcomes. The protocol has no mark for a failed tool: what is no JSON object counts as one."""
+    """A turn's outcomes. The protocol has no mark for a failed tool: anything but a JSON object counts as one."""
     given = [*texts, *[""] * len(calls)][: len(calls)]
     return tuple(ToolOutcome(text, error=not text.lstrip().startswith("{")) for text in given)
 

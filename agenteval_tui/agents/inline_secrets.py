@@ -1,4 +1,5 @@
-"""Keys that somebody wrote into an agent's configuration: they are never stored, and put back from where they stand."""
+"""Keys written in an agent's configuration: they are never stored, and are put back from the place where they are
+written."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a suite's options are checked without what runs an agent
 
 
 class OptionGroup(BaseModel):
-    """Options that stand together below one option of a kind."""
+    """Options that are grouped below one option of a kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -132,7 +132,7 @@ def _said(model: type[BaseModel], error: Any, path: str) -> str:
 
 
 def _names_at(model: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
-    """The names that are known where the unknown one stands: of the nested model when there is one."""
+    """The names that are known at the place of the unknown one: of the nested model when there is one."""
     here: type[BaseModel] = model
     for part in place[:-1]:
         found = here.model_fields.get(part) if isinstance(part, str) else None

@@ -164,7 +164,7 @@ class Recorder:
         return self._recorded is not None
 
     def next_turn(self, message: Message) -> None:
-        """The user speaks again; what comes from now on answers that. Keys of tool calls begin anew."""
+        """The user speaks again; what comes from now on answers that. Keys of tool calls start again."""
         self._end_turn()
         self._calls = {}
         self._later.append((len(self._turns), message))

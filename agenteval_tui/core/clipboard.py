@@ -19,7 +19,7 @@ SCREEN_PIECE = 76  # characters of one wrapped string, which screen limits
 
 
 def way_to_clipboard(environment: Mapping[str, str]) -> Way:
-    """What stands between a program and its terminal."""
+    """What is between a program and its terminal."""
     return "tmux" if environment.get("TMUX") else "screen" if environment.get("STY") else "terminal"
 
 

@@ -57,7 +57,8 @@ def cache_dir() -> Path:
 def runtime_dir() -> Path:
     """Where sockets of live executions are (`AGENTEVAL_RUNTIME_DIR` overrides it). A short path: sockets need one.
 
-    Without `XDG_RUNTIME_DIR` it is a folder in the data folder: private, where one in /tmp could be somebody else's.
+    Without `XDG_RUNTIME_DIR` it is a folder in the data folder: that is private, while one in /tmp could belong to
+    another user.
     """
     override = os.environ.get("AGENTEVAL_RUNTIME_DIR")
     if override:

@@ -84,7 +84,7 @@ def displayable(text: str) -> str:
     """`text` as it may be shown: controls as pictures, direction and zero-width characters visible.
 
     Newlines and tabs stay; carriage returns before a newline go. A character keeps at most a few marks, and marks that
-    follow nothing stand on a dot. The result never holds a character that a terminal acts on, except newline and tab,
+    follow nothing are put on a dot. The result never holds a character that a terminal acts on, except newline and tab,
     and none of zero width but marks. The length may differ: `displayable_map` tells which character is which.
     """
     if "\r" in text:

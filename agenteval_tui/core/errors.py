@@ -68,7 +68,7 @@ def program_error(error: BaseException | None, log: object) -> str:
 
 
 def path_error(error: BaseException) -> AgentevalError | None:
-    """What the system says of a path that somebody gave (its name is too long, say); None for any other error."""
+    """The system's error about a path that the user gave (a name that is too long, say); None for any other error."""
     if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
         error = error.__context__  # how `Path.resolve` says that links lead in a circle
     if not isinstance(error, OSError) or not isinstance(error.filename, str) or error.errno is None:

@@ -12,7 +12,7 @@ from agenteval_tui.core.errors import AgentevalError
 LARGEST = 1 << 20
 """Bytes of a state, keymap, theme, trust or agents file; a larger one is none of ours."""
 LARGEST_LOG = 1 << 20
-"""Bytes of the log of errors; beyond them it begins anew."""
+"""Bytes of the log of errors; beyond them it starts again."""
 
 
 class UnreadableError(AgentevalError):
@@ -92,7 +92,7 @@ def make_missing(folder: Path) -> None:
 
 
 def open_to_others(path: Path) -> str:
-    """Why what is read from this file may be somebody else's word, "" where only this user (and root) can write it:
+    """Why the content of this file may be another user's, "" if only this user (and root) can write it:
     who owns it and its folder, and who may write there."""
     for place in (path.parent, path):
         try:

@@ -122,7 +122,7 @@ def _lower_escapes(encoded: str) -> str:
 
 
 def _base64_forms(data: bytes) -> set[str]:
-    """The characters of a base64 text that depend on the secret alone, whatever stands before and behind it."""
+    """The characters of a base64 text that depend on the secret alone, whatever is before and after it."""
     forms = set()
     for before in range(3):
         encoded = b64encode(b"\0" * before + data).decode()

@@ -1,4 +1,4 @@
-"""Standard input, output and error that whoever started the program had closed (`2>&-`)."""
+"""Standard input, output and error that were closed when the program started (`2>&-`)."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
 
 class Cause(Struct, frozen=True):
     """What is wrong, and in which way. Of an agent's error `condition` is the kind, and
-    `about` the code with what it is about in `way`; of somebody else's words, `way` is their fingerprint alone."""
+    `about` the code with what it is about in `way`; for foreign text, `way` is its fingerprint alone."""
 
     kind: Kind
     criterion: str = ""

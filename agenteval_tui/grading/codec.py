@@ -213,7 +213,7 @@ def _code(one: MetricResult | CriterionResult) -> dict[str, Any]:
 
 
 def _read(data: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
-    """Message, code and fields. A sentence is kept only where no code that is known here could make it anew."""
+    """Message, code and fields. A sentence is stored only if no known code could produce it again."""
     given, fields = data.get("code"), data.get("fields")
     code = given if isinstance(given, str) else otherwise
     made = (code in _CODES and code != Code.MESSAGE) or ("code" in data and given is None)

@@ -11,7 +11,7 @@ from agenteval_tui.grading.sentences import error_sentence
 class CodedError(Exception):
     """Why something could not be checked: a code with fields, or, raised by a plug-in, a message.
 
-    Its words are made when somebody reads them (`grading.sentences`).
+    Its sentence is made when it is shown (`grading.sentences`).
     """
 
     code: str = Code.MESSAGE

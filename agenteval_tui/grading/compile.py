@@ -45,7 +45,7 @@ class Pipeline(Struct, frozen=True):
     extract: Extract
     metrics: tuple[tuple[Metric, Check], ...]
     remote: tuple[RemoteMetric, ...] = ()
-    """Those of the metrics that ask somebody."""
+    """Those of the metrics that ask a respondent."""
 
 
 class Checker:
@@ -87,7 +87,7 @@ class Checker:
 
     @cached_property
     def asks(self) -> bool:
-        """Whether a metric asks somebody else. Of a config that can't be used: no."""
+        """Whether a metric asks a respondent. False for a config that can't be used."""
         value = self.spec.document.value
         listed = value.get("metrics") if isinstance(value, Mapping) else None
         if self.problem or not isinstance(listed, list):

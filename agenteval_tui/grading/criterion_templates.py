@@ -98,7 +98,7 @@ def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
 
 
 def expected_argument(value: Any) -> Any:
-    """An argument as a config may have it: what looks like a placeholder or a matcher stands for anything."""
+    """An argument as a config may have it: what looks like a placeholder or a matcher matches anything."""
     written = json.dumps(value, ensure_ascii=False)
     return {"$any": True} if "{{" in written or '"$' in written else value
 

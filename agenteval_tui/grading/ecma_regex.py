@@ -34,7 +34,7 @@ def compile_ecma(pattern: str) -> Any:
 
 
 class _Reader:
-    """Reads a pattern from left to right and writes it anew in the syntax of `regex` (version 1)."""
+    """Reads a pattern from left to right and rewrites it in the syntax of `regex` (version 1)."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -131,7 +131,7 @@ class _Reader:
         return True
 
     def _character(self) -> tuple[str, str]:
-        """A class or a character that begins with a backslash, written anew; and the character, "" for a class."""
+        """A class or a character that begins with a backslash, rewritten; and the character, "" for a class."""
         start, text = self._at, self._text
         char = text[start + 1 : start + 2]
         self._at += 2

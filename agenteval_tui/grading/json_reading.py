@@ -39,9 +39,8 @@ SpanMap = Callable[[int, int], tuple[Span, ...]]
 
 
 class NotJsonError(ValueError):
-    """The text is no JSON: why, and the character (0-based) where that shows.
-
-    `fields`: `empty`, or the `constant` that JSON has not, or `syntax` (Python's own words), `line` and `column`.
+    """The text is not JSON: why, and the character (0-based) where that shows. `fields`: `empty`, or the `constant`
+    that JSON does not have, or `syntax` (Python's own words), `line` and `column`.
     """
 
     def __init__(self, fields: dict[str, Any], position: int) -> None:
@@ -74,7 +73,7 @@ def read_json(text: str) -> Any:
 
 
 def embedded_json(text: str) -> tuple[int, int] | None:
-    """Start and end of the first object or list in JSON that stands somewhere in `text`. Bounded work."""
+    """Start and end of the first JSON object or list anywhere in `text`. Bounded work."""
     text = text[:_PLACES_LIMIT]
     decoder = json.JSONDecoder(parse_constant=_refused)
     start = -1
@@ -92,9 +91,8 @@ def embedded_json(text: str) -> tuple[int, int] | None:
 
 
 def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Start, end and value of each JSON object that stands somewhere in `text`, those inside of others aside.
-
-    Raises `UnreadableJsonError` where so much looks like an object and is none that it is not all looked at.
+    """Start, end and value of each JSON object anywhere in `text`, except those inside others. Raises
+    `UnreadableJsonError` if too many places look like an object but are not.
     """
     if len(text) > LIMIT:
         raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
@@ -138,7 +136,7 @@ class JsonSource(Struct, frozen=True, dict=True):
         return whole if whole[0] <= whole[1] else (0, len(self.text))
 
     def place(self, path: tuple[str | int, ...]) -> tuple[Span, ...]:
-        """Where in the transcript what `path` leads to stands."""
+        """Where the target of `path` is in the transcript."""
         return self.spans(*self.range(path))
 
     def source_of(self, path: tuple[str | int, ...]) -> str:

@@ -233,7 +233,7 @@ def _given(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Tra
 
 
 def _with_calls(transcript: Transcript, kept: list[int]) -> Transcript:
-    """With these calls, in this order (a number may stand twice); messages point at where their calls are now."""
+    """With these calls, in this order (a number may occur twice); messages point at where their calls are now."""
     calls: list[ToolCall] = [transcript.tool_calls[index] for index in kept]
     places: dict[int, list[int]] = {}
     for place, index in enumerate(kept):

@@ -168,7 +168,7 @@ def _fits(text: str, needle: str, side: str) -> bool:
 
 
 def _place(text: str, needle: str, steps: tuple[int, ...], side: str) -> tuple[int, int]:
-    """Where in `text` the folded needle stands: the shortest piece whose folded form still fits."""
+    """Where in `text` the folded needle is: the shortest piece whose folded form still fits."""
     wanted = _folded(needle, steps)
     if side == "equals":
         return 0, len(text)

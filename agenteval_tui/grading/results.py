@@ -47,7 +47,7 @@ class Evidence(Struct, frozen=True):
 
     `passed` is None when the condition was not decided. `code` and `fields` say what holds or is wrong (the closed set
     in `grading.codes`); programs decide by them. `spans` are where the condition held or was broken; `near` where the
-    closest miss is. `group` is the scoring group it counts in. `message` is a text of somebody else's (a plug-in's, or
+    closest miss is. `group` is the scoring group it counts in. `message` is a foreign text (a plug-in's, or
     a history's that had no codes yet), which is shown as it is and never read: its code is `message`.
     """
 

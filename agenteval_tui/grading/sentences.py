@@ -1,6 +1,6 @@
 """The one place where codes and fields become words: evidence, results, errors, near misses.
 
-Made last, when somebody reads them; nothing reads them back (a test in `tests/packaging` says so). What is stored and
+Made last, when they are shown; nothing reads them back (a test in `tests/packaging` says so). What is stored and
 published are the codes and fields, so a sentence here may be improved at any time.
 """
 
@@ -317,7 +317,7 @@ def would_match(steps: Sequence[str]) -> str:
 
 
 def near_phrase(near: Fields) -> str:
-    """Where the closest text stands, and what keeps it from matching."""
+    """Where the closest text is, and what keeps it from matching."""
     if near["is"] == "elsewhere":
         parts = [_around(near[side], side) for side in ("before", "after") if near.get(side)]
         return f"it is in line {near['line']}, but with {' and '.join(parts)}"
@@ -505,7 +505,7 @@ def _not_json(line: Evidence) -> str:
 
 
 def syntax_phrase(fields: Fields) -> str:
-    """Why a text is no JSON; the parser's words (`syntax`) are Python's."""
+    """Why a text is not JSON; the parser's words (`syntax`) are Python's."""
     if fields.get("empty"):
         return "the text is empty"
     if "constant" in fields:

@@ -86,7 +86,7 @@ def _decompress(data: bytes) -> bytes:
 
 
 def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
-    """What was compressed, at most `most` bytes: a few bytes of somebody else's may stand for gigabytes.
+    """What was compressed, at most `most` bytes: a few foreign bytes may unpack to gigabytes.
 
     `words`: with the words of transcripts and results. Raises ValueError: it is more, or something else.
     """

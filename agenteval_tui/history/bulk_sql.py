@@ -25,8 +25,8 @@ def batches(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
 
 
 def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Execute `statement` for all rows; `{rows}` in it stands for `VALUES (?, ...), ...`. Where it ends in RETURNING,
-    gives what it returned, in any order."""
+    """Execute `statement` for all rows; `{rows}` in it is replaced by `VALUES (?, ...), ...`. Where it ends in
+    RETURNING, gives what it returned, in any order."""
     found: list[Any] = []
     position = 0
     for size in _SIZES:

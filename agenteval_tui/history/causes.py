@@ -1,7 +1,7 @@
 """Which causes the failed runs have (`grading.causes`), and since when a cause is known.
 
-A cause is stored with the result that has it when its run ends. Of runs that an older program stored it is made out of
-their evidence when somebody asks, and kept then.
+A cause is stored with the result that has it when its run ends. For runs that an older program stored, it is computed
+from their evidence on request, and then stored.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -75,7 +75,7 @@ class KeepCauses(Struct):
         """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
-        """Fill in what is still missing; a run that ended anew in the meantime has its own."""
+        """Fill in what is still missing; a run that ended again in the meantime has its own."""
         write_rows(
             connection,
             "WITH new AS ({rows}) UPDATE criterion_results SET cause = new.column3 FROM new"

@@ -1,4 +1,4 @@
-"""Another history file is somebody else's data: what must hold of it before anything of it comes in.
+"""Another history file is foreign data: what must hold of it before anything of it comes in.
 
 SQLite keeps whatever a file says: views and triggers in place of tables, columns with names of any kind, texts where
 numbers belong. All of a file is looked at before the first row is taken; transcripts and results one by one, and

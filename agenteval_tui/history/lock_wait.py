@@ -1,6 +1,5 @@
-"""Waiting for another program that keeps the history locked: whoever shows something is told, once a wait.
-
-SQLite waits in silence. So each connection waits `NOTICE_S` at a time, and whoever tries again says so here first.
+"""Waiting for another program that keeps the history locked: listeners are told once per wait. SQLite waits silently.
+So each connection waits `NOTICE_S` at a time, and reports here before it tries again.
 """
 
 from __future__ import annotations

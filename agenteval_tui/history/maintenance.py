@@ -197,12 +197,12 @@ def _checked(path: Path, deep: bool) -> CheckResult:
 
 
 def repair(store: Store) -> None:
-    """Count the totals anew, take out rows that nothing needs, make the search index anew. Blocks, and others wait."""
+    """Recount the totals, remove rows that nothing needs, rebuild the search index. Blocks, and others wait."""
     store.write(_Mend()).result()
 
 
 def vacuum(store: Store) -> VacuumResult:
-    """Write the file anew without unused pages. Needs as much free space again as the file takes. Blocks.
+    """Rewrite the file without unused pages. Needs as much free space again as the file takes. Blocks.
 
     Raises HistoryError: an execution is running, no room, another program keeps the file locked.
     """

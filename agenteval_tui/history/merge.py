@@ -1,7 +1,7 @@
 """Another history file comes in: what it has and this one has not, by the ids of executions and runs.
 
 The same file a second time adds nothing. Of an execution that is in both, runs that are missing come in, and ends of
-runs that had not ended here. Numbers of rows are given anew; whatever names them follows.
+runs that had not ended here. Rows get new numbers; whatever names them follows.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -91,7 +91,7 @@ _OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_re
 def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> Merged:
     """Take in another history file, which is not changed. Blocks; others can write between batches.
 
-    What waits for a person in `relabelled` runs is to be graded anew (`analysis.labels.resolve_review`).
+    Criteria of `relabelled` runs that wait for a person must be graded again (`analysis.labels.resolve_review`).
     Raises AgentevalError: it is this history itself, no history, or made by a newer program.
     """
     if path.exists() and path.samefile(store.path):

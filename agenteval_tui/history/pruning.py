@@ -71,7 +71,7 @@ def prune(store: Store, prunable: Prunable, on_progress: Progress | None = None)
 
 
 def protection(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[str, int]:
-    """How many of these runs (rowids) are of worth beyond themselves, by reason: for whoever wants to delete them. A
+    """How many of these runs (rowids) have other uses, by reason: shown before they are deleted. A
     run may have several reasons."""
     counted: Counter[str] = Counter()
     reasons = _reasons()

@@ -36,16 +36,15 @@ _OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_r
 
 
 class Completed(Struct, frozen=True):
-    """Rows that are known to be lost, and rows that were lost and are made anew, by table."""
+    """Rows that are known to be lost, and lost rows that were rebuilt, by table."""
 
     lost: dict[str, int]
     rebuilt: dict[str, int]
 
 
 def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Completed:
-    """Put something in the place of rows that others need, take out what speaks of lost ones, and count again.
-
-    `damaged`: tables of which rows may be lost; what they have twice is made anew.
+    """Put something in the place of rows that others need, remove references to lost ones, and count again. `damaged`:
+    tables that may have lost rows; their derived data is rebuilt.
     """
     lost: dict[str, int] = {}
     rebuilt: dict[str, int] = {}
@@ -283,7 +282,7 @@ def _never_again(target: sqlite3.Connection) -> None:
 
 
 def recount(connection: sqlite3.Connection) -> None:
-    """Make the maintained totals anew from the runs. Within the caller's transaction."""
+    """Rebuild the maintained totals from the runs. Within the caller's transaction."""
     sums = ", ".join(
         f"{column} = (SELECT count(*) FROM runs WHERE execution = executions.id AND status = '{status}')"
         for status, column in TOTAL_OF.items()
@@ -311,7 +310,7 @@ def recount(connection: sqlite3.Connection) -> None:
 
 
 def reindex(connection: sqlite3.Connection) -> None:
-    """Make the full-text index anew from the transcripts. Within the caller's transaction."""
+    """Rebuild the full-text index from the transcripts. Within the caller's transaction."""
     connection.execute("INSERT INTO search (search) VALUES ('delete-all')")
     last = 0
     while True:

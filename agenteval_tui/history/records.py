@@ -67,7 +67,7 @@ class PlannedRun(Struct, frozen=True):
     """
     seed: int = 0
     row_key: str = ""
-    """What the dataset's row is (`suites.row_keys`), wherever it stands; `row` is where it stood. "" with a `row`: the
+    """What the dataset's row is (`suites.row_keys`), wherever it is; `row` is where it was. "" with a `row`: the
     key is made of the variables."""
     recording: str = ""
     """The id of the run that was recorded, where this one only grades it again."""
@@ -145,7 +145,7 @@ class ExecutionRow(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Of an import what was left out of its file, and what else is to be known of it, a sentence each."""
+        """For an import, what was left out of its file, and other notes on it, a sentence each."""
         found = self.options.get("notes")
         return tuple(map(str, found)) if isinstance(found, list) else ()
 

@@ -333,7 +333,7 @@ def keep_attempts(
 
 
 def _stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
-    """The texts under which a run can be found, made anew from its transcript; None: it is not in the index."""
+    """The texts under which a run can be found, rebuilt from its transcript; None: it is not in the index."""
     found = connection.execute(
         "SELECT t.data, r.plan FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)
     ).fetchone()

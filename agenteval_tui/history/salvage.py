@@ -73,9 +73,9 @@ _NAMES = {
 }
 _TOGETHER = 1_000  # rows a statement
 _NOT_OURS = ("sqlite_", "search")
-"""How the names of tables begin that are made anew."""
+"""The prefix of the names of tables that are rebuilt."""
 _REWRITTEN = 3
-"""The migration that wrote all rows of `run_replies` anew: none is left with two numbers, as rows of indexes have."""
+"""The migration that rewrote all rows of `run_replies`: none is left with two numbers, as rows of indexes have."""
 _LATER = 1_000
 """Versions that newer programs may have written; what is higher is damage."""
 _ENTRY = 5  # values of a row in the list of tables
@@ -269,7 +269,7 @@ class _Column(Struct, frozen=True):
     words: tuple[str, ...] = ()
     json: Callable[[str], bool] | None = None
     empty: str = ""
-    """What stands for JSON that is lost."""
+    """The replacement for lost JSON."""
 
 
 class _Table(Struct, frozen=True):

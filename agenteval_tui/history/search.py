@@ -182,7 +182,7 @@ def _outcomes(text: str) -> tuple[str, ...]:
 
 
 def moment(text: str, now_ms: int) -> int | None:
-    """The moment (milliseconds) that an age before now (24h, 7d) or a day stands for; None: neither."""
+    """The moment (milliseconds) that an age before now (24h, 7d) or a day means; None: neither."""
     found = _AGE.fullmatch(text.lower())
     if found:
         return now_ms - int(found.group(1)) * _MINUTES[found.group(2)] * 60_000

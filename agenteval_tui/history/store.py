@@ -100,9 +100,8 @@ class Store:
 
     @classmethod
     def open_to_look(cls, path: Path | str) -> Store:
-        """Open for somebody who wants to read: where the file can't be written it is read only, and a notice says so.
-
-        Raises HistoryError when it can't be read either, or there is no file and none can be made.
+        """Open for reading: if the file can't be written it is opened read only, with a notice. Raises HistoryError
+        when it can't be read either, or there is no file and none can be created.
         """
         try:
             return cls.open(path)
@@ -223,7 +222,7 @@ class Store:
         """Store a whole execution that happened elsewhere; blocks. Returns the number of runs.
 
         `runs` is read as a stream. If it raises, or a run can't be stored, what was written of it is deleted again.
-        `notes` is asked at the end for what is to be known of the import; it is kept with the execution. Raises
+        `notes` is called at the end for the notes on the import; it is kept with the execution. Raises
         `AlreadyImportedError` when a file with this digest came in meanwhile: then nothing is added.
         """
         waiting: list[Future[None]] = [self.begin_execution(record, ())]

@@ -40,7 +40,7 @@ def tombstone_time(connection: sqlite3.Connection, kind: Kind, name: str) -> int
 
 
 def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
-    """Delete the label that a name stands for, and give its run's id; nothing for one that is not here."""
+    """Delete the label with this name, and return its run's id; nothing for one that is not here."""
     try:
         run, digest, who, at_ms, *of = json.loads(name)
     except (ValueError, TypeError, RecursionError):
@@ -73,7 +73,7 @@ def baseline_names(connection: sqlite3.Connection, test: tuple[str, str] | None 
 
 
 def remove_baseline(connection: sqlite3.Connection, name: str, at_ms: int) -> int:
-    """Delete the baseline that a name stands for, if it was set until then. Gives how many that were."""
+    """Delete the baseline with this name, if it was set until then. Returns how many were deleted."""
     try:
         suite, test, _, _ = json.loads(name)
     except (ValueError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The ends of runs: by themselves, by somebody's wish, at a limit, or because they are not needed.
+"""The ends of runs: by themselves, on request, at a limit, or because they are not needed.
 
 An end goes to the store first. Watchers are told of it when it is on the disk, and not before.
 """
@@ -91,7 +91,7 @@ class RunCompletion:
         self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
 
     def stop(self, attempts: RunAttempts, reason: str) -> None:
-        """End a run in flight from outside: its time is over ("timeout") or somebody wants it ("cancelled")."""
+        """End a run in flight from outside: its time is over ("timeout") or the user wants it ("cancelled")."""
         task = attempts.task
         if task is None or attempts.stop:
             return

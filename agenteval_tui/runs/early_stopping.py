@@ -16,8 +16,8 @@ from agenteval_tui.runs.plan.model import RunPlan, StopRule
 class Repetitions(Struct):
     """The repetitions of one test (row) in one variation, with one agent, and what is known of their pass rate.
 
-    Only passed and failed runs count: an error says nothing of the agent's answers. `begun` is for whoever hands the
-    runs out: how many are on their way.
+    Only passed and failed runs count: an error says nothing of the agent's answers. `begun` is for the code that hands
+    the runs out: how many are in flight.
     """
 
     rule: StopRule

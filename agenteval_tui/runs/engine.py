@@ -1,7 +1,7 @@
 """The engine: runs a plan, many runs at once, and tells what happens in events.
 
 It works alike in the process of a command line, in an execution's own process, and in a test. It knows no screen:
-whoever watches gets events, and steers with commands. What must survive goes to the store first, then out.
+watchers get events, and steer with commands. What must survive goes to the store first, then out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from agenteval_tui.transcripts.model import Transcript
 log = logging.getLogger(__name__)
 
 MERGE_S = 0.05
-"""Texts of a run are gathered for so long before they go out."""
+"""How long texts of a run are gathered before they are sent."""
 TICKS_A_PROGRESS = 5
 GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""

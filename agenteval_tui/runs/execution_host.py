@@ -1,6 +1,6 @@
 """An execution in this process that others can watch and steer: an engine, a socket, and a card that says where it is.
 
-The execution's own process hosts it, and so does a command line that runs it itself: whoever asks what is running sees
+The execution's own process hosts it, and so does a command line that runs it itself: a list of what is running shows
 all of it, however it was started.
 """
 

@@ -56,7 +56,7 @@ class GradedRun(Struct, frozen=True):
 
 
 class JudgeNeeded:
-    """Whether runs ask somebody: a judge, an embedder, a function, a person. Each criterion is looked at once."""
+    """Whether runs ask a respondent: a judge, an embedder, a function, a person. Each criterion is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, bool] = {}  # by identity: a plan's specs live as long as its execution

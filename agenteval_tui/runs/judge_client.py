@@ -137,7 +137,7 @@ class JudgeClient:
         return Answers(replies, tuple(stored.values()))
 
     async def ask(self, request: RemoteRequest, case: JudgeRequestGroup) -> StoredReply:
-        """Ask one question anew, whatever was answered before."""
+        """Ask one question again, whatever was answered before."""
         return await self._answered(request, case, anew=True)
 
     async def close(self) -> None:

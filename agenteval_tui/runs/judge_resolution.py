@@ -1,4 +1,4 @@
-"""Who is asked: which agent a judge's or an embedder's name stands for."""
+"""Who is asked: which agent a judge's or an embedder's name means."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("branches.arguments", "arguments", "a", "arguments", "Compare arguments, or only tool names", "branches", 4),
     Action("branches.scope", "scope", "s", "scope", "Show repetitions of this execution, or of all", "branches", 5),
     Action("branches.fold", "fold", "f", "fold", "Unfold everything, or fold it again", "branches", 6),
-    # The config editor, wherever it stands
+    # The config editor, wherever it is
     Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "config"),
     Action("config.tidy", "tidy", "f5", "lay out", "Format the config; comments stay", "config"),
     Action("config.next_problem", "next_problem", "f8", "next problem", "Go to the next problem", "config"),

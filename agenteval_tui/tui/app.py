@@ -198,7 +198,7 @@ class AgentevalApp(TerminalApp):
             self.say(f"{self._keys_file}: " + "\n".join(self._keymap_problems), severity="warning")
         if self.state.problem is not None:
             self.say_error(self.state.problem)
-        # The other themes are read here; nobody can choose one before the first frame.
+        # The other themes are read here; the user can't choose one before the first frame.
         self.call_after_refresh(self.theme_controller.say_problems)
         self.theme_changed_signal.subscribe(self, self.theme_controller.keep)
         if self.start.screen == "inspect" and self.start.target:

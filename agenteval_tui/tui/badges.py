@@ -11,7 +11,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.tui.analysis_context import Session
 
 CHEAP_S = 0.05  # a count that takes longer is made less often
-PATIENCE = 20  # so many times as long as it took is waited until the next one
+PATIENCE = 20  # the wait until the next one, as a multiple of the time that it took
 
 
 class Counts(Struct, frozen=True):

@@ -74,7 +74,7 @@ class Drafts:
         try:
             make_private(self.folder.parent)
             make_private(self.folder)
-            # Half a character may stand in a text; JSON can hold it escaped.
+            # A text may contain half a character; JSON can hold it escaped.
             encoded = json.dumps({**made, "data": data}).encode("ascii")
             write_whole(path, (encoded,), mode=PRIVATE, durable=False)
             self._forget_oldest()

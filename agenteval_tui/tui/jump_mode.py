@@ -23,7 +23,7 @@ from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 MOST = len(LETTERS) ** 2
-TABS = "tabs"  # the id of a line whose words stand for panes: a click on one shows its pane
+TABS = "tabs"  # the id of a line whose words name panes: a click on one shows its pane
 
 
 class Target(Struct, frozen=True):
@@ -48,7 +48,7 @@ def codes(count: int) -> list[str]:
     """Letters for `count` targets, none the beginning of another, the shortest and nearest first."""
     size = len(LETTERS)
     count = min(count, MOST)
-    # So many first letters stand for pairs that there is room for all.
+    # Enough first letters start pairs that there is room for all.
     pairs = 0
     while (size - pairs) + pairs * size < count:
         pairs += 1
@@ -69,7 +69,7 @@ def targets(screen: Screen[Any]) -> list[Target]:
         rows += _rows_of(widget, seen)
     tabs = [spot for block in screen.query(f"LineBlock#{TABS}").results(LineBlock) for spot in _tabs(screen, block)]
     taken = {(target.x, target.y) for target in panes}
-    # A pane of rows has its own letters on its first row's place: that row's stand beside them.
+    # A pane of rows has its own letters on its first row's place: that row's letters are beside them.
     moved = [Target(t.x + 2 * ((t.x, t.y) in taken), t.y, t.go, t.open) for t in rows]
     return [*panes, *tabs, *moved][:MOST]
 

@@ -16,7 +16,7 @@ from textual.app import App
 from textual.errors import NoWidget
 from textual.message_pump import MessagePump
 
-PATIENCE_S = 0.5  # a widget that goes away with its messages tells nobody: then the next key does not wait for it
+PATIENCE_S = 0.5  # a widget that is removed with its messages does not report it: the next key does not wait for it
 
 
 class KeyQueue:

@@ -32,7 +32,7 @@ _NAMES = {
     "{": "left_curly_bracket", "}": "right_curly_bracket", "|": "vertical_line", "~": "tilde",
 }  # fmt: skip
 
-# Keys that reach no program in a terminal as themselves: they arrive as another one (docs/keys.md).
+# Keys that reach no program in a terminal as themselves: they arrive as a different key (docs/keys.md).
 _NEVER_SENT = {
     "ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+j": "enter",
     "ctrl+left_square_bracket": "escape",

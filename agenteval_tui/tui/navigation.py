@@ -22,10 +22,10 @@ from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
 
-# Keys that move a cursor: what stands beside a list follows when it rests, and before any other key.
+# Keys that move a cursor: the view beside a list follows when the cursor rests, and before any other key.
 MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G", "ctrl+d", "ctrl+u"})
 
-# They show something only when another screen says what: nobody is led to their emptiness.
+# They show something only when another screen says what: no key leads to them while they are empty.
 NEED_A_RUN = ("run", "difference", "branches")
 
 MOST_BACK = 20  # screens that one can go back to

@@ -14,7 +14,7 @@ from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.notification_log import Notices, NotificationSource
 from agenteval_tui.tui.terminal.output_filters import print_note
 
-MOST_STANDING = 2  # notes that stand on the screen at once: the oldest goes
+MOST_STANDING = 2  # notes on the screen at once: the oldest goes
 NAME = 60  # cells of a name in a note
 
 
@@ -25,7 +25,7 @@ class Notifier:
         self.notices = Notices()
         self._show = show
         self._keymap = keymap
-        self._standing: list[tuple[str, int, Notification]] = []  # what stands: as it was said, how often, the note
+        self._standing: list[tuple[str, int, Notification]] = []  # what is shown: its text, how often, the note
 
     def say(self, message: str, *, severity: str = "information", place: NotificationSource | None = None) -> None:
         """A short note: what happened and where it is. With a `place`, one key goes there."""

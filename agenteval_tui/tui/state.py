@@ -82,7 +82,7 @@ class State:
                 change(data)
                 write_whole(self._path, (json.dumps(data, indent=1).encode(),), mode=PRIVATE, durable=False)
         except (OSError, AgentevalError):
-            return  # a folder that can't be written is no reason to stop
+            return  # a folder that can't be written is not a reason to stop
 
 
 def name_of_start(paths: Sequence[Path], db: Path) -> str:

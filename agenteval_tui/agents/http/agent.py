@@ -260,7 +260,7 @@ def _variables(request: AgentRequest, messages: tuple[Message, ...], session: An
 
 
 def _with_calls(messages: tuple[Message, ...], request: AgentRequest) -> tuple[Message, ...]:
-    """The messages, without numbers of calls that there are not."""
+    """The messages, without numbers of calls that don't exist."""
     count = len(request.tool_calls)
     return tuple(
         message
@@ -426,7 +426,7 @@ class HttpReply(StreamReply):
         return super().not_a_stream(line)
 
     def _plain(self, text: str) -> Iterator[AgentEvent]:
-        """A reply that is no JSON, where none is due."""
+        """A reply that is not JSON, where no JSON is expected."""
         if not text.strip():
             raise EmptyResponseError("an empty reply", "check `url`, and what the endpoint answers to this request")
         if _HTML.match(text) and "html" in self.content_type:

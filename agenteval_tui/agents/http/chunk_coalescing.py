@@ -119,7 +119,7 @@ class Gatherer:
         return _chunk(parts)
 
     def _as_it_is(self, parts: Iterable[bytes], rest: bytes) -> bytes:
-        """The body's end (or what is none): the parser sees it as it came."""
+        """The body's end (or something invalid): the parser gets it unchanged."""
         self.streaming = False
         return _chunk(parts) + rest
 

@@ -49,7 +49,7 @@ class _Packed(Exception):  # noqa: N818
 
 
 class _NotSent(Exception):  # noqa: N818
-    """The request is no JSON; the text says why."""
+    """The request is not JSON; the text says why."""
 
 
 _FAULTS = (

@@ -612,7 +612,7 @@ def _is_whole(error: Any) -> bool:
 
 
 def _status_in(error: Any) -> int:
-    """The status that an error object stands for."""
+    """The status that corresponds to an error object."""
     if not isinstance(error, Mapping):
         return 400
     for key in ("status_code", "statusCode", "status", "code"):

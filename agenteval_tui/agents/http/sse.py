@@ -21,7 +21,7 @@ class SseReader:
     """Feed it bytes, get the events that are complete. Comments and ids are left out; wrong UTF-8 becomes U+FFFD.
 
     Takes time in proportion to the bytes fed, also when a line comes in a thousand pieces. Nothing bounds the size
-    of an event: whoever feeds bytes bounds them.
+    of an event: the caller that feeds bytes limits them.
     """
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from agenteval_tui.agents.process.python_host import PythonHost
 
 BUSY_S = 0.02
-"""So long a request waits for one that works: a function that is quick is through by then, and another interpreter
-would only take the processor from it."""
+"""How long a request waits for a busy one: a quick function is done by then, and another interpreter would only take
+processor time from it."""
 STARTING_S = 0.25
-"""So long it waits for the first one to be there. Who imports for seconds imports in several at once."""
+"""How long it waits for the first one to be ready. Imports that take seconds run in several at once."""
 
 
 class ReusedHosts:

@@ -149,7 +149,7 @@ class OutputReader:
 
 
 def _json(line: bytes) -> object:
-    """The line's value; None when it is no JSON."""
+    """The line's value; None when it is not JSON."""
     try:
         return json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -71,7 +71,7 @@ def main() -> Any:
 
 
 def _use_sources(places: Any) -> Any:
-    """Modules in these folders, and below, are made of their sources: whoever trusted the folder read those. Bytecode
+    """Modules in these folders, and below, are loaded from their sources: those are what the user trusted. Bytecode
     beside them (`module.pyc`) is never imported; that of `__pycache__` is kept elsewhere (PYTHONPYCACHEPREFIX)."""
     from importlib import machinery
 

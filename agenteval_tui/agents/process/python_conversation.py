@@ -329,7 +329,7 @@ def _complete(message: Any) -> Any:
 
 
 def _replace(item: Any, message: Any) -> Any:
-    """The same message once more. What is told anew counts, but a summary does not take away what is known."""
+    """The same message once more. The new content counts, but a summary does not remove known content."""
     for name, value in message.items():
         if name in ("text", "reasoning", "calls") and not value:
             continue

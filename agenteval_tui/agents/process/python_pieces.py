@@ -213,7 +213,7 @@ def _call_of(one: Any, note: Any) -> Any:
 
 
 def results_in(piece: Any, note: Any) -> Any:
-    """Results that stand within the calls of a message."""
+    """Results inside the calls of a message."""
     for one in field(piece, "tool_calls") or ():
         if isinstance(one, dict) and "result" in one:
             yield {
@@ -238,7 +238,7 @@ def _arguments(given: Any, note: Any) -> Any:
 
 
 def real_id(given: Any) -> Any:
-    """An id; None for one that stands for none."""
+    """An id; None for one that means none."""
     return None if given is None or given in FAKE_IDS else str(given)
 
 

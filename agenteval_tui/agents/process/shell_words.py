@@ -24,7 +24,7 @@ class Word(Struct, frozen=True):
     """A word of a command: `text` without quotes, `raw` as it is written (of a `$(…)` in it, only the `$`).
 
     `fixed`: the shell puts nothing in the place of a part of it. Where it is not, `pattern` is what it can become, for
-    `fnmatch`; "" for a word that is one variable as a whole: where its value is given, it stands as a word.
+    `fnmatch`; "" for a word that is one variable as a whole: where its value is given, it counts as a word.
     """
 
     text: str

@@ -226,7 +226,7 @@ class _Reading:
         self, words: list[Word], names: list[frozenset[str]], first: int
     ) -> tuple[int | None, frozenset[int]]:
         """The first word whose options are the program's own, not an interpreter's; None where there is none. And the
-        words that are texts for a shell: they are gone through here."""
+        words that are texts for a shell: they are checked here."""
         free: int | None = first + 1
         interpreters, texts = 0, set[int]()
         for at in range(first, len(words)):

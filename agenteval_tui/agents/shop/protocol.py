@@ -1,4 +1,4 @@
-"""What the assistant's program and whoever drives it say to each other."""
+"""The protocol between the assistant's program and its caller."""
 
 from __future__ import annotations
 

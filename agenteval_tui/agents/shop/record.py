@@ -26,7 +26,7 @@ from agenteval_tui.transcripts.model import Message, Transcript
 
 
 class _Clock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only in `sleep`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

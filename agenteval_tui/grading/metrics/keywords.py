@@ -1,4 +1,4 @@
-"""`Keywords`: how many of a list of words stand in the text."""
+"""`Keywords`: how many of a list of words are in the text."""
 
 from __future__ import annotations
 

@@ -486,7 +486,7 @@ class ArgumentDifference(Struct, frozen=True):
     `expected` is in words; `wanted` is the value itself, where one plain JSON value is expected (else None, and
     `is_plain` False). `hint` says what little would make it match (`steps`, `type`), or where two texts part
     (`ends_before`, `goes_on`, `at`); {} when nothing little does. `cost` is 0..1: how far it is off. `elsewhere` is
-    the argument that has the value of a missing one. `malformed`: it is no JSON at all. `at` is the first character
+    the argument that has the value of a missing one. `malformed`: it is not JSON at all. `at` is the first character
     that differs, where a text is compared with a text.
     """
 
@@ -522,7 +522,7 @@ class ArgumentDifference(Struct, frozen=True):
 
 
 def unreadable(arguments: Any, *, malformed: bool) -> dict[str, Any]:
-    """Arguments that are no JSON object, as fields of evidence have them."""
+    """Arguments that are not a JSON object, as fields of evidence have them."""
     found = kept_value(arguments)
     return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": found}
 
@@ -704,7 +704,7 @@ class Nearest(Struct, frozen=True):
 
 
 def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nearest, ...]:
-    """Each expected call (an entry with `min_calls` k stands for k of them) with the nearest actual one.
+    """Each expected call (an entry with `min_calls` k counts as k of them) with the nearest actual one.
 
     Each actual call is used once, and the differences add up to the least there can be: a call that is just right
     for one entry is not called the near miss of another.

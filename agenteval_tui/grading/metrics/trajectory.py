@@ -341,7 +341,7 @@ class ExpectedStep:
 
 
 class StepMatch(Struct, frozen=True):
-    """What came of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ (code, fields)."""
+    """The result of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ (code, fields)."""
 
     passed: bool
     score: float

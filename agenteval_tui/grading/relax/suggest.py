@@ -131,7 +131,7 @@ class _Search:
                 self.found.append((change,))
 
     def _after(self, first: Change) -> None:
-        """With `first` something is extracted: if the metrics still fail, what is to be changed in them too."""
+        """With `first` something is extracted: if the metrics still fail, the changes that they need too."""
         if self._passes((first,)):
             self.found.append((first,))
             return

@@ -390,7 +390,7 @@ class Inbox:
         return self._whole and not self._waiting
 
     def put(self, message: Mapping[str, Any]) -> None:
-        """One message: where its events stand, the events, whether it is the last."""
+        """One message: the place of its events, the events, whether it is the last."""
         self.worker = self.worker or str(message.get("worker", ""))
         if self._broken or message.get("first") != self.count or message.get("worker") != self.worker:
             self._broken = True

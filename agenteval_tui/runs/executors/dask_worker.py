@@ -34,7 +34,7 @@ from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 MERGE_S = 0.05
-"""Texts are gathered for so long before they are sent."""
+"""How long texts are gathered before they are sent."""
 LOOK_S = 0.1
 """How often a worker looks whether the answer is still wanted."""
 CLOSE_S = 5.0
@@ -197,7 +197,7 @@ class _Unclosed:
 class Gathered:
     """All events of a task, each final once it is in `events` (as `wire.event_data`).
 
-    `send(first, events)` gets those that are to be streamed, in order; `first` is the place of the first of them.
+    `send(first, events)` gets those to stream, in order; `first` is the place of the first of them.
     """
 
     def __init__(self, send: Callable[[int, list[Any]], None], withheld: TranscriptRedactor) -> None:

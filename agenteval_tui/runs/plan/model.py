@@ -218,7 +218,7 @@ def cluster_of(options: PlanOptions, *, all_threads: bool) -> Cluster | None:
 
 
 def arm_label(arm: str, name: str) -> str:
-    """What stands as variation in the runs of an arm: "A: small-model"."""
+    """The variation in the runs of an arm: "A: small-model"."""
     return f"{arm}: {name}"
 
 

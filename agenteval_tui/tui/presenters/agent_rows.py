@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, right, spread
 from agenteval_tui.views.agents import agent_in_full, report_view
 
-WIDE = 90  # cells from which a row says where its agent stands
+WIDE = 90  # cells from which a row says where its agent is defined
 
 
 class AgentRows:

@@ -160,7 +160,7 @@ def _insert(
     parts.append(shown[before:])
 
     def moved(offset: int, *, begins: bool) -> int:
-        # What stands right at a place goes behind what is put in there when it begins, before it when it ends.
+        # A piece that begins exactly at an insertion goes after it, one that ends there goes before it.
         index = bisect_right(places, offset) if begins else bisect_left(places, offset)
         return offset + sizes[index]
 

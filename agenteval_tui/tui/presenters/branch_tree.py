@@ -186,7 +186,7 @@ def _branches(node: Node, margin: str, key: str, opened: frozenset[str]) -> list
     """The branches of a node, the first one last."""
     fold = f"{key} rest"
     shown = node.branches if len(node.branches) <= MOST + 1 or fold in opened else node.branches[:MOST]
-    # A step that all do is no branch, and what is very deep has no room for more lines.
+    # A step that all runs do is not a branch, and a very deep one has no room for more lines.
     flat = len(node.branches) == 1 or len(margin) >= 2 * _DEEPEST
     made: list[_Due] = []
     for number, branch in enumerate(shown):

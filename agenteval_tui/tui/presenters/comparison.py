@@ -40,7 +40,7 @@ _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12
 _LEAST_NAME = 12
 _LEAST_DIVERGENCE = 30
-_WITH_DIVERGENCE = 92  # cells from which the first divergence, and the difference in points, stand in the row
+_WITH_DIVERGENCE = 92  # cells from which the first divergence, and the difference in points, are in the row
 _TWO_COLUMNS = 100
 
 

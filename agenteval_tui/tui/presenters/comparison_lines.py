@@ -16,7 +16,7 @@ ROWS = 6
 """Rows of a text that are shown: those around the place that differs."""
 _LABEL = 10
 _GAP = 3
-_LEAST = 16  # cells of text beside the names; where there are fewer, names and labels stand above it
+_LEAST = 16  # cells of text beside the names; with fewer, names and labels are above it
 
 
 def comparison_lines(made: Iterable[Comparison], width: int, indent: int = 0) -> list[Line]:

@@ -110,7 +110,7 @@ def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
     while end < most - start and saved[-1 - end] == lines[-1 - end]:
         end += 1
     found: set[int] = set()
-    # Lines that are there often (brackets) don't take part in the search: it stays quick in long texts.
+    # Frequent lines (brackets) don't take part in the search: it stays quick in long texts.
     matcher = SequenceMatcher(None, saved[start : len(saved) - end], lines[start : len(lines) - end])
     for tag, _, _, first, last in matcher.get_opcodes():
         if tag != "equal":

@@ -111,7 +111,7 @@ def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _H
         note = _Half(((f"… {rest[0]:,} and {rest[1]:,} more characters are not compared", "dim"),), fold=True)
         found.append((note, note))
     if (not found or pair.left.text == pair.right.text) and has_failed(pair.left) != has_failed(pair.right):
-        # The same words with another outcome: a tool's error, or a piece of white space nobody sees.
+        # The same words with another outcome: a tool's error, or invisible white space.
         mine_ended, theirs_ended = ((ended_text(step), "error") for step in (pair.left, pair.right))
         found.append((_Half((mine_ended,), "left"), _Half((theirs_ended,), "right")))
     return found

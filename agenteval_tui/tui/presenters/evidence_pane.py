@@ -308,7 +308,7 @@ def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], w
         tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
         if one.score is not None:
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
-        # What another tool said of an imported run is no criterion that could be chosen here.
+        # Another tool's verdict on an imported run is not a criterion that could be chosen here.
         made.add([spread(start, tail, width)], None if one.source else number)
         if one.source and sentences.criterion_sentence(one):
             made.add(paragraph(sentences.criterion_sentence(one), width, "dim", 4))

@@ -24,7 +24,7 @@ _LABEL = 8  # cells of the numbers at the left
 _BELOW = 2  # lines below the drawing: the axis of time and its labels
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille cell, by row and column
 
-# What may stand on what: a higher one stays.
+# What may cover what: a higher one stays.
 _GRID, _CURSOR, _LIMIT, _RANGE, _LINE, _MARK = range(6)
 
 

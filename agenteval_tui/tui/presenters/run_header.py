@@ -82,7 +82,7 @@ def facts(bench: Workbench) -> list[str]:
 
 
 def _notes(bench: Workbench, results: Sequence[CriterionResult], known: RunFacts, edited: bool) -> Line:
-    # A scratch criterion is nobody's verdict on the run.
+    # A scratch criterion is not a verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
     status = bench.run.status
     notes: list[Cell] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BAD = ("failed", "error", "flaky")
 Kind = Literal["suite", "test", "criterion"]
 
-SPARK = 8  # of the newest runs, so many are shown in a row
+SPARK = 8  # this many of the newest runs are shown in a row
 LAST, RATE = 8, 8  # cells of the figures before them
 END = LAST + RATE + 2 + SPARK + 1
 HEADED = 40  # cells, from which a list's columns have names
@@ -235,7 +235,7 @@ class SuiteTree:
             if number := states.count(outcome):
                 last += [(" ", ""), (f"{glyph(outcome)} {number}", outcome)]
         end: list[Cell] = [(" " * (LAST - width_of(last)), ""), *last]
-        # A test whose last run ended in an error has no rate now: what it did before is no comfort.
+        # A test whose last run ended in an error has no rate now: its earlier rate does not help.
         decided = [one for one, state in zip(seen, states, strict=True) if state != "error"]
         rates = [passed / n for passed, n in map(recent_rate, decided) if n]
         if rates:
@@ -280,7 +280,7 @@ class SuiteTree:
         start: list[Cell] = [("       ", ""), state, (" ", ""), (one_line(name), "")]
         if node.suite.quarantined(test.id, name) is not None:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
-        # Where its test's runs stand; behind the name it would be the first to be cut.
+        # In the column of its test's runs; after the name it would be cut first.
         note = criterion.severity if criterion.severity != "error" else ""
         rate = percent(seen.passed / seen.n) if seen and seen.n else ""
         end: list[Cell] = [(" " * LAST + right(rate, RATE), "dim"), (left(f"  {note}", SPARK + 3), "dim")]

@@ -14,8 +14,8 @@ LONGEST = 100_000
 """Characters of a result that is formatted; a longer one is shown as it came."""
 _MOST_KEYS = 4_000  # entries that get a line each
 _KEY = 24  # cells that a key may take before its value
-_SHORT = 60  # characters of a nested value that stands on one line
-_LINE = 90  # characters of an entry of a nested value that stands on one line
+_SHORT = 60  # characters of a nested value that fits on one line
+_LINE = 90  # characters of an entry of a nested value that fits on one line
 _WITH_LINES = 8_000  # characters of a nested value whose texts are shown with their lines: that is slower
 _NAMED = 3  # keys of nested objects that are named
 

@@ -27,7 +27,7 @@ SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
 _LONGEST_NOTE = 80
-_NARROW = 46  # below: roles stand above their text
+_NARROW = 46  # below: roles are above their text
 _ROOMY = 64  # from here: durations have a column of their own
 
 
@@ -331,7 +331,7 @@ def number_of(places: Sequence[Position], place: Position | None) -> int:
         return -1
     at = bisect_left(places, (place.block, place.start, place.end), key=_order)
     while at < len(places) and _order(places[at]) == _order(place):
-        # Several marks may stand on the same text.
+        # Several marks may cover the same text.
         if places[at] == place:
             return at
         at += 1

@@ -31,7 +31,7 @@ _STYLES = {
     "added": "added", "removed": "removed",
     "dim": "dim", "bold": "bold", "accent": "accent", "code": "",
 }  # fmt: skip
-_GAP = 3  # cells between texts that stand beside each other
+_GAP = 3  # cells between texts that are beside each other
 _BETWEEN = 2  # cells between columns
 _LEAST = 4  # cells of a column that is cut
 

@@ -85,13 +85,13 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         if self._asked:
             row[self._asked] = values["input"]
         before = row.get(self._expected)
-        # A value that was no text stays what it was, unless it was edited.
+        # A value that was not text keeps its type, unless it was edited.
         if isinstance(before, str) or values["expected"] != json.dumps(before, ensure_ascii=False):
             row[self._expected] = values["expected"]
         return typed_path(values["file"]), row
 
     def _look(self) -> None:
-        # Not the coroutine: one that a newer key ends before it began would never be awaited.
+        # Not the coroutine: one that a newer key ends before it started would never be awaited.
         start_worker(self, self._show, group="preview")
 
     async def _show(self) -> None:

@@ -367,7 +367,7 @@ class AgentsScreen(FrameScreen):
         try:
             await chat.say(text, self._touch)
         except AgentevalError as error:
-            # It can't be made at all: the detail pane is where its configuration is.
+            # It can't be built at all: the detail pane shows its configuration.
             self.agenteval.say_error(error)
         finally:
             self._asked_at.pop(agent.key, None)

@@ -26,7 +26,7 @@ from agenteval_tui.tui.workers import is_busy, start_worker
 
 T = TypeVar("T")
 
-# Screens that are no tab of the strip by themselves, or go by another name there.
+# Screens that are not a tab of the strip themselves, or have a different name there.
 _TAB_OF = {"edit": "editor", "difference": "inspect", "branches": "inspect"}
 
 RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it

@@ -64,7 +64,7 @@ class AskedScreen(Sheet[None]):
     def action_step(self, by: int) -> None:
         view = self.query_one("#asked", LinesView)
         here = self._here()
-        # The start of this one is before, when one is in the midst of it.
+        # From the middle of this one, its own start is the previous one.
         number = here if by < 0 and view.scroll_offset.y > self._rows[here] else here + by
         if 0 <= number < len(self._rows):
             view.scroll_to(y=self._rows[number], animate=False)

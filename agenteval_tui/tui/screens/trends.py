@@ -48,7 +48,7 @@ FEW = 3
 """Days (or hours, or weeks) with runs, below which executions say more, if nothing was chosen."""
 _ROOM_FOR_SAID = 120
 """Cells of a title in which all of what a regrading came to can be read."""
-_DRAWN = 0.64  # of the height: the drawing, what it is and what stands under its cursor; the rest is the list's
+_DRAWN = 0.64  # of the height: the drawing, what it is and the facts under its cursor; the rest is the list's
 _AROUND = 3  # of these the lines over and below the drawing
 _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 
@@ -137,7 +137,7 @@ class TrendsScreen(FrameScreen):
             span = window_ms(window)
             wanted = TrendQuery(None if span is None else now - span, now + 1, by, group, projects=session.projects)
             wanted = filtered(store, wanted, text)
-            # What is drawn first; all the other measures come with what stands below.
+            # What is drawn first; all the other measures come with the content below.
             measures = () if shown == "rate" else (shown,)
             found = trend(store, wanted, measures)
             if by is None and 0 < found.eventful < FEW:
@@ -266,7 +266,7 @@ class TrendsScreen(FrameScreen):
         return self._beside.extras.breaks if self._beside is not None else ()
 
     def _views(self, width: int) -> list[Line]:
-        # The list's rows stand a cell to the right, behind the cursor's sign.
+        # The list's rows are a cell to the right, after the cursor's sign.
         head = ((" ", ""), *self._rows.head(width - 2)) if self._rows is not None else ()
         return [view_bar(self._view, self._beside, self._trend, width), head]
 
@@ -291,7 +291,7 @@ class TrendsScreen(FrameScreen):
         if self._group:
             left.append((f", a line {'an' if self._group == 'agent' else 'a'} {self._group}", ""))
         if self._today:
-            # The figures of the stored verdicts stand there until the others have come.
+            # The figures of the stored verdicts are shown until the others have arrived.
             regraded = self._regraded
             said = regrading_text(regraded) if regraded is not None else "grading with today's criteria …"
             if width >= _ROOM_FOR_SAID:

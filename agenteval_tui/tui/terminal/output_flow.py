@@ -72,7 +72,7 @@ class Arrival:
         self._arrived = max(self._arrived, sent)
         self._answers, self._misses = True, 0
         self.is_quick = now - at <= QUICK_S
-        # A line that takes its time is no line that loses things.
+        # A slow line does not mean a line that loses data.
         self._patience = min(max(2 * (now - at), PATIENCE_S), MOST_PATIENCE_S)
         return True
 

@@ -23,7 +23,7 @@ Piece = tuple[int, Strip, int]
 
 UNKNOWN: Cell = ("\0", "")
 DOUBTFUL = 0x1F000  # emoji begin here
-BRIDGE = 4  # so many equal cells are written again rather than jumped over: a jump costs as much
+BRIDGE = 4  # this many equal cells are written again rather than skipped: a jump costs as much
 
 
 class Mirror:

@@ -469,7 +469,7 @@ class ConfigEditor(QuietTextArea):
         """The colours of the characters `first`..`end` of a line, counted from `first`."""
         offset = self._lines.offset(line, first)
         layers = token_layers(self._tokens, offset, offset + end - first)
-        # What stands behind the last character is behind the last row.
+        # A position after the last character is after the last row.
         last = end + (end == len(self.document.get_line(line)))
         marks = list(self._underlines.get(line, ()))
         selection = sorted(self.selection)

@@ -51,7 +51,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 EXECUTIONS = 200
-WIDE = 180  # columns from which a change stands in full beside the list
+WIDE = 180  # columns from which a change is shown in full beside the list
 _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
 

@@ -140,7 +140,7 @@ class EditorController:
         self.preview = CriterionPreview()
         self.drafts = Drafts()
         self._docs: dict[str, SuiteDocument] = {}
-        self._kept: dict[str, Kept] = {}  # drafts that nobody has decided about
+        self._kept: dict[str, Kept] = {}  # undecided drafts
         self._request: OpenRequest | None = None
         self._last_open = ""  # the key of the test that the last start left open
         self._lent: CriterionSpec | None = None  # the new criterion that is tried in Inspect, as it was given away
@@ -345,7 +345,7 @@ class EditorController:
 
     def put_draft(self, doc: SuiteDocument) -> bool:
         """The test was edited: its draft waits to be written. True: `drafts.write` must be called in a moment."""
-        # Beside an older draft that nobody has decided about, not over it.
+        # Beside an older undecided draft, not over it.
         part = "newer" if doc.key in self._kept else ""
         return self.drafts.put("test", doc.loaded.key, doc.test_id, part, doc.as_data() if doc.edited else None)
 

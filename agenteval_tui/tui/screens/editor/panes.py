@@ -401,7 +401,7 @@ class PreviewPane(TitledPane[EditorController]):
 
     def judge(self) -> None:
         """Judge the chosen criterion on the run that is wanted; this ends the judging before."""
-        # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
+        # Not the coroutine: one that a newer keystroke ends before it started would never be awaited.
         start_worker(self.screen, self._judge, group="live", name="judging")
 
     async def _judge(self) -> None:

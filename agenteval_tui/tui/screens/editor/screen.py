@@ -298,7 +298,7 @@ class EditorScreen(FrameScreen):
     def _show_panes(self) -> None:
         """Show those there is room for. Without a class on the screen, which would style each widget of it anew."""
         alone, wide = self.has_class("narrow") or self.pane_focus.zoomed, self.app.size.width >= WIDE
-        # Beside the criteria stands what they say of a run; beside the fields there is no room for it.
+        # The criteria's verdicts on a run are beside them; beside the fields there is no room.
         hidden = "test" if self._pane in ("criteria", "live") else "live"
         for name, pane in self._panes.items():
             pane.display = name == self._pane if alone else wide or name != hidden
@@ -579,7 +579,7 @@ class EditorScreen(FrameScreen):
     def _saved(self, doc: SuiteDocument, form: TestForm, renamed: str, written: LoadedSuite) -> None:
         again = self.controller.saved(doc, form, renamed, written)
         if renamed and self.controller.doc is again:
-            self._fill()  # its id stands in the form, too
+            self._fill()  # its id is in the form, too
         where = f"{written.path.name}:{written.line_of(again.test_id)}"
         self.agenteval.say(f"Saved {where}. {again_key(self)} runs the test.")
         if again.test_id != doc.test_id:

@@ -194,7 +194,7 @@ class InspectScreen(FrameScreen):
         state.edit(self.config.editor.text)
         self.config.forget_completions()
         if state.bench is None and self.has_class("narrow"):
-            # What said that nothing is open stands in another pane.
+            # The line that said that nothing is open is in another pane.
             self._focus_pane("transcript")
         other = state.run_id != loaded.bench.run.id
         self.transcript.open(loaded.bench.transcript, document)
@@ -273,7 +273,7 @@ class InspectScreen(FrameScreen):
         keys = f"{PREVIOUS} {back}  {on} {NEXT}" if state.around.failures() else ""
         edited = state.is_edited and state.result is not None
         place = state.place()
-        # Where one pane is shown at a time, what the run took stands beside the names of the panes.
+        # If one pane is shown at a time, the run's usage is beside the names of the panes.
         return run_header(
             state.bench, state.results, state.facts, width - 3,
             edited=edited, place=place, keys=keys, took=not self.has_class("narrow"),

@@ -47,7 +47,7 @@ class RunController:
         self.view: ExecutionView | None = None  # what is shown
         self.grid: RunGrid | None = None
         self.expected = Expected()
-        self.follow = True  # the run at work is shown, until a person chooses another one
+        self.follow = True  # the run at work is shown, until the user chooses a different one
         self.cancel_asked = False  # cancelling takes the key twice
         self._agents: list[str] = []
         self._changed: set[str] = set()  # what is to be painted: ids of runs, "" for figures of the whole, or `ALL`

@@ -53,7 +53,7 @@ class RunScreen(FrameScreen):
         super().__init__()
         self.controller = RunController()
         self._timer: Timer | None = None
-        self._rows: int | None = None  # of the cells and what is below them, where they stand above the transcript
+        self._rows: int | None = None  # of the cells and what is below them, if they are above the transcript
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -72,9 +72,9 @@ class RunScreen(FrameScreen):
     def on_mount(self) -> None:
         self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self._cells.set_empty(self.controller.empty())
-        self.add_class("empty")  # there is no run beside which its transcript could stand
+        self.add_class("empty")  # there is no run to show a transcript of
         self._cells.focus()
-        # It runs only while something may change: who waits for nothing wakes nobody.
+        # It runs only while something may change: an idle app stays asleep.
         self._timer = self.set_interval(REPAINT_SECONDS, self._repaint, pause=True)
         if self.controller.watch is None:
             self._find_live()
@@ -265,7 +265,7 @@ class RunScreen(FrameScreen):
             self.controller.take_transcript(run, parts)
             self._draw_run()
 
-        # A run that was cancelled or skipped before it began has none.
+        # A run that was cancelled or skipped before it started has none.
         self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored", failed=lambda error: None)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:

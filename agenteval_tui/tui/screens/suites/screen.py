@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.suites.file_changes import Change
 
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
-SCROLLBAR = 1  # cells beside the list, in which it stands at every height
+SCROLLBAR = 1  # cells beside the list, in which it is shown at every height
 WIDE = 180  # columns, from which the list says more and takes more room
 CHOOSE = "Choose a test, or mark several."
 
@@ -686,7 +686,7 @@ class SuitesScreen(FrameScreen):
             return
         line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
         if node.test is None:
-            # Who opens a file with problems wants to mend them.
+            # A user who opens a file with problems wants to fix them.
             line = min((problem.line for problem in node.suite.own_errors), default=line)
         self.agenteval.open_editor(node.suite.loaded.path, line)
         self.reload()
