@@ -52,7 +52,7 @@ PAIRS = 5
 
 
 class Reason(Struct, frozen=True):
-    """Why somebody is named: a code, and the fields that its sentence needs (`views.attribution.reason_text`)."""
+    """Why a side is named: a code, and the fields that its sentence needs (`views.attribution.reason_text`)."""
 
     code: ReasonCode
     fields: Mapping[str, Any] = {}

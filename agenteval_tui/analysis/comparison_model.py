@@ -137,7 +137,7 @@ class TestChange(Struct, frozen=True):
     the score; None where nothing can be told.
 
     `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
-    several rows; None where a single run stands against a single run. `pair`: a run of the left and one of the right
+    several rows; None where a single run is compared with a single run. `pair`: a run of the left and one of the right
     that show the change, and `pairs` those that flipped. `quarantine` says why it does not gate ("": it does).
     `was_runs` and `now_runs` are the ids of its runs. `rows`: those of its dataset, on both sides.
     """

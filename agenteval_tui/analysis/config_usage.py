@@ -13,7 +13,7 @@ from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.tokens import tokenize
 
 NEWEST = 500
-"""So many of the newest versions of criteria in the history are counted."""
+"""How many of the newest versions of criteria in the history are counted."""
 LONGEST = 60
 """Characters: a longer text is not a name."""
 

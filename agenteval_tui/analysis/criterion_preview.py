@@ -18,13 +18,13 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import LoadedSuite
 
 MOST_RUNS = 200
-"""So many of a test's runs can be stepped through; what would flip is counted over more."""
+"""How many of a test's runs can be stepped through; flips are counted over more."""
 
 _ENDED = ("passed", "failed", "error", "needs_review")
 
 
 class Trial(Struct, frozen=True):
-    """The workbench, on run number `at` of `runs` (newest first). Its last criterion stands for any new one."""
+    """The workbench, on run number `at` of `runs` (newest first). Its last criterion is used for any new one."""
 
     bench: Workbench
     runs: tuple[RunRow, ...]

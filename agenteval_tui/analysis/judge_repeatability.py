@@ -57,7 +57,7 @@ async def rejudge(
     *,
     timeout_s: float = 120.0,
 ) -> Rejudged:
-    """Ask everything that the criterion wants to know of a stored run `times` times anew; nothing is stored.
+    """Ask all questions of the criterion about a stored run again, `times` times; nothing is stored.
 
     `permission`: of `trusting.check_asking`.
     """

@@ -27,7 +27,7 @@ class LabelSaved(Struct, frozen=True):
 
 
 def give_label(store: Store, label: Label) -> LabelSaved:
-    """Keep a label; criteria of the run that wait for a person are graded anew. Blocks until it is on disk.
+    """Store a label; criteria of the run that wait for a person are graded again. Blocks until it is on disk.
 
     Raises `HistoryError` for a label that says nothing, or whose run or criterion is not there.
     """
@@ -51,7 +51,7 @@ def give_labels(store: Store, labels: Sequence[Label]) -> None:
 
 
 def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
-    """Grade criteria that wait for a person anew in those of these runs that have any: their labels changed."""
+    """Grade criteria that wait for a person again in those of these runs that have any: their labels changed."""
     asks: dict[str, bool] = {}
     for row in runs_of_ids(store, run_ids):
         for digest in row.criteria:

@@ -98,7 +98,7 @@ def _declared(
 
 
 def _given(test: Test, number: int) -> dict[str, Any] | None:
-    """What placeholders stand for; None where the rows of a dataset say."""
+    """The values of placeholders; None if the rows of a dataset give them."""
     if test.dataset is not None:
         return None
     given = dict(test.variables)

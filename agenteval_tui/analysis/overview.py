@@ -72,7 +72,7 @@ class Overview(Struct, frozen=True):
     def with_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> Overview:
         """The same suites with the problems (by suite key) that were found in the suites of `of`.
 
-        A suite that was read anew since then keeps what it has.
+        A suite that was read again since then keeps its problems.
         """
         looked_at = {suite.loaded.key: suite.loaded for suite in of.suites}
         return Overview(

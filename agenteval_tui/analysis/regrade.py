@@ -1,4 +1,4 @@
-"""Stored runs graded anew with other criteria, without calling an agent; another tool's verdict beside ours."""
+"""Stored runs graded again with other criteria, without calling an agent; another tool's verdict beside ours."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _regraded(
 def _answers(
     store: Store, batch: Sequence[tuple[RunRow, CriteriaSource, Transcript]], ask: Ask | None
 ) -> dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]]:
-    """By run id: the replies for grading, and the same to be stored. Only for runs whose criteria ask somebody."""
+    """By run id: the replies for grading, and the same to be stored. Only for runs whose criteria ask a respondent."""
     asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
     if not asking:
         return {}

@@ -75,7 +75,7 @@ _known: ContextVar[tuple[str, BaselineResult | None] | None] = ContextVar("known
 
 @contextmanager
 def with_cached_comparison(execution: str, result: BaselineResult | None) -> Iterator[None]:
-    """While this lasts, how an execution did against its baseline is known: each of several reports asks anew."""
+    """While this lasts, how an execution did against its baseline is known: each of several reports asks again."""
     token = _known.set((execution, result))
     try:
         yield

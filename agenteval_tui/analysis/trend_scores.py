@@ -1,4 +1,4 @@
-"""What stands beside the lines of a trend: the scores of each criterion, and what failures come from."""
+"""The figures beside the lines of a trend: the scores of each criterion, and the causes of failures."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ class Series(Struct, frozen=True):
 
 
 class Trend(Struct, frozen=True):
-    """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict: a run
-    with two tags is in two series, and one run."""
+    """The requested trend. Series are sorted worst first; `runs` are all that were found, with or without a verdict: a
+    run with two tags is in two series, and one run."""
 
     wanted: TrendQuery
     since_ms: int

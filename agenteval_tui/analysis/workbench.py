@@ -295,7 +295,7 @@ class Workbench:
 
     @staticmethod
     def variables(row: Mapping[str, Any], spec: CriterionSpec) -> dict[str, Any]:
-        """What `{{name}}` can stand for when this criterion is graded."""
+        """The values that `{{name}}` can have when this criterion is graded."""
         values = dict(row)
         if spec.expected_value is not None:
             values["expected_value"] = spec.expected_value
@@ -339,8 +339,8 @@ class Workbench:
     def _replies(
         self, run: str, transcript: Transcript, variables: Mapping[str, Any], spec: CriterionSpec
     ) -> Mapping[str, Reply] | None:
-        """What is stored of a run for a criterion that asks somebody. Nobody is asked here: an edit that changes the
-        question makes the outcome an error, until it is asked again."""
+        """The stored replies of a run for a criterion that asks a respondent. Nothing is asked here: an edit that
+        changes the question makes the outcome an error, until it is asked again."""
         if not compile_criterion(spec).asks:
             return None
 

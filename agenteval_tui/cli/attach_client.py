@@ -28,7 +28,7 @@ STEER_S = 30.0
 
 
 class AttachResult(Struct, frozen=True):
-    """How watching ended: with the execution (`ended`), because somebody left (`left`), or its process died
+    """How watching ended: with the execution (`ended`), because the user left (`left`), or its process died
     (neither). `stops`: how often its end was asked for here."""
 
     ended: Ended | None

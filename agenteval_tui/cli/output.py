@@ -108,7 +108,7 @@ class Output:
         self._write("\r\x1b[2K" + shown)
 
     def plain_line(self, text: str) -> None:
-        """Print a line of ASCII that nothing may be done to, at once: a document that somebody reads as it grows."""
+        """Print an unchanged line of ASCII at once: part of a document that is read while it grows."""
         self._over_status(text + "\n")
         self.flush()
 

@@ -1,4 +1,4 @@
-"""Questions to whoever sits at the terminal. They are asked on stderr: stdout may be somebody's document."""
+"""Questions to the user at the terminal. They are asked on stderr: stdout may be a document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agenteval_tui.cli.invocation import Invocation
 
 
 def can_ask(invocation: Invocation) -> bool:
-    """Whether somebody can read a question here and answer it: a terminal on stdin and stderr, and no CI."""
+    """Whether a user can read and answer a question here: a terminal on stdin and stderr, and no CI."""
     try:
         reads = sys.stdin.isatty()
     except (AttributeError, ValueError):

@@ -45,7 +45,7 @@ from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_lines
 
 TestLines = Mapping[tuple[str, str], tuple[str, int]]
-"""(suite's key, test's id) -> file and line where the test stands."""
+"""(suite's key, test's id) -> file and line of the test."""
 
 
 class RunReport(Struct, frozen=True):

@@ -23,8 +23,8 @@ from agenteval_tui.views.evidence import results_in_short
 _BAR = 20
 STATUS_S = 0.1  # between two versions of the line at the bottom
 HEARTBEAT_S = 60.0
-"""Where there is no line at the bottom, so long a silence is broken by a line: who waits wants to know, and some
-builders end a job that says nothing."""
+"""Without a line at the bottom, a silence of this length is broken by a line: users want to know, and some CI systems
+end a silent job."""
 
 
 class _Test(Struct):

@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 
 def read_standard_input(invocation: Invocation, what: str, most: int = MAX_BYTES) -> bytes:
-    """All of standard input, which holds `what` (said on a terminal, where somebody types it).
+    """All of standard input, which holds `what` (named on a terminal, where a user types it).
 
     Raises `AgentevalError`: there is none, it was read before, nothing is in it, or more than `most` bytes.
     """

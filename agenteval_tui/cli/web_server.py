@@ -1,6 +1,6 @@
 """The server behind `agenteval serve`: textual-serve's terminal in a page, and a guard before it.
 
-textual-serve answers whoever asks. A page of any site could open a websocket to it (browsers allow that across sites)
+textual-serve answers every request. A page of any site could open a websocket to it (browsers allow that across sites)
 and type into the app; a name that is made to point here (DNS rebinding) could read it, too; and so could every other
 user of this machine. So an address holds a secret, `Host` must be an address that is served here, `Origin` must be the
 page's own, and the page may load nothing but what comes from here.

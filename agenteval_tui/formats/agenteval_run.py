@@ -55,10 +55,8 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
 
 
 def restore(recording: Recording, given: Any, *, events: bool = False) -> Recording:
-    """The recording of a foreign format with what `own_fields` wrote into it. As it is where `given` is none of
-    ours. `events`: its results stand elsewhere.
-
-    Raises `AgentevalError` where it is ours and can't be read.
+    """The recording of a foreign format with what `own_fields` wrote into it. Unchanged if `given` is not ours.
+    `events`: its results are elsewhere. Raises `AgentevalError` if it is ours and can't be read.
     """
     if isinstance(given, str):
         try:

@@ -1,4 +1,4 @@
-"""One transcript that somebody gives to be graded: read in a shape that is known, or refused with what was found.
+"""One transcript given for grading: read in a known format, or refused with what was found.
 
 What is not understood must not become an empty transcript: every check that something is absent would pass on it.
 """

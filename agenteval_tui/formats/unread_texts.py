@@ -27,8 +27,8 @@ MOST_NAMED = 6
 SHORTENED = 200
 """A text was shortened if its first characters, this many, are in the run; else it was left out."""
 MOST_SEARCHED = 300_000_000
-"""Characters of a run that are searched for texts. In a run so large that this is not enough, the fields that were told
-until then stand for the rest."""
+"""Characters of a run that are searched for texts. In a run so large that this is not enough, the fields reported until
+then represent the rest."""
 
 # What gives a file its structure says nothing on its own. A value with a space in it is no such word, id or moment.
 _KINDS = frozenset({

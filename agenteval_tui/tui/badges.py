@@ -1,4 +1,4 @@
-"""What waits for somebody: open causes and runs to review, counted anew when the history has changed."""
+"""What waits for a person: open causes and runs to review, counted again when the history has changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Badges:
         return self._stamp() != self._seen and time.monotonic() >= self._not_before
 
     def count(self) -> None:
-        """Count anew; reads the history, so call it in a thread. What can't be read counts nothing."""
+        """Count again; reads the history, so call it in a thread. What can't be read counts nothing."""
         # What is written from here on makes the counts stale again.
         self._seen = self._stamp()
         began = time.monotonic()

@@ -19,10 +19,10 @@ from agenteval_tui.core.private_files import make_private, read_small
 
 VERSION = 1
 WRITE_AFTER_S = 0.5
-"""So long after an edit its draft is written."""
+"""How long after an edit its draft is written."""
 MOST = 200
 LARGEST = 32 << 20  # bytes of one, as of a suite
-"""So many are kept; the oldest go first."""
+"""How many are kept; the oldest go first."""
 
 
 class Kept(Struct, frozen=True):

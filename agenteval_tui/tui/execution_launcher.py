@@ -81,7 +81,7 @@ class ExecutionLauncher:
 
     def _launch(self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None]) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then
-        call `watch` with what was started, and whether to show it: not to somebody who went elsewhere meanwhile."""
+        call `watch` with what was started, and whether to show it: not if the user went elsewhere meanwhile."""
         screen = self._navigation.top
         if screen is None:
             return

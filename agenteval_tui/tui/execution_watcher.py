@@ -15,7 +15,7 @@ from agenteval_tui.runs.live_view import ExecutionView
 ALL = "*"
 """What `changed` is called with when anything may be different."""
 SLICE_S = 0.008
-"""So long may events be taken in one after another; then the keyboard gets a turn."""
+"""How long events may be processed one after another; then the keyboard gets a turn."""
 
 
 class Watching:

@@ -59,7 +59,7 @@ class Notifier:
 
     @property
     def is_standing(self) -> bool:
-        """Does a note stand on the screen?"""
+        """Whether a note is on the screen."""
         return any(not shown.has_expired for _, _, shown in self._standing)
 
     def forget_standing(self) -> None:

@@ -35,7 +35,7 @@ _SENTENCES: dict[ReasonCode, str] = {
 
 
 def reason_text(reason: Reason) -> str:
-    """Why somebody is named, in a sentence."""
+    """Why a side is named, in a sentence."""
     fields = reason.fields
     if reason.code == "version_unknown":
         by = fields.get("by")

@@ -30,7 +30,7 @@ def compared_text(causes: Causes) -> str:
 
 
 def standing_text(standing: TriageStatus) -> str:
-    """`ignored until it changes`, `open again (was: ...): ...`, with the note of whoever decided."""
+    """`ignored until it changes`, `open again (was: ...): ...`, with the note of the person who decided."""
     return standing.said + (f": {standing.decision.note}" if standing.decision.note else "")
 
 

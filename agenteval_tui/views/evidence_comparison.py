@@ -223,7 +223,7 @@ def _near_note(near: Mapping[str, Any]) -> str:
 
 
 def _beside(text: str, side: str) -> str:
-    """What stands `before` or `after` a text that should begin or end there."""
+    """The text `before` or `after` a text that should begin or end there."""
     tag = text.strip()
     if side == "before" and tag.isidentifier() and text.endswith("\n"):
         return f"the language tag '{tag}' is before it (`code_language` leaves it out)"

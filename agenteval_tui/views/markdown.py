@@ -40,7 +40,7 @@ def escaped(words: str, longest: int = LONGEST) -> str:
 
 
 def code_span(words: str) -> str:
-    """`words` as code, every character kept: fenced by more backticks than stand together in it."""
+    """`words` as code, every character kept: fenced by more backticks than it has in a row."""
     shown = displayable(on_one_line(words))
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
     pad = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""

@@ -94,7 +94,7 @@ class Column(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row of a table: a text for each column, or one alone that stands across all of them. A screen selects the row
+    """A row of a table: a text for each column, or a single one across all of them. A screen selects the row
     by its `key`."""
 
     cells: tuple[Text, ...]
@@ -110,7 +110,7 @@ class Table(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """A node of a tree, with the sign that stands before it (an empty span: none)."""
+    """A node of a tree, with the sign before it (an empty span: none)."""
 
     words: Text
     children: tuple[Node, ...] = ()
@@ -126,7 +126,7 @@ class Tree(Struct, frozen=True):
 
 
 class List(Struct, frozen=True):
-    """Texts of one kind. `inline`: short ones, which stand beside each other while there is room."""
+    """Texts of one kind. `inline`: short ones, which are beside each other while there is room."""
 
     items: tuple[Text, ...]
     inline: bool = False

@@ -29,7 +29,7 @@ def held_text(held: Sequence[Quarantine]) -> str:
 
 
 def in_force_text(quarantine: Quarantine) -> str:
-    """`in quarantine until 2026-12-06, by kim`: the one that holds, where its test and its reason stand beside it."""
+    """`in quarantine until 2026-12-06, by kim`: the present one, if its test and its reason are beside it."""
     return f"in quarantine until {quarantine.last_day}" + (
         f", by {one_line(quarantine.who, 30)}" if quarantine.who else ""
     )

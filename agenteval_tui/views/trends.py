@@ -299,7 +299,7 @@ def alerts_table(watched: AlertCheck) -> Table:
 
 
 def alert_lines(watched: AlertCheck, window: str) -> View:
-    """What came of each alert, in words with the numbers; then what was left out of it."""
+    """The result of each alert, in words with the numbers; then what was left out of it."""
     lines = [line for alert in watched.alerts for line in _alert(alert, window)]
     return (*paragraphs(lines), *skipped_lines(watched.left_out))
 

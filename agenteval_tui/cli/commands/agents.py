@@ -96,7 +96,7 @@ def check_all(
 
 
 def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
-    """The permission for all of them, where somebody at the terminal says yes; None: each has to have its own."""
+    """The permission for all of them, if the user at the terminal says yes; None: each needs its own."""
     try:
         return ask_permission(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
     except NotTrustedError:

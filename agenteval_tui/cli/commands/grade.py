@@ -471,7 +471,7 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
 
 
 def _from_json(text: str, path: Path) -> list[Criterion] | None:
-    """The criteria in JSON text; None when it is no JSON (then it is YAML, which can say where it is wrong)."""
+    """The criteria in JSON text; None when it is not JSON (then it is YAML, which can say where it is wrong)."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):

@@ -33,8 +33,8 @@ _OUTPUT = 20_000  # characters of an answer that a report keeps
 def junit_xml(store: Store, execution: ExecutionRow) -> str:
     """The report as text. `failure` and `error` hold the same explanation as the screens show.
 
-    A failure in quarantine is `skipped`, with its explanation: whoever reads the file must not turn red where the exit
-    code does not. pytest writes its expected failures so.
+    A failure in quarantine is `skipped`, with its explanation: the file's reader must not report a failure where the
+    exit code does not. pytest writes its expected failures so.
     """
     suites: dict[str, list[RunRow]] = {}
     for row in store.runs_of_execution(execution.id):

@@ -400,6 +400,6 @@ def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
 def html_comment_escape(id: str) -> str:
     """An id for a comment or a line of code: letters, digits, `.`, `_` and single dashes, as all ids of ours are.
 
-    A history that somebody else made may say anything is one.
+    A foreign history may call anything an id.
     """
     return re.sub("-(?=-)|[^0-9A-Za-z._-]", "_", id)

@@ -39,5 +39,5 @@ class Format(Struct, frozen=True, kw_only=True):
 
 
 def by_value(read: Callable[[Iterable[JsonElement | BrokenElement]], Recordings]) -> Callable[[Source], Recordings]:
-    """The reader of a format whose values stand one after another."""
+    """The reader of a format whose values follow one another."""
     return lambda source: read(source.values())

@@ -41,7 +41,7 @@ _SAMPLES = "samples/"
 _HEADER_READ = ("eval.model", "eval.created", "eval.dataset.sample_ids[]")
 _READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
 ATTACHED = 32_000_000
-"""Characters of attachments that are kept when they stand before the messages that use them."""
+"""Characters of attachments that are kept when they come before the messages that use them."""
 _LARGEST_METADATA = 20_000
 _LONGEST_ERROR = 20_000
 _LARGEST_FIELD = 16_000_000

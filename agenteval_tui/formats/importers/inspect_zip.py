@@ -22,7 +22,8 @@ ALWAYS, TIMES = 50_000_000, 500
 """A member may unpack to this many bytes, and to this many times its packed size. More is a bomb: logs shrink to a
 tenth, and to a hundredth where their samples repeat themselves."""
 TOGETHER = 1_000_000_000
-"""So many bytes, and `TIMES` the archive's size, are unpacked of all members: many small bombs are one too."""
+"""At most this many bytes, and `TIMES` the archive's size, are unpacked of all members: many small bombs are one
+too."""
 
 _LOCAL = b"PK\x03\x04"
 _ZSTD = 93

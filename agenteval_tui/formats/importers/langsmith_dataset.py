@@ -22,8 +22,8 @@ def can_read(value: Any) -> bool:
 
 
 def tests(source: Source) -> FoundTests:
-    """A test for each example. What is right of an answer is not in a dataset: a person decides, or a criterion that
-    somebody writes."""
+    """A test for each example. What is right of an answer is not in a dataset: a person decides, or a criterion that is
+    written later."""
     found = FoundTests(name=source.path.stem)
     number = 0
     for one in source.values():

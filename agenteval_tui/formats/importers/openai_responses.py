@@ -47,7 +47,7 @@ def _in_conventions(value: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """What stands under the first key, and in it under the second, as far as they are there."""
+    """The value of the first key, and in it of the second, if they exist."""
     for key in keys:
         inner = value.get(key)
         if inner is not None and isinstance(inner, Mapping):

@@ -1,7 +1,7 @@
 """OpenTelemetry's GenAI spans: OTLP JSON (a document, or one a line), and the spans that its SDK prints.
 
-A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a
-trace may stand anywhere in a file, so they are brought together on the disk.
+A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a trace
+may be anywhere in a file, so they are collected on disk.
 
 What instrumentations other than today's GenAI conventions write, in the words of those.
 

@@ -40,7 +40,7 @@ def _object_of(sheet: Mapping[str, Any]) -> str:
 
 
 def tests(source: Source) -> FoundTests:
-    """A test for each test case; the criteria out of this file, or out of the one that stands beside it."""
+    """A test for each test case; the criteria out of this file, or out of the one beside it."""
     rows = _rows(read_document(source))
     found = FoundTests(name=source.path.stem)
     if not rows[CRITERIA] or not rows[CASES]:
@@ -80,7 +80,7 @@ def _rows(document: Any) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def _nested(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Criteria that stand within their test case, as a subsheet."""
+    """Criteria inside their test case, as a subsheet."""
     given = _cell(case, CRITERIA)
     return _maps(given.get("rows") if isinstance(given, Mapping) else given)
 

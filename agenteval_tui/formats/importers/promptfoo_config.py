@@ -145,7 +145,7 @@ def _read(folder: Path, name: str, imported: FoundTests) -> str:
 
 
 def _variables(given: Mapping[str, Any], imported: FoundTests) -> Iterator[dict[str, Any]]:
-    """The variables; a list stands for a test for each of its values, as promptfoo has it."""
+    """The variables; a list means a test for each of its values, as in promptfoo."""
     listed = {key: value for key, value in given.items() if isinstance(value, list)}
     for key, value in given.items():
         if isinstance(value, str) and value.startswith("file://"):
@@ -176,7 +176,7 @@ class _Adding:
         """The kinds of assertions that a person is asked about."""
 
     def named(self, name: str) -> None:
-        """The tests of a file, or of the files that a pattern stands for."""
+        """The tests of a file, or of the files that match a pattern."""
         plain = name.removeprefix("file://")
         if "://" in plain:
             self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
@@ -317,7 +317,7 @@ class Files:
         self._found = imported
 
     def paths(self, name: str) -> list[Path]:
-        """The files that a name, or a pattern of names, stands for; [] and a note where there are none."""
+        """The files that match a name, or a pattern of names; [] and a note where there are none."""
         name = name.removeprefix("file://")
         if not _GLOB.search(name):
             path = (self._folder / name).resolve()
@@ -375,7 +375,7 @@ class Files:
         return made
 
     def tests(self, name: str) -> Iterator[Mapping[str, Any]]:
-        """The tests in a file, or in the files that a pattern stands for."""
+        """The tests in a file, or in the files that match a pattern."""
         for path in self.paths(name):
             suffix = path.suffix.lower()
             try:

@@ -44,7 +44,7 @@ def literal_prompt(text: str) -> dict[str, Any]:
 
 
 def needs_manual_work(name: str, what: str) -> dict[str, Any]:
-    """A criterion for a check that has no counterpart here: a person decides, until somebody writes one.
+    """A criterion for a check that has no counterpart here: a person decides, until one is written.
 
     Leaving it out would let the test pass for less than it asked.
     """

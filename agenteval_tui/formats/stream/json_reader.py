@@ -28,7 +28,7 @@ LARGEST_TEXT = 16_000_000
 LARGEST_PART = 20_000
 """A part of a value that is too large is still kept if it is at most this large."""
 MOST_PARTS = 1_000
-"""So many parts of one object or list are kept in that way."""
+"""How many parts of one object or list are kept in that way."""
 
 CUT_OFF = "the file ends in the middle of it"
 

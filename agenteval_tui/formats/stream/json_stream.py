@@ -137,7 +137,7 @@ def _elements(
 
 
 class UnreadableFile(Exception):  # noqa: N818  (part of the API)
-    """Text that is no JSON value, or ends in the middle of one (`cut_off`)."""
+    """Text that is not a JSON value, or ends in the middle of one (`cut_off`)."""
 
     def __init__(self, reason: str, *, cut_off: bool = False) -> None:
         super().__init__(reason)
@@ -297,7 +297,7 @@ class RawText:
                 depth = max(depth - 1, 0)
 
     def skip_to_next_top_value(self) -> None:
-        """Move to the next line that begins with a bracket: where the next value of JSON Lines stands."""
+        """Move to the next line that begins with a bracket: where the next value of JSON Lines is."""
         while True:
             found = min(
                 (at for at in (self._text.find("\n{", self._at), self._text.find("\n[", self._at)) if at >= 0),

@@ -12,7 +12,7 @@ from agenteval_tui.formats.stream.json_stream import wide_encoding
 from agenteval_tui.formats.stream.source import Source
 
 LARGEST = 300_000
-"""Values in a document, each alias of YAML counted out: a few lines can stand for billions."""
+"""Values in a document, each alias of YAML counted out: a few lines can expand to billions."""
 
 
 def read_document(source: Source) -> Any:

@@ -20,7 +20,7 @@ from agenteval_tui.formats.stream.source import Source
 LOOKED_AT = 8_000_000
 """Bytes of a file that are looked at to tell its format."""
 LOOKED_AT_MOST = 256_000_000
-"""Bytes that are looked at when that was not enough: something large stands before what tells the format."""
+"""Bytes that are looked at when that was not enough: something large comes before the part that tells the format."""
 
 _VALUES = 8
 _TRIED = 20  # broken values at the start of a file that do not yet make it unreadable
@@ -32,7 +32,7 @@ class Head(Struct, frozen=True):
     """What a file begins with.
 
     `values`: its first values; of a list its first elements, of an object itself. A part of an object that is too
-    large to be looked at is an empty list or object. `yaml`: the keys of a YAML document, where it is no JSON.
+    large to be looked at is an empty list or object. `yaml`: the keys of a YAML document, if it is not JSON.
     `broken`: what could not be read before the first value.
     """
 

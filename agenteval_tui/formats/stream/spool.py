@@ -1,4 +1,4 @@
-"""Values that belong together but stand apart in a file, brought together on the disk and not in memory."""
+"""Values that belong together but are apart in a file, collected on disk and not in memory."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def _spans(evidence: Evidence) -> list[tuple[Span, MarkKind]]:
 
 
 def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
-    """Where in the extracted value a span stands; None when it is not there."""
+    """Where in the extracted value a span is; None when it is not there."""
     if span.kind == "value":
         return span.start, span.end
     offset = 0

@@ -1,4 +1,4 @@
-"""What stands right of the tree: the selected suite, test or criterion in full."""
+"""The pane right of the tree: the selected suite, test or criterion in full."""
 
 from __future__ import annotations
 

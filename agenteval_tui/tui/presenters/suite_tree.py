@@ -89,7 +89,7 @@ class SuiteTree:
         self.arrange()
 
     def arrange(self) -> None:
-        """Make the rows anew: after folding, filtering or a new overview."""
+        """Rebuild the rows: after folding, filtering or a new overview."""
         self.rows = []
         self._longest = 0  # characters of a test's id
         suites = list(self.overview.suites)

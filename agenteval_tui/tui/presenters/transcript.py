@@ -303,7 +303,7 @@ class TranscriptDocument(BlockColumn):
                     yield Position(block, *self._argument(block, span.path if span.kind == "arguments" else ""), mark)
 
     def _argument(self, block: int, path: str) -> tuple[int, int]:
-        """Where an argument stands: itself, else the nearest one around it, else the tool's name."""
+        """Where an argument is: itself, else the nearest one around it, else the tool's name."""
         places = self.body(block).places
         while path:
             if path in places:

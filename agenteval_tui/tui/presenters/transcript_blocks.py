@@ -59,7 +59,7 @@ class Block(Struct, frozen=True):
 def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Block]]:
     """The blocks of messages `first`.. in reading order, each with the index of its message; then what is left over.
 
-    A result stands right below its call, wherever its message came. Calls that no message made, and the error, come
+    A result is right below its call, wherever its message came. Calls that no message made, and the error, come
     last (with the number of messages as their index).
     """
     messages = transcript.messages

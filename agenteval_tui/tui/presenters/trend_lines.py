@@ -160,7 +160,7 @@ def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
 def readout(
     found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0, breaks: Sequence[Break] = ()
 ) -> list[Line]:
-    """What stands under the cursor, in two lines; of criteria that changed there, the first."""
+    """The facts under the cursor, in two lines; of criteria that changed there, the first."""
     if not 0 <= cursor < len(found.bins):
         return [(), ()]
     place = found.bins[cursor]

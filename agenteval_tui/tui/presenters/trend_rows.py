@@ -1,4 +1,4 @@
-"""What stands beside the drawing of the Trends screen: groups, flaky tests, causes, criteria, alerts, as rows."""
+"""The list beside the drawing of the Trends screen: groups, flaky tests, causes, criteria, alerts, as rows."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         self._look()
 
     def on_form_changed(self, event: Form.Changed) -> None:
-        """Show the row anew."""
+        """Show the row again."""
         self._look()
 
     def on_form_submitted(self, event: Form.Submitted) -> None:

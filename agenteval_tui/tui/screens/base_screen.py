@@ -82,7 +82,7 @@ class FrameScreen(Screen[None]):
         return _TAB_OF.get(self.SCOPE, self.SCOPE)
 
     def retitle(self) -> None:
-        """Show the title anew, if it changed."""
+        """Update the title, if it changed."""
         if is_there(self):
             self.query_one("#title", LineBlock).show(self._title_lines)
 

@@ -91,7 +91,7 @@ class CausesController:
         self.found, self._shown = found, ("", 0)
 
     def arrange(self) -> str | None:
-        """Make the rows anew. The key of the row that the cursor is to go to; "": the first; None: it stays."""
+        """Rebuild the rows. The key of the row that the cursor is to go to; "": the first; None: it stays."""
         found = self.found
         if found is not None:
             rows = rows_of(found.causes, found.decided, only_open=self.only_open, words=self.words)
@@ -144,7 +144,7 @@ class CausesController:
     # Lines
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title; below `narrow` cells it says less."""
+        """The left and right texts of the title; below `narrow` cells it says less."""
         left = cause_tabs("causes")
         if self.found is None:
             return tuple(left), ()
@@ -161,7 +161,7 @@ class CausesController:
         return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
 
     def empty(self) -> list[Line]:
-        """What stands where the rows would be."""
+        """What is shown instead of rows."""
         if self.found is None:
             return [(), (("  looking for causes …", "dim"),)]
         return no_causes(self.found.causes, words=bool(self.words), only_open=self.only_open)

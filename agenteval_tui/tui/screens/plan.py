@@ -30,7 +30,7 @@ from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.plan import plan_in_short
 
 QUIET_S = 0.15
-"""So long nothing is typed before a plan is made: each takes a thread."""
+"""How long typing must pause before a plan is made: each takes a thread."""
 ESTIMATE_ROWS = 5
 
 
@@ -107,7 +107,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
     # What it takes
 
     def on_form_changed(self, event: Form.Changed) -> None:
-        """Plan anew; the newest wins."""
+        """Plan again; the newest wins."""
         self._plan()
 
     def _plan(self) -> None:

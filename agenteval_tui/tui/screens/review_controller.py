@@ -124,7 +124,7 @@ class ReviewController:
     # Lines
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title."""
+        """The left and right texts of the title."""
         left = cause_tabs("review")
         labelled, skipped = self._counts()
         if self.items is None:

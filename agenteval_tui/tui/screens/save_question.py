@@ -10,7 +10,7 @@ from agenteval_tui.tui.screens.confirm_dialog import QuestionScreen
 from agenteval_tui.tui.styled_text import Line
 
 MOST = 6
-"""So many errors are named."""
+"""How many errors are named."""
 
 
 def save_question(errors: Sequence[str], fix_key: str = "") -> QuestionScreen:

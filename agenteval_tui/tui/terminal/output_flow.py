@@ -12,12 +12,12 @@ ASKED_FROM = 300
 ON_ITS_WAY = 2_000
 """Bytes: with more, pictures wait for the answer."""
 PATIENCE_S = 1.0
-"""So long for an answer, until answers have come that took longer."""
+"""How long to wait for an answer, until answers have taken longer."""
 MOST_PATIENCE_S = 12.0
 QUICK_S = 0.03
 """A line whose answers take no longer does not tear a key's sequence apart either."""
 MISSES = 2
-"""So often in vain, and it is not asked any more."""
+"""After this many unanswered questions, no more are asked."""
 MOST_OPEN = 8
 """Questions whose answer may still come."""
 WHERE = "\x1b[6n"

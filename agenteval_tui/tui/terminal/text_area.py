@@ -222,7 +222,7 @@ class RowNavigator(DocumentNavigator):
         return line, first if smart_home and (column == 0 or column > first) else 0
 
     def get_location_at_y_offset(self, location: Location, vertical_offset: int) -> Location:
-        """So many rows down, or up."""
+        """This many rows down, or up."""
         rows = self._wrapped.rows
         return rows.place_at(self.last_x_offset, rows.cell_of(*location)[1] + vertical_offset)
 

@@ -242,7 +242,7 @@ class Form(Vertical):
             area.styles.height = rows
 
     def hint(self, name: str, text: str) -> None:
-        """What stands beside a field, while nothing is wrong with it."""
+        """The text beside a field, while nothing is wrong with it."""
         self._fields = tuple(replace(field, hint=text) if field.name == name else field for field in self._fields)
         self._show_note(next(field for field in self._fields if field.name == name))
 

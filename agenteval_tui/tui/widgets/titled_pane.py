@@ -16,7 +16,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 C = TypeVar("C")
 
 Heading = tuple[str, Much]
-"""What stands left in a title, and right: what the pane shows, and how much of it."""
+"""The left and right texts of a title: what the pane shows, and how much of it."""
 
 
 class PaneTitle(LineBlock):
@@ -35,7 +35,7 @@ class PaneTitle(LineBlock):
         """Is the focus in its pane?"""
 
     def retitle(self) -> None:
-        """Show the heading anew, if it changed."""
+        """Update the heading, if it changed."""
         self.show(self._title_lines)
 
     def _title_lines(self, width: int) -> list[Line]:
@@ -71,5 +71,5 @@ class TitledPane(Vertical, Generic[C]):
         self.query_one(f"#{self.NAME}").focus()
 
     def retitle(self) -> None:
-        """Show the title anew, if it changed."""
+        """Update the title, if it changed."""
         self.query_one(f"#{self.NAME}-title", PaneTitle).retitle()

@@ -26,7 +26,7 @@ from agenteval_tui.tui.styled_text import Cell, Line
 MOST = 300
 """Tests that are explained by themselves; further ones when the cursor comes to them."""
 _AT_A_TIME_S = 0.1
-"""So long are tests explained before what is known of them is shown."""
+"""How long tests are explained before the result so far is shown."""
 
 
 PURPOSE = "What got worse or better between two executions, by criterion, and who changed it."
@@ -212,7 +212,7 @@ class CompareController:
     # The rows
 
     def arrange(self) -> None:
-        """Make the rows anew: those that have the words, unchanged tests only where `everything` is shown."""
+        """Rebuild the rows: those that have the words, unchanged tests only where `everything` is shown."""
         if self.found is not None:
             rows = rows_of(self.found, everything=self.everything, words=self.words)
             self.rows = CompareRows(rows, self._explained.attributed, versions=self.of_versions)
@@ -297,7 +297,7 @@ class CompareController:
         return head_lines(self.found, width, self.news) if self.found is not None else []
 
     def empty(self) -> list[Line]:
-        """What stands where the rows would be."""
+        """What is shown instead of rows."""
         if self.found is None:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
@@ -306,7 +306,7 @@ class CompareController:
         return empty_state("", said, "F", "shows the unchanged tests too", style="passed")
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title."""
+        """The left and right texts of the title."""
         if self.found is None:
             return (), ()
         counts = self.found.counts()

@@ -1,4 +1,4 @@
-"""The Compare screen: two executions, agents, variations or a baseline; what got worse stands first."""
+"""The Compare screen: two executions, agents, variations or a baseline; what got worse comes first."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ class CompareScreen(FilteredScreen):
     # What is shown
 
     def _show(self) -> None:
-        """Another comparison, or the same read anew."""
+        """Another comparison, or the same one read again."""
         view, place = self._list, self.controller.place
         self.query_one("#head", LineBlock).show(self.controller.head)
         self.show_filtered()

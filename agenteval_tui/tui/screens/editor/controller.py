@@ -44,11 +44,11 @@ from agenteval_tui.tui.screens.editor.preview import CriterionPreview
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 QUIET_S = 0.12
-"""So long nothing is typed before the test is checked."""
+"""How long typing must pause before the test is checked."""
 MOST_UNDONE = 20
-"""So many changes of files can be undone, one after the other."""
+"""How many changes of files can be undone, one after the other."""
 DATASET_ROWS = 4
-"""So many rows of a dataset are shown."""
+"""How many rows of a dataset are shown."""
 
 FieldPlace = tuple[int | None, str]
 """A field: the number of its criterion (None: it is the test's own), and its key in the file ("": all of it)."""

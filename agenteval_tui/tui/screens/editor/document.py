@@ -13,7 +13,7 @@ from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
 
 STEPS = 200
-"""So many steps can be undone."""
+"""How many steps can be undone."""
 
 
 class SuiteDocument(Struct, eq=False):

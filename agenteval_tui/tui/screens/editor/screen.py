@@ -218,7 +218,7 @@ class EditorScreen(FrameScreen):
     # What the panes show
 
     def _fill(self) -> None:
-        """Show the open test anew."""
+        """Show the open test again."""
         self.form_pane.fill()
         self.criteria_pane.show_criteria()
         self._fill_criterion()
@@ -229,7 +229,7 @@ class EditorScreen(FrameScreen):
         self._retitle_panes()
 
     def _refill(self) -> None:
-        """The open test was edited, and not in its fields: show it anew."""
+        """The open test was edited, and not in its fields: show it again."""
         self._fill()
         self._changed()
 

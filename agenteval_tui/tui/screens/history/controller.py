@@ -368,7 +368,7 @@ class HistoryController:
         return lines
 
     def empty(self) -> list[Line]:
-        """What stands where the rows would be."""
+        """What is shown instead of rows."""
         if self._query:
             return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
         if self.failed_only:
@@ -385,7 +385,7 @@ class HistoryController:
         ]
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title."""
+        """The left and right texts of the title."""
         if self.rows is None:
             return (), ()
         left: list[Cell] = []

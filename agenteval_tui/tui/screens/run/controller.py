@@ -267,7 +267,7 @@ class RunController:
 
     @staticmethod
     def empty() -> list[Line]:
-        """What stands where the cells would be, while no execution is shown."""
+        """What is shown instead of cells, while no execution is shown."""
         return empty_state(
             "Watch tests run: a cell a run, and what the chosen one says as it says it.",
             "Nothing is being watched.",
@@ -276,7 +276,7 @@ class RunController:
         )
 
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title; below `narrow` cells it says less."""
+        """The left and right texts of the title; below `narrow` cells it says less."""
         if self.view is None:
             return (), ()
         name: Line = ((f"{one_line(self.view.title, 40)}  ", ""),) if width >= 100 else ()

@@ -418,7 +418,7 @@ class SuitesController:
     # Lines
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
-        """What stands left and right in the title."""
+        """The left and right texts of the title."""
         if self.tree is None:
             return (), ()
         overview = self.tree.overview
@@ -474,7 +474,7 @@ class SuitesController:
         return was is not None
 
     def empty(self, places: str) -> list[Line]:
-        """What stands where the rows would be. `places`: where suites were looked for."""
+        """What is shown instead of rows. `places`: where suites were looked for."""
         if self.tree is not None and self.tree.query:
             return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
         return [

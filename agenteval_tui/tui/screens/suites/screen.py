@@ -263,7 +263,7 @@ class SuitesScreen(FrameScreen):
         return self.controller.heading(width)
 
     def keys(self) -> list[tuple[str, str, str]]:
-        """What can be done with what is marked, else with what the cursor stands on."""
+        """What can be done with what is marked, else with what the cursor is on."""
         tree, node, last = self.controller.tree, self._node, super().keys()[-1:]
         names = self.controller.key_names(node, narrow=self.has_class("narrow"))
         keys = named_keys("suites", names, self.agenteval.keymap)
@@ -274,7 +274,7 @@ class SuitesScreen(FrameScreen):
         return [*keys[:7], *last]
 
     def _title_panes(self) -> None:
-        """Show the titles of list and details anew, as far as they changed."""
+        """Update the titles of list and details, if they changed."""
         for title in self.query(PaneTitle):
             title.retitle()
 
@@ -296,7 +296,7 @@ class SuitesScreen(FrameScreen):
     # The selected row
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
-        """The cursor moved: show what it stands on."""
+        """The cursor moved: show what it is on."""
         self.show_soon(self._show_detail)
 
     def _show_detail(self) -> None:
