@@ -22,6 +22,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Document
 
 from agenteval_tui.tui.terminal import (
+    backdrop,
     crash_report,
     input,
     minimal_redraw,
@@ -33,7 +34,7 @@ from agenteval_tui.tui.terminal import (
 from agenteval_tui.tui.terminal.text_area import ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
-MODULES = (crash_report, input, minimal_redraw, mounting, sheet, text_area)
+MODULES = (backdrop, crash_report, input, minimal_redraw, mounting, sheet, text_area)
 ALL = {name: (module.__name__, digest) for module in MODULES for name, digest in module.STANDS_ON.items()}
 
 
@@ -58,7 +59,7 @@ def test_everything_private_that_we_replace_is_watched() -> None:
 
 def test_every_part_is_known_in_this_version() -> None:
     assert textual_support.is_read()
-    assert all(module.IS_KNOWN for module in (input, minimal_redraw, text_area))
+    assert all(module.IS_KNOWN for module in (backdrop, input, minimal_redraw, text_area))
     assert mounting.DISPATCHES
     assert crash_report.IS_REPLACEABLE
 

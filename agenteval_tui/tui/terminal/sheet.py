@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from rich.console import RenderableType
 from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -25,6 +26,7 @@ from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.tui.services import services
+from agenteval_tui.tui.terminal.backdrop import Backdrop
 from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_there
 
 T = TypeVar("T")
@@ -99,6 +101,12 @@ class Sheet(ModalScreen[T]):
     def __init__(self) -> None:
         super().__init__()
         self._leaving: Leaving = Leaving(self)
+        self._backdrop: Backdrop = Backdrop()
+
+    def render(self) -> RenderableType:
+        """What lies under it, painted anew only where that has changed."""
+        below: RenderableType = self._backdrop.under(self, super().render())
+        return below
 
     def leaves(self, result: T | None) -> None:
         """It goes now, with this result. Sheets override it for what is to be done once."""
@@ -163,6 +171,12 @@ class CommandSheet(CommandPalette):
     def __init__(self) -> None:
         super().__init__(id="--command-palette")
         self._leaving: Leaving = Leaving(self)
+        self._backdrop: Backdrop = Backdrop()
+
+    def render(self) -> RenderableType:
+        """What lies under it, painted anew only where that has changed."""
+        below: RenderableType = self._backdrop.under(self, super().render())
+        return below
 
     def compose(self) -> ComposeResult:
         """As Textual's, with our list."""
