@@ -76,6 +76,7 @@ class AgentevalApp(TerminalApp):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider, PlacesProvider}
 
     def __init__(self, start: AppStart) -> None:
+        self._themes_found: dict[str, Theme] = {}  # Textual registers its own while it begins
         super().__init__()
         self.animation_level = "none"
         self.start = start
@@ -161,8 +162,19 @@ class AgentevalApp(TerminalApp):
         return filters
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        theme = super().get_theme(theme_name)
-        return with_tokens(theme) if theme is not None else None
+        # Textual asks for each widget that it paints, and copies the table of themes twice each time.
+        theme = self._themes_found.get(theme_name)
+        if theme is None and (found := super().get_theme(theme_name)) is not None:
+            theme = self._themes_found[theme_name] = with_tokens(found)
+        return theme
+
+    def register_theme(self, theme: Theme) -> None:
+        self._themes_found.clear()
+        super().register_theme(theme)
+
+    def unregister_theme(self, theme_name: str) -> None:
+        self._themes_found.clear()
+        super().unregister_theme(theme_name)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()

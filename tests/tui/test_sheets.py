@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,21 @@ async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
         await settle(pilot)
         assert app.theme != before
         assert isinstance(app.screen, SuitesScreen)
+
+
+def test_a_theme_that_is_registered_anew_is_the_one_that_is_found(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    old = app.get_theme("dusk")
+    assert old is not None
+    assert app.get_theme("dusk") is old
+    new = replace(old, primary="#123456")
+    app.register_theme(new)
+    assert app.get_theme("dusk") is new
+    assert app.get_theme("another") is None
+    app.register_theme(replace(old, name="another"))
+    assert app.get_theme("another") is not None
+    app.unregister_theme("another")
+    assert app.get_theme("another") is None
 
 
 @pytest.mark.parametrize("kind", [events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown])
