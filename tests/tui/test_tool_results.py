@@ -45,6 +45,13 @@ def test_a_result_has_a_line_a_key_and_nested_values_in_short() -> None:
     ]
 
 
+def test_the_key_that_unfolds_never_stands_alone_on_a_row() -> None:
+    for width in range(24, 60):
+        lines = [line.strip() for line in shown(document(json.dumps(ORDER), width=width))]
+        assert "f" not in lines
+        assert any(line.endswith("…}  f") for line in lines)
+
+
 def test_unfolding_shows_all_of_it_and_folding_hides_it_again() -> None:
     of = document(json.dumps(ORDER), width=90)
     block = of.index_of(("result", 0))

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.arguments import Body, Fold
-from agenteval_tui.tui.presenters.block_layout import Range, Row, lay_out
-from agenteval_tui.tui.presenters.folded_text import FoldedText
+from agenteval_tui.tui.presenters.block_layout import TIE, Range, Row, lay_out
+from agenteval_tui.tui.presenters.folded_text import KEY, FoldedText
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block, BlockKey
-from agenteval_tui.tui.styled_text import Cell, fit
+from agenteval_tui.tui.styled_text import Cell, Line, fit
 
 PIECE = 16_000  # characters laid out at once
 _KEPT = 256  # pieces whose rows are kept
@@ -318,7 +318,10 @@ class BlockColumn:
         ranges = folded.ranges(around)
         size = _shown_size(folded.text)
         found = lay_out(folded.text, 0, size, self._text_width, base=style, ranges=ranges, limit=limit + 2)
-        rows = [replace(row, start=folded.back(row.start), end=folded.back(row.end)) for row in found]
+        rows = [
+            replace(row, cells=_untied(row.cells), start=folded.back(row.start), end=folded.back(row.end))
+            for row in found
+        ]
         if len(rows) <= limit + 1:
             return rows
         return [*rows[:limit], self._fold_row(block, folded.full, rows[limit - 1])]
@@ -349,6 +352,11 @@ class BlockColumn:
                 for piece in self._pieces[self._first[block] : self._end(block)]:
                     self._rows.pop(piece, None)
                     piece.exact = False
+
+
+def _untied(cells: Line) -> Line:
+    """The cells with ordinary spaces before the key that unfolds a summary."""
+    return tuple((text.replace(TIE, " ") if text == KEY else text, style) for text, style in cells)
 
 
 def _shown_size(text: str) -> int:

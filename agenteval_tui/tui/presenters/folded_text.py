@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from agenteval_tui.tui.presenters.arguments import Fold
-from agenteval_tui.tui.presenters.block_layout import Range
+from agenteval_tui.tui.presenters.block_layout import TIE, Range
 
-KEY = "  f"
+KEY = f"{TIE}{TIE}f"
+"""Never alone on a row: the last word of the summary stands before it."""
 
 
 class FoldedText:
