@@ -7,7 +7,7 @@ Widths are terminal cells: a wide character counts two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import cells
 
@@ -95,6 +95,11 @@ def plain(line: Iterable[Cell]) -> str:
 def fit(line: Iterable[Cell], width: int) -> Line:
     """The line in at most `width` cells; where something is cut the last cell is `…`."""
     return _fitted(line, width)[0]
+
+
+def longest_that_fits(lines: Sequence[Line], width: int) -> Line:
+    """The first of the lines (longest first) that `width` cells have room for; the last one cut where none fits."""
+    return next((line for line in lines if width_of(line) <= width), None) or fit(lines[-1], width)
 
 
 def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:

@@ -19,6 +19,7 @@ from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
 from agenteval_tui.core.numbers import age, count
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
@@ -364,6 +365,24 @@ def test_impact_counts_and_fits(width: int) -> None:
     assert text.splitlines()[1:] == [" now  ✗✗✗✓✓  40 % ", " then ✓??✓✓  60 %  +1 ? 2  F9 list"]
     impact.done = 3
     assert "3 of 5 runs" in plain(impact_lines(impact, True, 90)[0])
+
+
+def test_a_narrow_pane_loses_words_but_no_figure() -> None:
+    impact = Impact(3, 1, 3, {"passed": 0, "failed": 3})
+    said = [plain(impact_lines(impact, False, width)[0]) for width in (40, 34, 28, 18)]
+    assert said == [
+        " stored: 3 runs of 1 test   ✓ 0  ✗ 3",
+        " stored: 3 runs of 1 test ✓ 0  ✗ 3",
+        " stored: 3 runs   ✓ 0  ✗ 3",
+        " stored: ✓ 0  ✗ 3",
+    ]
+    new = Impact(3, 1, 3, {}, {"passed": 1, "failed": 2})
+    assert plain(impact_lines(new, True, 30)[0]) == " if saved: 3 runs   ✓ 1  ✗ 2"
+    assert plain(impact_in_one_line(new, True, 20)[0]) == " if saved: ✓ 1  ✗ 2"
+    failed = CriterionResult("C", "failed", 0.5)
+    said = [plain(problem_lines(failed, (), "", width)[0]) for width in (36, 34, 22)]
+    assert said == [" this run ✗ failed 0.50   problems 0", " ✗ failed 0.50   problems 0", " ✗ 0.50  problems 0"]
+    assert plain(problem_lines(None, (), "", 15)[0]) == " problems 0"
 
 
 def test_now_and_then_stand_run_below_run() -> None:

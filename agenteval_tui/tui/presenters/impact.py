@@ -12,7 +12,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
-from agenteval_tui.tui.styled_text import Cell, Line, fit, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
 
 STRIP = 40
@@ -31,12 +31,20 @@ def impact_lines(impact: Impact | None, edited: bool, width: int, flips_key: str
     if impact.total == 0:
         return [fit(((" no other stored run of this test yet", "dim"),), width)]
     graded = "" if impact.done == impact.total else f"{impact.done} of "
-    head = f" if saved: {graded}{count(impact.total, 'run')} of {count(impact.tests, 'test')}"
+    runs = f"{graded}{count(impact.total, 'run')}"
+    whole = f"{runs} of {count(impact.tests, 'test')}"
     if edited and impact.done and not impact.now:
-        return [fit(((head, "bold"), ("   ", ""), *counts(impact.then)), width)]
+        return [_counted((f" if saved: {whole}", f" if saved: {runs}", " if saved:"), "bold", impact.then, width)]
     if not edited:
-        return [fit(((head.replace("if saved", "stored"), "dim"), ("   ", ""), *counts(impact.now)), width)]
-    return [fit(((head, "bold"),), width), *_now_and_then(impact, width, flips_key)]
+        return [_counted((f" stored: {whole}", f" stored: {runs}", " stored:"), "dim", impact.now, width)]
+    return [fit(((f" if saved: {whole}", "bold"),), width), *_now_and_then(impact, width, flips_key)]
+
+
+def _counted(heads: Sequence[str], style: str, numbers: Mapping[str, int], width: int) -> Line:
+    """How many of each outcome, behind the longest of the heads (longest first) that leaves room for all of them."""
+    figures = counts(numbers)
+    lines = [((head, style), (space, ""), *figures) for head in heads for space in ("   ", " ")]
+    return longest_that_fits(lines, width)
 
 
 def impact_in_one_line(impact: Impact | None, edited: bool, width: int, flips_key: str = "F9") -> list[Line]:
@@ -44,12 +52,8 @@ def impact_in_one_line(impact: Impact | None, edited: bool, width: int, flips_ke
     if impact is None or impact.total == 0 or not edited:
         return impact_lines(impact, False, width)
     if impact.done and not impact.now:
-        return [fit((_if_saved(impact), (" ", ""), *counts(impact.then)), width)]
+        return [_counted((f" if saved, of {count(impact.total, 'run')}:", " if saved:"), "dim", impact.then, width)]
     return _now_and_then(impact, width, flips_key)
-
-
-def _if_saved(impact: Impact) -> Cell:
-    return f" if saved, of {count(impact.total, 'run')}:", "dim"
 
 
 def _now_and_then(impact: Impact, width: int, key: str) -> list[Line]:
@@ -109,7 +113,7 @@ def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
     for outcome in ORDER:
         number = numbers.get(outcome, 0)
         if number or outcome in ("passed", "failed"):
-            cells.append((f"{glyph(outcome)} {number}  ", outcome if number else "dim"))
+            cells.append((f"{'  ' if cells else ''}{glyph(outcome)} {number}", outcome if number else "dim"))
     return tuple(cells)
 
 
@@ -121,16 +125,12 @@ def problem_lines(
     The errors come first, each with its place, in as many lines as it needs, and below it its fix with the key that
     applies it.
     """
-    head: list[Cell] = [(" this run ", "dim")]
-    if result is not None:
-        score = f" {result.score:.2f}" if result.score is not None else ""
-        head += [mark(result.outcome), (f" {word(result.outcome)}{score}", token(result.outcome)), ("   ", "")]
-    head.append((f"problems {len(diagnostics)}", "bold" if diagnostics else "dim"))
+    head = _verdict_and_problems(result, len(diagnostics), width)
     if not diagnostics:
-        return [fit(head, width)]
+        return [head]
     rank = {"error": 0, "warning": 1, "info": 2}
     ordered = sorted(diagnostics, key=lambda one: (rank.get(one.severity, 3), one.start))
-    lines: list[Line] = [fit(head, width)]
+    lines: list[Line] = [head]
     for one in ordered[:most]:
         line, column = line_and_column(text, one.start)
         style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
@@ -145,6 +145,24 @@ def problem_lines(
     if len(ordered) > most:
         lines.append(fit(((f"   … {len(ordered) - most} more", "dim"),), width))
     return lines
+
+
+def _verdict_and_problems(result: CriterionResult | None, problems: int, width: int) -> Line:
+    """`this run ✗ failed 0.70   problems 2`; on a narrow pane with fewer words, but with both figures."""
+    found = (f"problems {problems}", "bold" if problems else "dim")
+    if result is None:
+        return longest_that_fits([((" this run ", "dim"), found), ((" ", ""), found)], width)
+    style, score = token(result.outcome), f" {result.score:.2f}" if result.score is not None else ""
+    verdict: Line = (mark(result.outcome), (f" {word(result.outcome)}{score}", style))
+    short: Line = (mark(result.outcome), (score, style))
+    return longest_that_fits(
+        [
+            ((" this run ", "dim"), *verdict, ("   ", ""), found),
+            ((" ", ""), *verdict, ("   ", ""), found),
+            ((" ", ""), *short, ("  ", ""), found),
+        ],
+        width,
+    )
 
 
 _SIGNS = {"error": glyph("failed"), "warning": "▲" if UNICODE else "!", "info": "·"}
