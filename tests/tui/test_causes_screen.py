@@ -221,3 +221,20 @@ def test_a_cause_stays_within_its_pane(width: int) -> None:
         assert width_of(line) <= width
         assert displayable(plain(line)) == plain(line)
         assert "\n" not in plain(line)
+
+
+def test_a_share_of_100_percent_does_not_touch_its_bar() -> None:
+    from agenteval_tui.analysis.causes import CauseGroup, Trend
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.tui.presenters.cause_rows import CauseRows
+    from agenteval_tui.tui.styled_text import plain
+
+    def group(share: float, trend: Trend = "") -> CauseGroup:
+        cause = Cause("failed", "a", "X", "a", "a", "a", "Title")
+        return CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), share=share, trend=trend)
+
+    for shares in ((1.0,), (1.0, 0.4), (0.6, 0.4)):
+        rows = CauseRows([CauseRow(group(share)) for share in shares] + [CauseRow(group(0.0, "gone"))])
+        lines = [plain(rows.line(index, 80, focused=False)) for index in range(rows.count())]
+        assert all(f" {round(share * 100)} %" in line for share, line in zip(shares, lines, strict=False))
+        assert len({line.index("Title") for line in lines}) == 1

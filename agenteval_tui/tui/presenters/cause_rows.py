@@ -60,6 +60,7 @@ class CauseRows:
     def __init__(self, rows: Sequence[CauseRow]) -> None:
         self.rows = tuple(rows)
         self._top = max((row.group.share for row in self.rows if row.group.trend != "gone"), default=0.0) or 1.0
+        self._rate = max(len(percent(self._top)), 4) + 1
 
     def count(self) -> int:
         """How many there are."""
@@ -100,10 +101,10 @@ class CauseRows:
     def _share(self, group: CauseGroup, bar: int, dim: str) -> list[Cell]:
         """How much of the failures it is: the longest bar is the most frequent cause's."""
         if group.trend == "gone":
-            return [(" " * (bar + 6), "")]
+            return [(" " * (bar + self._rate + 1), "")]
         cells = min(max(round(bar * group.share / self._top), 1), bar)
         full = "█" if UNICODE else "#"
-        return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), 5), "dim"), (" ", "")]
+        return [(left(full * cells, bar), dim or "failed"), (right(percent(group.share), self._rate), "dim"), (" ", "")]
 
 
 def _sign(group: CauseGroup, dim: str) -> Cell:
