@@ -33,9 +33,10 @@ def divergence_text(divergence: Divergence) -> str:
     if root.number < 2:
         return "this test has no other run that ended, with this row and variation"
     if not root.passed or not root.failed:
-        return f"all {root.number:,} runs {'passed' if root.passed else 'failed'}: nothing parts them"
+        ended = "passed" if root.passed else "failed"
+        return f"all {root.number:,} runs {ended}, so there is no difference to explain"
     if not any(len(node.branches) > 1 for node in [root, *divergence.tree.nodes()]):
-        return "all runs did the same, step by step: what parts them is not in their steps"
+        return "all runs took the same steps: the reason for the difference is not in them"
     return "no step tells the passing runs from the failing ones"
 
 
@@ -57,7 +58,7 @@ def step_change_text(change: StepChange | None) -> str:
 
 
 def head_view(divergence: Divergence) -> View:
-    """Where passing and failing runs part, and over which runs."""
+    """Where passing and failing runs diverge, and over which runs."""
     root, forked = divergence.tree.root, divergence.fork is not None
     where = "in all executions" if divergence.everywhere else "in this execution"
     arguments = "" if divergence.with_arguments else "; arguments do not count"

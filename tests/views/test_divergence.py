@@ -32,9 +32,12 @@ ALIKE = found((True, (answer("yes"),)), (False, (answer("yes"),)), everywhere=Tr
 def test_the_fork_in_a_sentence_or_why_there_is_none() -> None:
     fork = "step 1: 3 of 6 call look (3/3 pass), 3 answer at once (0/3 pass)"
     assert divergence_text(PARTED) == fork
-    assert divergence_text(ALIKE) == "all runs did the same, step by step: what parts them is not in their steps"
+    assert divergence_text(ALIKE) == "all runs took the same steps: the reason for the difference is not in them"
     assert divergence_text(found((True, (answer("a"),)))).startswith("this test has no other run that ended")
-    assert divergence_text(found(*[(True, (answer("a"),))] * 2)) == "all 2 runs passed: nothing parts them"
+    assert (
+        divergence_text(found(*[(True, (answer("a"),))] * 2))
+        == "all 2 runs passed, so there is no difference to explain"
+    )
 
 
 def test_what_the_run_did_there() -> None:
