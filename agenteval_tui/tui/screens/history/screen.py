@@ -407,7 +407,7 @@ class HistoryScreen(FrameScreen):
 
         def then(other: str | None) -> None:
             if other is None:
-                self.agenteval.say("There is nothing before it to compare with: mark two executions (m), then d.")
+                self.agenteval.say("Nothing ran before it. Mark two executions with space, then press d.")
             else:
                 self.agenteval.compare(other, row.id, test=test)
 
