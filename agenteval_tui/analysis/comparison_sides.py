@@ -21,6 +21,10 @@ LAST = "last"
 DEFAULT_VARIATION = "default"
 
 
+class NothingBeforeError(AgentevalError):
+    """No side was named, and the newest execution has neither a baseline nor one before it."""
+
+
 class Sides(Struct, frozen=True):
     """What is to be compared. `a` and `b`: an execution (or a run) by id or the start of one, `last`, or `baseline`.
 
@@ -63,7 +67,8 @@ def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple
         if left is None and not wanted.a and (before := store.read(lambda c: execution_before(c, right.executions))):
             left = execution_side(store, store.execution(before))
         if left is None:
-            raise AgentevalError(
+            kind = AgentevalError if wanted.a else NothingBeforeError
+            raise kind(
                 f"no test of execution {right.reference[:10]} has a baseline"
                 + ("" if wanted.a else ", and none of them ran before"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"

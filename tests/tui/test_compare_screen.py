@@ -160,8 +160,10 @@ async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         shown = await press(pilot, "6")
-        assert "has a baseline" in shown
+        assert "None of these tests ran before" in shown
+        assert "run them again" in shown
         assert "s chooses the left side" in shown
+        assert "agenteval baseline" not in shown, "a screen names keys, not commands"
 
 
 async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(recorded: tuple[Path, Path]) -> None:

@@ -15,7 +15,7 @@ from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
-from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, names_of
+from agenteval_tui.analysis.comparison_sides import BASELINE, NothingBeforeError, Sides, names_of
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -29,7 +29,7 @@ from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.number_format import date_time, percent
 from agenteval_tui.tui.presenters.status_style import UNICODE
-from agenteval_tui.tui.presenters.text_layout import error_lines, nothing_here, nothing_ran
+from agenteval_tui.tui.presenters.text_layout import empty_state, error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
     PURPOSE,
@@ -52,6 +52,12 @@ from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
+NOTHING_BEFORE = (
+    "None of these tests ran before, and none has a baseline.",
+    "1",
+    "goes to the suites: run them again to see here what changed",
+    "s chooses the left side, S the right one.",
+)
 _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
 
@@ -267,6 +273,8 @@ class CompareScreen(FilteredScreen):
             self._list.set_empty(nothing_here(error.elsewhere, "H", PURPOSE))
         elif error.what == NOTHING_RAN:
             self._list.set_empty(nothing_ran(PURPOSE))
+        elif isinstance(error, NothingBeforeError):
+            self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
         else:
             lines = error_lines(error, max(self.size.width - 4, 20))
             hint: Line = (("  s chooses the left side, S the right one; 5: history, 1: suites.", "dim"),)
