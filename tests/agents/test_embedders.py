@@ -123,7 +123,7 @@ def test_kinds_that_give_no_embeddings_are_refused() -> None:
 def test_a_plug_in_that_is_no_embedder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "no_embedder", SimpleNamespace(Thing=lambda setup: object()))
     monkeypatch.setitem(entry_points.own(EMBEDDERS), "thing", "no_embedder:Thing")
-    with pytest.raises(AgentevalError, match="no embedder"):
+    with pytest.raises(AgentevalError, match="not an embedder"):
         make_embedder("vectors", {"kind": "thing"}, base_dir=Path(), env={})
 
 

@@ -519,7 +519,7 @@ BODIES: dict[str, tuple[bytes, str, str]] = {
         _raw({"content-encoding": "gzip"}, gzip.compress(GOOD * 50)[:40]), "", ""
     ),
     "too short": (_raw({"content-length": "500"}, GOOD), "in the middle of the answer", "try again"),
-    "too long": (_raw({"content-length": "30"}, GOOD), "stops in the middle of its JSON", "content-length"),
+    "too long": (_raw({"content-length": "30"}, GOOD), "stops in the midst of its JSON", "content-length"),
     "no number": (_raw({"content-length": "many"}, GOOD), "broken HTTP", "server"),
     "two lengths": (
         b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 9\r\n\r\nhello", "broken HTTP", "server"

@@ -359,7 +359,7 @@ def test_variables_in_files(promptfoo: Any, given: Any, expected: list[dict[str,
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("file://none.yaml", "no such file"), ("file://../x.yaml", "outside"), ("file://list.yaml", "no object"),
+    [("file://none.yaml", "no such file"), ("file://../x.yaml", "outside"), ("file://list.yaml", "not objects"),
      ("file://none*.yaml", "no such file")],
 )  # fmt: skip
 def test_variables_that_cannot_be_read_are_said(promptfoo: Any, given: str, said: str) -> None:

@@ -154,7 +154,7 @@ def test_short_and_long_transcripts_come_back_and_what_was_compressed_before_too
         assert unpack_transcript(data) == one
         plain = data if data.startswith(b"[") else blobs._decompress(data)
         assert unpack_transcript(zlib.compress(plain, 1)) == one
-    with pytest.raises(ValueError, match="no transcript"):
+    with pytest.raises(ValueError, match="not a transcript"):
         unpack_transcript(data[:-9])
     with pytest.raises(ValueError):
         unpack_transcript(b"[1,")

@@ -173,7 +173,7 @@ class HttpClient:
             packed = response.headers.get("content-encoding", "")
             unknown = [one for one in packed.lower().replace(" ", "").split(",") if one and one not in self._unpacked]
             if unknown:
-                raise _Packed(f"it is compressed with {unknown[0][:40]}, which was not asked for")
+                raise _Packed(f"it is compressed with {unknown[0][:40]}, which nobody asked for")
             yield response, _Pieces(response, self.server.url, limits, began, self._max_bytes)
 
     async def _read(
@@ -204,7 +204,7 @@ class HttpClient:
         if isinstance(error, CutReplyError) and streamed:
             return errors.broken_stream(self.server)
         if isinstance(error, CutReplyError):
-            said = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
+            said = f"the answer of {self.server.url} stops in the midst of its JSON: {error}"
             mend = "look at the server, and at the proxy between: it may send a wrong content-length"
             return self.server.told("protocol", said, f"{mend}; {PAGE}")
         if isinstance(error, _Packed):

@@ -327,7 +327,7 @@ def from_exception(server: ErrorMapper, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return undecodable_answer(server, f"it does not decompress ({said})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return server.told("bad_request", f"{server.url} is not an address: {said}", f"check `{server.option}`")
+        return server.told("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
     return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 

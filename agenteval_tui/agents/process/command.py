@@ -142,7 +142,7 @@ class OutputReader:
                         True,
                     ) from None
                 raise OutputError(
-                    f"line {self._number} of its output is not an event: {error}: {_shown(line)}",
+                    f"line {self._number} of its output is no event: {error}: {_shown(line)}",
                     "write one JSON object a line, and everything else to standard error; or set `output: text`",
                 ) from None
         return read

@@ -157,7 +157,7 @@ class PythonAgent:
         except EventError as error:
             mend = "see docs/agents.md for what a function may give"
             yield Failed(
-                RunError.told("protocol", f"{options.callable} returned something that is not an event: {error}", mend)
+                RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend)
             )
         except (HostError, RaisedError) as error:
             said, mend = self._said(error, host, options)
