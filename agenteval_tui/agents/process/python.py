@@ -156,9 +156,7 @@ class PythonAgent:
             yield Failed(silence_error(with_last_words(said, host.program.stderr, self._env(options))))
         except EventError as error:
             mend = "see docs/agents.md for what a function may give"
-            yield Failed(
-                RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend)
-            )
+            yield Failed(RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend))
         except (HostError, RaisedError) as error:
             said, mend = self._said(error, host, options)
             yield Failed(RunError.told("program", said, mend))
