@@ -189,3 +189,9 @@ def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> N
             assert " 5 history " in it.text
         answered(told)
         it.wait_for(" 7 trends ")
+
+
+def test_marks_that_a_sheet_cut_off_their_letter_are_not_sent() -> None:
+    cut = Strip([Segment("\u0300\u0301Z\u0300 end")])  # what lies over the row took the letter and left its marks
+    sent = Mirror(WIDTH, HEIGHT).paint([(0, [(0, Strip([Segment("│")]), 1), (1, cut, cut.cell_length)])], CONSOLE)
+    assert "│\x1b[1;2HZ\u0300 end" in sent

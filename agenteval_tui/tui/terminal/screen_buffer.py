@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from rich.color import ColorSystem
 from rich.console import COLOR_SYSTEMS, Console
+from rich.segment import Segment
 from textual.strip import Strip
 
 from agenteval_tui.tui.styled_text import cell_len
@@ -49,7 +50,7 @@ class Mirror:
             drawn = [(x, cells) for x, strip, _ in pieces if (cells := _cells(strip, colours)) is not None]
             if row is None or len(drawn) < len(pieces):
                 for x, strip, most in pieces:
-                    pen.whole(x, y, strip.crop(0, most).render(console))
+                    pen.whole(x, y, _without_head_marks(strip.crop(0, most)).render(console))
                 whole = [cell for _, cells in drawn for cell in cells]
                 everything = len(drawn) == len(pieces) and len(whole) == sum(most for *_, most in pieces) == self.width
                 self._rows[y] = whole if everything else None
@@ -124,6 +125,21 @@ def _cells(strip: Strip, colours: ColorSystem) -> list[Cell] | None:
             if width == 2:
                 cells.append(("", look))
     return cells if len(cells) == strip.cell_length else None
+
+
+def _without_head_marks(strip: Strip) -> Strip:
+    """The strip without marks that it begins with: what lies over the row cut them off their letter, and on the screen
+    they would change the character to the left."""
+    for number, (text, style, control) in enumerate(strip):
+        if control or not text:
+            continue
+        head = next((at for at, char in enumerate(text) if cell_len(char)), len(text))
+        if not head:
+            return strip
+        segments = list(strip)
+        segments[number] = Segment(text[head:], style)
+        return Strip(segments, strip.cell_length)
+    return strip
 
 
 @lru_cache(maxsize=4096)
