@@ -15,10 +15,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from agenteval_tui.runs.plan.model import PlanOptions
-from agenteval_tui.suites import editing
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
 from agenteval_tui.tui.screens.new_test import NewTestScreen
+from agenteval_tui.tui.screens.suites import file_changes
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.form import Form
 
@@ -133,8 +133,8 @@ async def test_a_test_that_is_copied_twice_in_a_moment_is_copied_once_and_that_c
 ) -> None:
     suites, db = mine
     app = app_on(suites, db)
-    held = Held(editing.bytes_of)
-    monkeypatch.setattr(editing, "bytes_of", held)
+    held = Held(file_changes.bytes_of)
+    monkeypatch.setattr(file_changes, "bytes_of", held)
     taking_back = Held(app.session.workspace.undo)
     monkeypatch.setattr(app.session.workspace, "undo", taking_back)
     before = {path: path.read_bytes() for path in suites.glob("*.suite.yaml")}
