@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -51,7 +52,10 @@ def _keep_in_git(folder: Path) -> None:
     git = shutil.which("git")
     if git is None:
         return
-    # Nothing of the user's configuration is run or asked: no template, no hook, no signature.
+    # Nothing of the user's configuration is run or asked: no template, no hook, no filter, no signature. The variables
+    # that name a repository (in a hook of git's, for example) would make this one commit to another one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     us = ("-c", "user.name=agenteval", "-c", "user.email=agenteval@localhost", "-c", "core.hooksPath=/dev/null")
     for words in (
         ("init", "--quiet", "--template="),
@@ -60,7 +64,8 @@ def _keep_in_git(folder: Path) -> None:
     ):
         try:
             subprocess.run(  # noqa: S603  our own words, in a folder of ours
-                (git, *us, *words), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=GIT_S, check=True
-            )
+                (git, *us, *words), cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=GIT_S, check=True,
+            )  # fmt: skip
         except (OSError, subprocess.SubprocessError):
             return

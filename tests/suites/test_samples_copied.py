@@ -60,6 +60,24 @@ def test_git_says_what_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(git(folder, "log", "--format=%h").split()) == 1
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_another_repository_that_the_environment_names_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    git(mine, "init", "--quiet")
+    (mine / "unsaved.txt").write_text("mine", "utf-8")
+    monkeypatch.setenv("GIT_DIR", str(mine / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(mine))
+    folder = samples.copied_samples()
+    monkeypatch.delenv("GIT_DIR")
+    monkeypatch.delenv("GIT_WORK_TREE")
+    assert git(mine, "status", "--porcelain").split() == ["??", "unsaved.txt"]
+    assert not list((mine / ".git" / "refs" / "heads").iterdir())
+    assert git(folder, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("git_is", ["missing", "broken"])
 def test_without_git_there_are_copies_all_the_same(
     git_is: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
