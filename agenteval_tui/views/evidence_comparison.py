@@ -18,6 +18,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut, nth
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.matchers import same_json
+from agenteval_tui.grading.metrics.metric import may_be_cut
 from agenteval_tui.grading.near_miss import text_difference
 from agenteval_tui.grading.results import Evidence
 from agenteval_tui.grading.sentences import dotted_path, would_match
@@ -122,6 +123,8 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
         return Comparison(name, str(argument["expected"]), None)
     if "wanted" in argument:
         hint = argument.get("hint") or {}
+        if may_be_cut(argument["wanted"]) or may_be_cut(argument["found"]):
+            return _cut(name, argument["wanted"], argument["found"], hint)
         return _value(name, argument["wanted"], argument["found"], steps=hint.get("steps", ()))
     return Comparison(name, str(argument["expected"]), _written(argument["found"]))
 
@@ -131,6 +134,8 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
 
 def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), depth: int = 0) -> Comparison:
     """Two JSON values that are not equal."""
+    if may_be_cut(expected) or may_be_cut(got):
+        return _cut(name, expected, got, {})
     if isinstance(expected, str) and isinstance(got, str):
         at = text_difference(expected, got)
         note = would_match_note(steps) if steps else parting_note(expected, got)
@@ -144,6 +149,19 @@ def _value(name: str, expected: Any, got: Any, *, steps: Sequence[str] = (), dep
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
     note = _type_note(expected, got)
     return Comparison(name, _written(expected), _written(got), 0 if note else None, note)
+
+
+def _cut(name: str, expected: Any, got: Any, hint: Mapping[str, Any]) -> Comparison:
+    """Two values of which the evidence keeps only the beginning of one or both: no place can be pointed at, and what
+    differs is said only where the metric noted it."""
+    sides = [str(side) if may_be_cut(side) else _written(side) for side in (expected, got)]
+    if hint.get("steps"):
+        note = would_match_note(hint["steps"])
+    elif "at" in hint and hint.keys() & {"found", "ends_before", "goes_on"}:
+        note = f"at character {hint['at'] + 1:,}: {_near_note(hint)}"
+    else:
+        note = "the difference is after the part that is kept" if sides[0] == sides[1] else ""
+    return Comparison(name, *sides, note=note)
 
 
 _NONE = object()

@@ -46,6 +46,19 @@ def test_of_lists_and_objects_only_what_differs_is_open() -> None:
     assert (page.expected, page.got, page.note) == (None, "2", "is not expected")
 
 
+def test_of_a_value_that_is_kept_in_part_no_place_is_pointed_at_and_no_kind_is_guessed() -> None:
+    long = "a" * 3_000
+    _, (made,) = of_call({"q": long + "x"}, {"q": long + "y"})
+    assert (made.at, made.note) == (None, "at character 3,001: 'y' instead of 'x'")
+    # What is kept of a long object is a text: that is no reason to say that a text was given.
+    _, (made,) = of_call({"q": [1]}, {"q": {"a": long}})
+    assert (made.at, made.note, made.expected) == (None, "", "[1]")
+    assert made.got is not None
+    assert made.got.startswith('{"a": "aaa')
+    _, (made,) = of_call({"q": "short"}, {"q": long})
+    assert (made.at, made.note, made.expected) == (None, "", '"short"')
+
+
 def test_a_text_is_text_and_not_an_escape() -> None:
     _, (made,) = of_call({"q": 'Toolname:\nsearch "all"'}, {"q": 'Toolname:\nfind "all"'})
     assert made.expected == '"Toolname:\nsearch "all""'

@@ -159,6 +159,11 @@ def kept_value(value: Any) -> Any:
     return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
 
 
+def may_be_cut(value: Any) -> bool:
+    """Whether a value that evidence keeps may be the beginning of a longer one, as JSON (`kept_value`)."""
+    return isinstance(value, str) and len(value) >= FOUND - 1 and value.rstrip('"').endswith("…")
+
+
 def abbreviate(text: str) -> str:
     """One line of `text`, cut to what a reason shows."""
     return on_one_line(text, SHOWN)
