@@ -146,3 +146,8 @@ def test_offsets_of_folded_texts_go_both_ways(data: st.DataObject) -> None:
         assert (there is None) == hidden
         if there is not None and there < len(folded.text):
             assert folded.back(there) in (offset, *(one.start for one in folds if one.end == offset))
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"x": [{"a": 1, "a": 1}]}', '{"a": 1e999}', "[-1e999]"])
+def test_a_result_that_a_value_would_not_hold_is_shown_as_it_came(text: str) -> None:
+    assert result_body(text).text == text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,10 +51,25 @@ def result_body(text: str) -> Body:
 
 
 def _read(text: str) -> Any:
+    """The value; None for what is not JSON, or what a value does not hold as it was written."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object, parse_float=_number)
     except (ValueError, RecursionError):
         return None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice: one of its values would not be shown")
+    return found
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("the number is too large to be shown")
+    return number
 
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: `json.dumps` makes one a call
