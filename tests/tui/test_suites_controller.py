@@ -140,12 +140,12 @@ def test_the_cursor_comes_back_to_the_row_that_the_filter_hid(controller: Suites
     assert controller.filter("nothing like that", four) == four
     assert controller.heading(120)[0][0][0] == "0 shown"
     controller.filter("tga:x", four)
-    hint = "".join(words for line in controller.hint(80, samples="") for words, _ in line)
+    hint = "".join(words for line in controller.hint(80, samples="", keymap={}) for words, _ in line)
     assert "did you mean tag:?" in hint
 
 
 def said(controller: SuitesController, samples: str = "") -> str:
-    return "\n".join(plain(line) for line in controller.hint(140, samples=samples))
+    return "\n".join(plain(line) for line in controller.hint(140, samples=samples, keymap={}))
 
 
 def summary(test: str, *recent: str, execution: int = 1) -> TestSummary:
@@ -160,10 +160,12 @@ def test_the_first_start_says_what_is_here_and_which_key_to_press(controller: Su
     assert "3 sample suites with 5 tests. Their agent is a small program: no key, no network." in of_samples
     assert "i  import a recording" in of_samples
     assert "git diff shows your changes: /data/demo" in of_samples
-    narrow = [plain(line) for line in controller.hint(60, samples="/data/demo")]
+    own = controller.hint(140, samples="", keymap={"suites.run_shown": "ctrl+r", "suites.run": "x"})
+    assert "^r  run all of them now    x  run what is selected" in "\n".join(plain(line) for line in own)
+    narrow = [plain(line) for line in controller.hint(60, samples="/data/demo", keymap={})]
     assert not any("…" in line for line in narrow), "nothing is cut, only wrapped"
     assert "?  keys" in "".join(narrow)
-    assert all(width_of(line) <= 60 for line in controller.hint(60, samples="/data/demo" * 20))
+    assert all(width_of(line) <= 60 for line in controller.hint(60, samples="/data/demo" * 20, keymap={}))
 
 
 def test_what_failed_last_is_offered_again_only_where_something_failed(

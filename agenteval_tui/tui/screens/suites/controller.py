@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.suite_query import Query
@@ -437,17 +438,20 @@ class SuitesController:
         left = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(said))
         return left, ((" · ".join(facts), "dim"),)
 
-    def hint(self, width: int, *, samples: str) -> list[Line]:
+    def hint(self, width: int, *, samples: str, keymap: Mapping[str, str]) -> list[Line]:
         """What is not understood in the filter; at the first start what is here and which key to press; after the first
-        run its clearest failure. `samples`: the folder of the sample suites, where these are shown."""
+        run its clearest failure.
+
+        `samples`: the folder of the sample suites, where these are shown. `keymap`: the keys that the person has.
+        """
         tree = self.tree
         if tree is not None and tree.query.problem:
             return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
         if tree is None or not tree.overview.tests:
             return []
         if self.offer is not None:
-            return _banner(_offered(self.offer, width - 4))
-        return [] if tree.has_runs else _banner(_first_start(tree, samples, width - 4))
+            return _banner(_offered(self.offer, width - 4, keymap))
+        return [] if tree.has_runs else _banner(_first_start(tree, samples, width - 4, keymap))
 
     # The first run
 
@@ -529,20 +533,23 @@ def _keys(width: int, *keys: tuple[str, str]) -> list[Line]:
     return [fit(line, width) for line in lines]
 
 
-def _first_start(tree: SuiteTree, samples: str, width: int) -> list[Line]:
-    run = ("R", "run all of them now")
+def _first_start(tree: SuiteTree, samples: str, width: int, keymap: Mapping[str, str]) -> list[Line]:
+    run = (key_of("suites.run_shown", keymap), "run all of them now")
+    look = (key_of("suites.inspect", keymap), "look at one")
     if not samples:
         said = paragraph("Nothing was run yet.", width)
-        return [*said, *_keys(width, run, ("r", "run what is selected"), ("enter", "look at one"))]
+        return [*said, *_keys(width, run, (key_of("suites.run", keymap), "run what is selected"), look)]
     what = f"{count(len(tree.overview.suites), 'sample suite')} with {count(tree.overview.tests, 'test')}."
     return [
         *paragraph(f"{what} Their agent is a small program: no key, no network.", width),
-        *_keys(width, run, ("enter", "look at one"), ("i", "import a recording"), ("?", "keys")),
+        *_keys(
+            width, run, look, (key_of("suites.import", keymap), "import a recording"), (key_of("help", keymap), "keys")
+        ),
         *paragraph(f"They are copies, yours to edit; git diff shows your changes: {samples}", width, "dim"),
     ]
 
 
-def _offered(offer: Offer, width: int) -> list[Line]:
+def _offered(offer: Offer, width: int, keymap: Mapping[str, str]) -> list[Line]:
     miss = offer.failure.miss
     said = f"expected {miss.expected}, got {miss.got}" if miss.expected else miss.said
     where = " ".join(filter(None, (miss.criterion, miss.what)))
@@ -550,5 +557,5 @@ def _offered(offer: Offer, width: int) -> list[Line]:
         *paragraph(f"{offer.passed} of {count(offer.tests, 'test')} passed. The clearest failure:", width),
         fit((("  ", ""), (one_line(offer.test_id), "bold"), (f"   {one_line(where)}", "dim")), width),
         *((("  ", ""), *line) for line in paragraph(said, width - 2)[:2]),
-        *_keys(width, ("enter", "open it")),
+        *_keys(width, (key_of("suites.inspect", keymap), "open it")),
     ]

@@ -245,7 +245,7 @@ class SuitesScreen(FrameScreen):
     def _hint_lines(self, width: int) -> list[Line]:
         session = self.agenteval.session
         samples = one_line(str(session.paths_looked_in[0])) if session.on_samples() else ""
-        return self.controller.hint(width, samples=samples)
+        return self.controller.hint(width, samples=samples, keymap=self.agenteval.keymap)
 
     def _look_for_offer(self) -> None:
         """After the first run: the clearest failure has the cursor, and the banner says what it is."""
