@@ -52,8 +52,8 @@ from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import quote_cut_text
 from agenteval_tui.suites.yaml.save import save_config
+from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import rows_of
-from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 
 BUNDLED = "shop"
 """What the bundled agent is called in a new suite."""

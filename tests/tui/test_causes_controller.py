@@ -9,10 +9,10 @@ import pytest
 from failing import make
 
 from agenteval_tui.history.store import Store
+from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import CauseRow
 from agenteval_tui.tui.presenters.cause_tabs import tab_at
 from agenteval_tui.tui.screens.causes_controller import CausesController, read_causes, read_example
-from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000

@@ -17,6 +17,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.actions import bindings, named_keys
+from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow
 from agenteval_tui.tui.presenters.cause_tabs import tab_at
 from agenteval_tui.tui.presenters.text_layout import (
@@ -33,7 +34,6 @@ from agenteval_tui.tui.screens.causes_controller import (
     read_causes,
     read_example,
 )
-from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen
 from agenteval_tui.tui.screens.triage_dialog import ask_to_decide, ask_to_reopen
 from agenteval_tui.tui.styled_text import Cell

@@ -13,11 +13,11 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.inspect_target import RunToOpen
 from agenteval_tui.tui.presenters.cause_detail import cause_lines
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, no_causes, rows_of
 from agenteval_tui.tui.presenters.cause_tabs import cause_tabs
-from agenteval_tui.tui.screens.causes_scope_picker import CauseScope
 from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.views.causes import causes_text

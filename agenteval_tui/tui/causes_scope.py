@@ -25,7 +25,6 @@ class CauseScope(Struct, frozen=True):
 
     def scope(self, store: Store, projects: tuple[str, ...] = ()) -> Scope:
         """The runs, of these projects where nothing is named (none: of all). Raises `AgentevalError`."""
-
         if self.everything:
             return filter_scope(store, RunFilter(projects=projects))
         if self.execution:
