@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from agenteval_tui.tui.styled_text import Cell
 
-TABS = (("causes", "9"), ("review", "0"))
+TABS = ("causes", "review")
 
 
 def cause_tabs(active: str) -> list[Cell]:
     """The names of both screens at the start of a title line; the shown one in brackets."""
     cells: list[Cell] = []
-    for name, _ in TABS:
+    for name in TABS:
         cells += [(f"[{name}]", "bold accent") if name == active else (name, "dim"), ("  ", "")]
     return [*cells, (" ", "")]
 
