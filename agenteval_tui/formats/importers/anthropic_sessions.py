@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
@@ -53,7 +53,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     name: Any = None
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
         elif isinstance(element.value, str):
             name = element.value
         elif isinstance(element.value, Mapping):

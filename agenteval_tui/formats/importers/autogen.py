@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -47,7 +47,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     number = 0
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
         elif isinstance(element.value, list):
             number += 1
             yield _run(element.value, {}, number, element.line)

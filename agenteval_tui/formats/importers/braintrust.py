@@ -9,7 +9,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
 from agenteval_tui.formats.importers.usage_import import number, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement
@@ -33,7 +33,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     with Spool() as spool:
         for element in source.values():
             if isinstance(element, BrokenElement):
-                yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+                yield skipped_element(element)
             elif isinstance(element.value, Mapping) and element.value.get("span_id"):
                 spool.put(
                     plain_text(element.value.get("root_span_id") or element.value["span_id"]), dict(element.value)

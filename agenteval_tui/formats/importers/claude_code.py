@@ -11,7 +11,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 
@@ -36,7 +36,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     before: list[Mapping[str, Any]] = []  # what stands before the first event that names its session
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
             continue
         event = element.value
         if not isinstance(event, Mapping):

@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
@@ -52,7 +52,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     messages: list[Any] = []
     for number, element in enumerate(elements, 1):
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
         elif isinstance(element.value, Mapping) and isinstance(element.value.get("history"), list):
             yield _run(element.value["history"], element.value, element.line, number)
         elif isinstance(element.value, list):

@@ -8,7 +8,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
 from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -34,7 +34,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     traces: dict[str, list[Mapping[str, Any]]] = {}
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
             continue
         if not can_read(element.value):
             yield Skipped("not a trace or a span of one", element.line)

@@ -12,7 +12,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import number as figure
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -47,7 +47,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     agent = ""
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
             continue
         line = element.value
         if not isinstance(line, Mapping):

@@ -16,7 +16,14 @@ from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import is_message, transcript_of
 from agenteval_tui.formats.importers.openai_responses import answer_messages
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.formats.importers.recording import (
+    Recording,
+    Skipped,
+    as_id,
+    as_repetition,
+    first_user_text,
+    skipped_element,
+)
 from agenteval_tui.formats.importers.usage_import import moment_ms, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text, from_json
@@ -57,7 +64,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         if isinstance(element, JsonElement) and is_message(element.value):
             lists.add(element.container, element.value, element.line)
         elif isinstance(element, BrokenElement):
-            skipped = Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            skipped = skipped_element(element)
             if (element.note and not element.cut_off) or not lists.broke(element.container, skipped):
                 yield skipped
         else:

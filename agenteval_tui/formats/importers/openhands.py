@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import number, usage_from
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -50,7 +50,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     events: list[Any] = []
     for element in elements:
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
         elif isinstance(element.value, list):
             yield from _run(element.value, {}, (("[]", one) for one in element.value))
         elif isinstance(element.value, Mapping) and isinstance(element.value.get("history"), list):

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Transcript
 
@@ -66,6 +67,11 @@ class Skipped(Struct, frozen=True):
     counts: bool = True  # False: a note on the file, not a value that was left out
     place: str = ""
     fields: Mapping[str, int] = field(default_factory=dict)  # what was passed over; the rest is then without meaning
+
+
+def skipped_element(element: BrokenElement) -> Skipped:
+    """What is said of a value that the file's reader could not read."""
+    return Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
 
 
 def first_user_text(transcript: Transcript) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 
@@ -39,7 +39,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
     """A run for each conversation."""
     for number, element in enumerate(elements, 1):
         if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
+            yield skipped_element(element)
             continue
         value = element.value
         if not can_read(value):
