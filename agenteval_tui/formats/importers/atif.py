@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_repetition
+from agenteval_tui.formats.importers.recording import Recording, as_repetition
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
 
@@ -28,21 +26,6 @@ def can_read(value: Any) -> bool:
         and plain_text(value.get("schema_version")).startswith("ATIF")
         and isinstance(value.get("steps"), list)
     )
-
-
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each trajectory."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a trajectory: it has no `schema_version` of ATIF and no `steps`", element.line)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
@@ -128,6 +111,8 @@ FORMAT = Format(
     name=NAME,
     looks_like="ATIF trajectories: an object with `schema_version` (ATIF-v1.x), `agent` and `steps`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(
+        _recording, can_read=can_read, refusal="not a trajectory: it has no `schema_version` of ATIF and no `steps`"
+    ),
     rank=15,
 )

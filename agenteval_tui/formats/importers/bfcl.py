@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import number, usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 
 NAME = "bfcl"
 
@@ -21,21 +19,6 @@ NAME = "bfcl"
 def can_read(value: Any) -> bool:
     """Whether a value of the file is a model's result."""
     return isinstance(value, Mapping) and "id" in value and "result" in value and "input_token_count" in value
-
-
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each result: the calls that the model made."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a result: it has no `id` and `result`", element.line)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
@@ -81,6 +64,6 @@ FORMAT = Format(
     name=NAME,
     looks_like="BFCL results: lines with `id`, `result` and `input_token_count`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(_recording, can_read=can_read, refusal="not a result: it has no `id` and `result`"),
     rank=67,
 )

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.formats.stream.source import Source
@@ -41,3 +42,26 @@ class Format(Struct, frozen=True, kw_only=True):
 def by_value(read: Callable[[Iterable[JsonElement | BrokenElement]], Recordings]) -> Callable[[Source], Recordings]:
     """The reader of a format whose values follow one another."""
     return lambda source: read(source.values())
+
+
+def run_per_value(
+    read: Callable[[Any], Recording], *, can_read: Callable[[Any], bool], refusal: str
+) -> Callable[[Source], Recordings]:
+    """The reader of a format each of whose values is a run. `refusal` is said of a value that `can_read` does not know.
+
+    A value that `read` raises an `AgentevalError` for is skipped, with the error's words; reading continues after it.
+    """
+
+    def runs(source: Source) -> Recordings:
+        for element in source.values():
+            if isinstance(element, BrokenElement):
+                yield skipped_element(element)
+            elif not can_read(element.value):
+                yield Skipped(refusal, element.line)
+            else:
+                try:
+                    yield read(element.value)
+                except AgentevalError as error:
+                    yield Skipped(error.what, element.line)
+
+    return runs

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.model import Usage
 
@@ -23,22 +21,7 @@ def can_read(value: Any) -> bool:
     return isinstance(value, Mapping) and "sessionId" in value and "projectHash" in value and "messages" in value
 
 
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each session."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a session: it has no `sessionId` and `messages`", element.line)
-            continue
-        try:
-            yield session_recording(_session(element.value))
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
-
-
-def _session(value: Mapping[str, Any]) -> Session:
+def _recording(value: Mapping[str, Any]) -> Recording:
     session = Session(plain_text(value.get("sessionId")), agent=NAME, source=[("", value)])
     for moment in (value.get("startTime"), value.get("lastUpdated")):
         session.saw(moment)
@@ -57,7 +40,7 @@ def _session(value: Mapping[str, Any]) -> Session:
         elif kind == "error":
             session.error = content_text(message.get("content")) or "an error"
     session.usage = None if usage == Usage() else usage
-    return session
+    return session_recording(session)
 
 
 def _answer(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -103,6 +86,8 @@ FORMAT = Format(
     name=NAME,
     looks_like="Gemini CLI sessions: an object with `sessionId`, `projectHash` and `messages`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(
+        _recording, can_read=can_read, refusal="not a session: it has no `sessionId` and `messages`"
+    ),
     rank=63,
 )

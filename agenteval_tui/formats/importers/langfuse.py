@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded, request_messages
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Usage
@@ -31,21 +29,6 @@ def can_read(value: Any) -> bool:
     if isinstance(value.get("trace"), Mapping) and isinstance(value.get("observations"), list):
         return True
     return isinstance(value.get("observations"), list) and "timestamp" in value and "id" in value
-
-
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each trace."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a trace: it has no `observations`", element.line)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
@@ -153,6 +136,6 @@ FORMAT = Format(
     name=NAME,
     looks_like="Langfuse: an object with `trace` and `observations`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `observations`"),
     rank=61,
 )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded
 from agenteval_tui.formats.importers.usage_import import number, usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Usage
@@ -27,21 +25,6 @@ def can_read(value: Any) -> bool:
         return False
     data = value.get("data")
     return isinstance(data, Mapping) and isinstance(data.get("spans"), list)
-
-
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each trace."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a trace: it has no `info` and `data`", element.line)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
@@ -129,6 +112,6 @@ FORMAT = Format(
     name=NAME,
     looks_like="MLflow traces: an object with `info`, and `data` with `spans`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(_recording, can_read=can_read, refusal="not a trace: it has no `info` and `data`"),
     rank=68,
 )

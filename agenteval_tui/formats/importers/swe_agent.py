@@ -6,18 +6,16 @@ criteria about tools see it. Where the model called tools, the messages have the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import as_list, plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import usage_from
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 
@@ -34,21 +32,6 @@ def can_read(value: Any) -> bool:
         return True
     first = next(iter(value["history"]), None)
     return isinstance(first, Mapping) and "role" in first and "agent" in first
-
-
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """A run for each trajectory."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        if not can_read(element.value):
-            yield Skipped("not a trajectory: it has no `history`", element.line)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
@@ -118,6 +101,6 @@ FORMAT = Format(
     name=NAME,
     looks_like="SWE-agent trajectories: an object with `history` and `trajectory`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(_recording, can_read=can_read, refusal="not a trajectory: it has no `history`"),
     rank=42,
 )

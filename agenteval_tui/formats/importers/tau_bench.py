@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
-from agenteval_tui.formats.importers.format import Format, by_value
+from agenteval_tui.formats.importers.format import Format, run_per_value
 from agenteval_tui.formats.importers.message_formats import plain_text
-from agenteval_tui.formats.importers.recording import Recording, Skipped, first_user_text
+from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.usage_import import number
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -29,21 +28,8 @@ def can_read(value: Any) -> bool:
     return isinstance(value, Mapping) and "task_id" in value and "traj" in value
 
 
-def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Recording | Skipped]:
-    """The runs of a results file: one test a task, its trials as repetitions, the reward as a criterion result."""
-    for element in elements:
-        if isinstance(element, BrokenElement):
-            yield Skipped(element.reason, element.line, element.cut_off, counts=not element.note)
-            continue
-        try:
-            yield _recording(element.value)
-        except AgentevalError as error:
-            yield Skipped(error.what, element.line)
-
-
-def _recording(value: Any) -> Recording:
-    if not can_read(value):
-        raise AgentevalError("no tau-bench result: it has no `task_id` and `traj`")
+def _recording(value: Mapping[str, Any]) -> Recording:
+    """A task's trial as a repetition of one test, the reward as a criterion result."""
     task_id, trial, reward = value["task_id"], value.get("trial"), value.get("reward")
     if isinstance(task_id, bool) or not isinstance(task_id, int | str) or not str(task_id).strip():
         raise AgentevalError("`task_id` is neither a number nor a text")
@@ -118,6 +104,8 @@ FORMAT = Format(
     name=NAME,
     looks_like="tau-bench results: a list of objects with `task_id`, `reward` and `traj`",
     can_read=can_read,
-    recordings=by_value(recordings),
+    recordings=run_per_value(
+        _recording, can_read=can_read, refusal="not a tau-bench result: it has no `task_id` and `traj`"
+    ),
     rank=40,
 )
