@@ -6,13 +6,15 @@ suite is collected, or the fixture is used: the third lazy boundary, beside the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agenteval_tui.pytest_plugin.session_executions import session_executions
+
 _SUITES = "agenteval_suites"
-_KEPT = "_agenteval_checks"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,34 +40,31 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return file
 
 
-@pytest.fixture
-def agenteval(request: pytest.FixtureRequest) -> Any:
-    """Grades what a test has in hand, and runs suites; all of it is in the history. See `checks.Checks`."""
-    from agenteval_tui.pytest_plugin.checks import Checks, SessionRecord
+@pytest.fixture(scope="session")
+def _agenteval_record(pytestconfig: pytest.Config) -> Iterator[Any]:
+    """The execution that all checks of the session belong to."""
+    from agenteval_tui.pytest_plugin.checks import SessionRecord
 
-    config = request.config
-    record = getattr(config, _KEPT, None)
-    if record is None:
-        record = SessionRecord(config.rootpath, config.getoption("--agenteval-db"))
-        setattr(config, _KEPT, record)
-    return Checks(record, request.node, trust=bool(config.getoption("--agenteval-trust")))
+    record = SessionRecord(pytestconfig.rootpath, pytestconfig.getoption("--agenteval-db"))
+    yield record
+    if record.execution:
+        session_executions(pytestconfig).append(record.execution)
+    record.close()
+
+
+@pytest.fixture
+def agenteval(request: pytest.FixtureRequest, _agenteval_record: Any) -> Any:
+    """Grades what a test has in hand, and runs suites; all of it is in the history. See `checks.Checks`."""
+    from agenteval_tui.pytest_plugin.checks import Checks
+
+    return Checks(_agenteval_record, request.node, trust=bool(request.config.getoption("--agenteval-trust")))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Where what ran can be looked at."""
-    executions = list(getattr(config, "_agenteval_executions", ()))
-    record = getattr(config, _KEPT, None)
-    if record is not None and record.execution:
-        executions.append(record.execution)
+    executions = session_executions(config)
     if executions:
         terminalreporter.write_sep("-", "agenteval")
         for execution in executions:
             terminalreporter.write_line(f"execution {execution}: agenteval show {execution}")
         terminalreporter.write_line("open it in the app: agenteval")
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The checks of this session are complete."""
-    record = getattr(config, _KEPT, None)
-    if record is not None:
-        record.close()

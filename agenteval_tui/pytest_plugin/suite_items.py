@@ -17,6 +17,7 @@ from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.pytest_plugin.session_executions import session_executions
 from agenteval_tui.views.gates import verdict_text
 
 _REASONS = 3
@@ -69,10 +70,7 @@ class SuiteFile(pytest.File):
             trust=bool(option("--agenteval-trust")),
             db=option("--agenteval-db"),
         )
-        listed = getattr(self.config, "_agenteval_executions", None)
-        if listed is None:
-            listed = self.config._agenteval_executions = []  # type: ignore[attr-defined]
-        listed.append(execution.id)
+        session_executions(self.config).append(execution.id)
         for one in self.session.items:
             if isinstance(one, SuiteTest) and one.parent is self and one.name in tests:
                 one.ran = True
