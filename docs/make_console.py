@@ -47,7 +47,9 @@ def page(path: Path, folder: Path) -> str:
     work = folder / "work"
     work.mkdir()
     for name in dict.fromkeys(_FILE.findall(text)):
-        shutil.copy(path.parent / name, work / Path(name).name)
+        target = work / Path(name).relative_to("files")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path.parent / name, target)
     with _place(folder, work):
 
         def made(block: re.Match[str]) -> str:

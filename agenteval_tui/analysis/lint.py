@@ -412,7 +412,7 @@ class Datasets:
 
     def __init__(self, loaded: LoadedSuite) -> None:
         self._loaded = loaded
-        self._checks: dict[tuple[str, int | None, str | None], DatasetCheck] = {}
+        self._checks: dict[tuple[str, int | None, str | None, str | None], DatasetCheck] = {}
         self._said: set[Problem] = set()
         self._trusted: bool | None = None
 
@@ -446,7 +446,7 @@ class Datasets:
         return check.columns.keys() if check.read and check.rows else None
 
     def _check(self, dataset: Dataset) -> DatasetCheck:
-        key = (dataset.file, dataset.limit, dataset.row_id)
+        key = (dataset.file, dataset.limit, dataset.row_id, dataset.split)
         found = self._checks.get(key)
         if found is None:
             path = Path(self._loaded.path)

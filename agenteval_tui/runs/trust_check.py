@@ -37,6 +37,7 @@ from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.variation import deep_merge
+from agenteval_tui.suites.datasets import dataset_files
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.model import AgentConfig
@@ -190,7 +191,10 @@ def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
         test is not None
         and test.dataset is not None
         and folder is not None
-        and leads_outside(test.dataset.file, folder)
+        and any(
+            leads_outside(one, folder)
+            for one in (test.dataset.file, *(str(file.absolute()) for file in dataset_files(test.dataset, folder)))
+        )
     ):
         yield f"reads the dataset {test.dataset.file}"
 

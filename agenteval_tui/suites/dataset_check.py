@@ -123,7 +123,7 @@ def check_dataset(
         keys: Any = None
         shared: list[Column] = []
         row_keys = RowKeys(dataset.row_id)
-        for found in rows_and_problems(path, dataset.limit, lines):
+        for found in rows_and_problems(path, dataset.limit, lines, split=dataset.split):
             problem = found if isinstance(found, Problem) else _key_problem(check, row_keys, found)
             if problem is not None:
                 said += 1

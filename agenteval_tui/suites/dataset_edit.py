@@ -40,6 +40,9 @@ def append_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any]
     step; its line ends, mode and every other byte stay. Raises `AgentevalError` when the file is broken, can't be
     written, or would not be read back as what was meant; then it is as it was.
     """
+    if path.is_dir():
+        mend = "export its rows to a .jsonl file, and use that one"
+        raise AgentevalError("no row can be added to a dataset that is a folder", where=str(path), mend=mend)
     kind = kind_of(path)
     if kind in TABLES.values():
         raise AgentevalError(

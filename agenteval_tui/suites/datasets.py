@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count
+from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.model import Dataset
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
@@ -66,7 +67,7 @@ def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Ite
 
 def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
     keys = RowKeys(dataset.row_id)
-    for found in rows_and_problems(path, dataset.limit):
+    for found in rows_and_problems(path, dataset.limit, split=dataset.split):
         if isinstance(found, Problem):
             where = f"{found.file}:{found.line}:{found.column}"
             raise AgentevalError(found.message, where=where, mend=found.fix or "")
@@ -74,20 +75,21 @@ def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
 
 
 def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Path:
-    """Where the dataset is. Raises `AgentevalError` when it is not a readable file, or is outside `base_dir` (links
-    count) and not `trusted`.
+    """Where the dataset is. Raises `AgentevalError` when it is not a readable file or a folder of shards, or is outside
+    `base_dir` (links count, also those of shards) and not `trusted`.
     """
     given = dataset.file
     path = base_dir / given
     where = str(path)
     try:
-        if not trusted and not path.resolve().is_relative_to(base_dir.resolve()):
-            raise AgentevalError(
-                f"the dataset {given} is outside of the suite's folder",
-                where=str(base_dir),
-                mend="copy it beside the suite, or trust this folder",
-            )
+        if not trusted:
+            _keep_inside(path, given, base_dir)
         found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            for shard in shards_of(path, dataset.split):
+                if not trusted:
+                    _keep_inside(shard, given, base_dir)
+            return path
     except FileNotFoundError:
         raise AgentevalError("there is no such dataset", where=where, mend="check `file` of the dataset") from None
     except PermissionError:
@@ -95,12 +97,32 @@ def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> 
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
         said = getattr(error, "strerror", None) or str(error)
         raise AgentevalError(f"this dataset can't be read: {said}", where=repr(where)[1:-1]) from None
-    if stat.S_ISDIR(found.st_mode):
-        raise AgentevalError("this is a folder, not a dataset", where=where, mend="name a file in it")
     if not stat.S_ISREG(found.st_mode):
         raise AgentevalError("this is not a regular file", where=where, mend="give a dataset file")
+    if dataset.split is not None:
+        raise AgentevalError(
+            "only a dataset that is a folder has splits", where=where, mend="take `split` out, or name the folder"
+        )
     kind_of(path)
     return path
+
+
+def _keep_inside(path: Path, given: str, base_dir: Path) -> None:
+    if not path.resolve().is_relative_to(base_dir.resolve()):
+        raise AgentevalError(
+            f"the dataset {given} is outside of the suite's folder",
+            where=str(base_dir),
+            mend="copy it beside the suite, or trust this folder",
+        )
+
+
+def dataset_files(dataset: Dataset, base_dir: Path) -> list[Path]:
+    """What reading the dataset would read: its file, or its folder and the shards there, as far as that can be told."""
+    path = base_dir / dataset.file
+    try:
+        return [path, *shards_of(path, dataset.split)] if path.is_dir() else [path]
+    except (AgentevalError, OSError, ValueError):
+        return [path]
 
 
 def kind_of(path: Path) -> str:
@@ -117,16 +139,16 @@ def kind_of(path: Path) -> str:
 
 
 def rows_and_problems(
-    path: Path, limit: int | None = None, lines: list[LineReader] | None = None
+    path: Path, limit: int | None = None, lines: list[LineReader] | None = None, *, split: str | None = None
 ) -> Iterator[DatasetRow | Problem]:
     """Every row up to `limit` and every problem, in the order of the file. A wrong row counts as a row.
 
-    `lines` gets the reader of a .csv or .jsonl file, for those who want to know how far it is. Raises `AgentevalError`
-    when the file can't be read.
+    `lines` gets the reader of a .csv or .jsonl file, for those who want to know how far it is. `split`: of a folder,
+    the part that is read. Raises `AgentevalError` when the file can't be read.
     """
     number = 0
     wrong_on = 0
-    for found in _found(path, lines):
+    for found in _found(path, lines, split):
         if isinstance(found, Problem):
             # Two complaints about one row are one row.
             if found.code != "empty" and found.line != wrong_on:
@@ -144,13 +166,16 @@ def rows_and_problems(
             return
 
 
-def _found(path: Path, out: list[LineReader] | None) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
-    kind = kind_of(path)
+def _found(
+    path: Path, out: list[LineReader] | None, split: str | None
+) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
+    shards = shards_of(path, split) if path.is_dir() else [path]
+    kind = kind_of(shards[0])
     if kind == "yaml":
         yield from _yaml_rows(path)
         return
     if kind in TABLES.values():
-        for found in table_rows(path, kind):
+        for found in table_rows(path, kind, shards):
             yield found if isinstance(found, Problem) else (found[0], _with_expected(found[1]))
         return
 

@@ -198,7 +198,11 @@ class Dataset(_Strict):
     """A file of rows; each row is a run, its columns are variables."""
 
     file: str = Field(
-        min_length=1, description="A .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, relative to the suite."
+        min_length=1,
+        description="A .csv, .jsonl, .yaml, .xlsx, .parquet or .arrow file, or a folder, relative to the suite.",
+    )
+    split: str | None = Field(
+        default=None, min_length=1, description="Which split of a folder; needed where it has several."
     )
     limit: int | None = Field(default=None, ge=1, description="Take only this many of its first rows.")
     row_id: str | None = Field(

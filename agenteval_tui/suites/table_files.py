@@ -19,13 +19,14 @@ _ROWS = 1_000
 Row = tuple[int, dict[str, Any]]
 
 
-def table_rows(path: Path, kind: str) -> Iterator[Row | Problem]:
+def table_rows(path: Path, kind: str, shards: Sequence[Path] = ()) -> Iterator[Row | Problem]:
     """(number of the row in the file, its columns) of every row, and a problem for a header or a row that is wrong.
 
+    `shards`: the files of a dataset that is the folder `path`; rows are numbered through all of them.
     Raises `AgentevalError`: the extra is missing, or the file is none of its kind.
     """
     try:
-        yield from _xlsx_rows(path) if kind == "xlsx" else _arrow_rows(path, kind)
+        yield from _xlsx_rows(path) if kind == "xlsx" else _arrow_rows(path, kind, shards or (path,))
     except ModuleNotFoundError as missing:
         raise AgentevalError(
             f"a .{kind} dataset needs the extra `data`", where=str(path), mend=f"{_EXTRA}, or save it as .csv or .jsonl"
@@ -77,26 +78,30 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
         book.close()
 
 
-def _arrow_rows(path: Path, kind: str) -> Iterator[Row | Problem]:
+def _arrow_rows(path: Path, kind: str, files: Sequence[Path]) -> Iterator[Row | Problem]:
     import pyarrow
 
-    try:
-        batches = _parquet_batches(path) if kind == "parquet" else _arrow_batches(path)
-        number = 0
-        for batch in batches:
-            for row in batch.to_pylist():
-                number += 1
-                if number == 1:
-                    wrong = list(_wrong_header(path, 1, list(row)))
-                    yield from wrong
-                    if wrong:
-                        return
-                yield number, {name: _plain(value) for name, value in row.items() if value is not None}
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the file system's, and not about what is in it
-        said = " ".join(str(error).split())[:200]
-        raise AgentevalError(f"this is no .{kind} file: {said}", where=str(path), mend="write it again") from None
+    number = 0
+    for file in files:
+        try:
+            for batch in _parquet_batches(file) if kind == "parquet" else _arrow_batches(file):
+                for row in batch.to_pylist():
+                    number += 1
+                    if number == 1:
+                        wrong = list(_wrong_header(file, 1, list(row)))
+                        yield from wrong
+                        if wrong:
+                            return
+                    yield number, {name: _plain(value) for name, value in row.items() if value is not None}
+        except (pyarrow.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the file system's, and not about what is in it
+            said = " ".join(str(error).split())[:200]
+            raise AgentevalError(
+                f"this is not {'an' if kind == 'arrow' else 'a'} .{kind} file: {said}",
+                where=str(file),
+                mend="write it again",
+            ) from None
     if number == 0:
         yield _problem(path, 1, "empty", "this dataset is empty", "add rows")
 

@@ -87,6 +87,12 @@ def test_only_what_was_changed_is_an_edit() -> None:
     assert edit_of(one.base, one.base.copy()).criteria is None
 
 
+def test_an_edit_of_the_dataset_keeps_its_keys_without_a_field() -> None:
+    one = doc(SUITE.replace("dataset: {file: a.csv,", "dataset: {file: a.csv, row_id: no, split: test,"))
+    one.form.values.update(dataset_limit="7")
+    assert one.edit.changes == {"dataset": {"file": "a.csv", "limit": 7, "row_id": "no", "split": "test"}}
+
+
 def test_a_gate_is_a_number_in_the_form_and_an_object_in_the_file() -> None:
     text = SUITE.replace("- id: one", "- id: one\n    gate: {pass_rate: 0.6}  # flaky", 1)
     one = doc(text)

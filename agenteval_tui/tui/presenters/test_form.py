@@ -27,6 +27,7 @@ TEXTS = ("id", "name", "description", "prompt", "category", "agent")
 NUMBERS = ("repeat", "timeout", "pass_threshold")
 YAMLS = ("variables", "messages", "turns", "context", "variations", "stop")
 DATASET = ("dataset_file", "dataset_limit")
+DATASET_MORE = ("row_id", "split")
 GATE = "gate"
 TEST_FIELDS = (*TEXTS, "tags", *NUMBERS, GATE, *DATASET, *YAMLS)
 CRITERION_FIELDS = CRITERION_KEYS
@@ -46,16 +47,18 @@ class CriterionForm(Struct):
 
 
 class TestForm(Struct):
-    """A test's texts by field ("" where nothing stands), and its criteria in their order."""
+    """A test's texts by field ("" where nothing stands), and its criteria in their order. `dataset_more`: the keys of
+    its dataset that have no field, which stay as they are."""
 
     __test__ = False  # not a test of this project
 
     values: dict[str, str] = field(default_factory=dict)
     criteria: list[CriterionForm] = field(default_factory=list)
+    dataset_more: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> TestForm:
         """Another one with the same texts."""
-        return TestForm(dict(self.values), [one.copy() for one in self.criteria])
+        return TestForm(dict(self.values), [one.copy() for one in self.criteria], dict(self.dataset_more))
 
 
 def read_form(loaded: LoadedSuite, test_id: str) -> TestForm:
@@ -77,6 +80,8 @@ def read_form(loaded: LoadedSuite, test_id: str) -> TestForm:
     if isinstance(there, MappingNode):
         form.values["dataset_file"] = _text(there.get("file"), loaded)
         form.values["dataset_limit"] = _text(there.get("limit"), loaded)
+        more = {key: _text(there.get(key), loaded) for key in DATASET_MORE}
+        form.dataset_more = {key: text for key, text in more.items() if text}
     criteria = real.get("criteria")
     listed = resolve(criteria) if criteria is not None else None
     for number, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
@@ -133,7 +138,7 @@ def edit_of(base: TestForm, now: TestForm) -> TestEdit:
             continue
         changes[key] = _value(key, after)
     if any(base.values.get(key) != now.values.get(key) for key in DATASET):
-        changes["dataset"] = _dataset(now.values)
+        changes["dataset"] = _dataset(now.values, base.dataset_more)
     return TestEdit(changes, _criteria(base.criteria, now.criteria))
 
 
@@ -157,11 +162,11 @@ def number_of(text: str) -> Any:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else text.strip()
 
 
-def _dataset(values: Mapping[str, str]) -> dict[str, Any] | None:
+def _dataset(values: Mapping[str, str], more: Mapping[str, str]) -> dict[str, Any] | None:
     file, limit = values["dataset_file"].strip(), values["dataset_limit"].strip()
     if not file and not limit:
         return None
-    return {"file": file, "limit": number_of(limit)} if limit else {"file": file}
+    return {"file": file, **({"limit": number_of(limit)} if limit else {}), **more}
 
 
 def _criteria(base: Sequence[CriterionForm], now: Sequence[CriterionForm]) -> list[CriterionEdit] | None:

@@ -94,18 +94,21 @@ class ShownFields(NamedTuple):
 
 
 class DatasetFile(NamedTuple):
-    """A dataset as the form names it: the suite's folder, the file ("": none), and how many rows of it ("": all)."""
+    """A dataset as the form names it: the suite's folder, the file ("": none), how many rows of it ("": all), and the
+    split of a folder ("": its only one)."""
 
     folder: Path
     file: str
     limit: str
+    split: str = ""
 
     def first_rows(self) -> tuple[list[Mapping[str, Any]], str]:
         """Read its first rows, and say what is wrong with it ("": nothing)."""
         number = int(self.limit) if self.limit.isdecimal() and int(self.limit[:9]) > 0 else None
         rows: list[Mapping[str, Any]] = []
         try:
-            for row in islice(read_rows(Dataset(file=self.file, limit=number), self.folder), DATASET_ROWS):
+            dataset = Dataset(file=self.file, limit=number, split=self.split or None)
+            for row in islice(read_rows(dataset, self.folder), DATASET_ROWS):
                 rows.append(row.variables)
         except AgentevalError as error:
             return rows, f"{error.where}: {error.what}" if error.where and rows else error.what
@@ -465,7 +468,8 @@ class EditorController:
         if doc is None:
             return None
         values = doc.form.values
-        return DatasetFile(doc.loaded.path.parent, values["dataset_file"].strip(), values["dataset_limit"].strip())
+        file, limit = values["dataset_file"].strip(), values["dataset_limit"].strip()
+        return DatasetFile(doc.loaded.path.parent, file, limit, doc.base.dataset_more.get("split", ""))
 
     # The file
 
