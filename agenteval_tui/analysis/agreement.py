@@ -92,9 +92,11 @@ class JudgeFigures(Struct):
 
 
 def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
-    """Of each recording one run: the newest grading, or the first listed of those that were asked for."""
+    """Of each recording one run: the newest grading, or the first listed of those that were asked for. No fork."""
     found: dict[str, RunRow] = {}
     for row in rows:
+        if row.fork_of:
+            continue
         known = found.get(row.recorded)
         if known is None or (known.superseded and not row.superseded):
             found[row.recorded] = row

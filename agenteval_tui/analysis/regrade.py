@@ -246,7 +246,7 @@ def save_verdicts(
     record = ExecutionRecord(
         id=new_id(),
         title=title,
-        kind="import",
+        kind="fork" if execution.kind == "fork" else "import",
         source=f"graded again: {execution.id}",
         suite_keys=execution.suite_keys,
         started_ms=now_ms(),
@@ -284,6 +284,8 @@ def _stored(
         row=row.row,
         row_key=row.row_key,
         recording=row.recorded,
+        fork_of=row.fork_of,
+        fork=row.fork,
         agent_version=row.agent_version,
         repetition=row.repetition,
         agent=row.agent,

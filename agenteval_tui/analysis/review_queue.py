@@ -60,7 +60,7 @@ class ReviewFilter(Struct, frozen=True):
 def queue(store: Store, wanted: ReviewFilter | None = None) -> list[QueueItem]:
     """What waits, each once: what asks a person first, then disagreements, failures, the sample; newest first."""
     wanted = wanted or ReviewFilter()
-    only = RunFilter(execution_id=wanted.execution_id, projects=wanted.projects)
+    only = RunFilter(execution_id=wanted.execution_id, projects=wanted.projects, counted=not wanted.execution_id)
     labels: dict[str, list[Label]] = {}
     for label in store.labels():
         labels.setdefault(label.run_id, []).append(label)
@@ -140,7 +140,7 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
     from agenteval_tui.analysis.labels import runs_of_ids
 
     rows = runs_of_ids(store, labels)
-    if only != RunFilter():
+    if only != RunFilter(counted=only.counted):
         wanted = set(store.run_ids(only))
         rows = [row for row in rows if row.rowid in wanted]
     by_id = {row.id: row for row in rows}
@@ -159,7 +159,12 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
 def _sampled(store: Store, wanted: ReviewFilter, labels: Iterable[str]) -> list[QueueItem]:
     known = set(labels)
     ids = store.run_ids(
-        RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id, projects=wanted.projects)
+        RunFilter(
+            outcomes=("passed", "failed"),
+            execution_id=wanted.execution_id,
+            projects=wanted.projects,
+            counted=not wanted.execution_id,
+        )
     )
     chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
     order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))

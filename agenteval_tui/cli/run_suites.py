@@ -207,7 +207,8 @@ def _concerns(problem: Problem, loaded: Sequence[LoadedSuite], tests: Sequence[s
 def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     """The id of the last execution that ran one of these suites. Raises `AgentevalError` when there is none."""
     newest = max(
-        (ids[0] for suite in loaded if (ids := store.execution_ids(RunFilter(suite_key=suite.key)))), default=None
+        (ids[0] for suite in loaded if (ids := store.execution_ids(RunFilter(suite_key=suite.key, counted=True)))),
+        default=None,
     )
     rows = store.execution_rows([newest]) if newest is not None else []
     if not rows:

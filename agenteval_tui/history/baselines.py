@@ -19,6 +19,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.process_liveness import is_alive
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.writer import History, Totals
 
 TestKey = tuple[str, str]
@@ -26,6 +27,10 @@ TestKey = tuple[str, str]
 # A run that says something about the test. An error says nothing, and a cancelled run is none.
 _TELLING = ("passed", "failed", "needs_review")
 _UNENDED = ("queued", "running", "grading")
+
+
+_FORKS = "forks, which continue other runs from a step with something changed"
+_OTHER = "choose one that was run from the beginning"
 
 
 class Baseline(Struct, frozen=True):
@@ -125,6 +130,10 @@ class _SetExecution(Struct):
         ).fetchone()
         if found is None:
             raise AgentevalError(f"there is no execution {self.execution_id}", mend="see agenteval history")
+        if found[1] == "fork":
+            raise AgentevalError(
+                f"execution {self.execution_id} can't be a baseline: its runs are {_FORKS}", mend=_OTHER
+            )
         _refuse_unfinished(connection, self.execution_id, *found)
         rows = connection.execute(
             "SELECT s.key, t.test_id, t.id, count(*) FILTER (WHERE r.status IN (?, ?, ?)) FROM runs r"
@@ -161,13 +170,15 @@ class _SetRun(Struct):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for the run's test."""
         found = connection.execute(
-            "SELECT s.key, t.test_id, t.id, r.id, r.status FROM runs r JOIN tests t ON t.id = r.test"
+            "SELECT s.key, t.test_id, t.id, r.id, r.status, r.superseded FROM runs r JOIN tests t ON t.id = r.test"
             " JOIN suites s ON s.id = t.suite WHERE r.uid = ?",
             (clean(self.run_id),),
         ).fetchone()
         if found is None:
             raise AgentevalError(f"there is no run {self.run_id}", mend="see agenteval history --runs")
-        suite, test_id, test, run, status = found
+        suite, test_id, test, run, status, superseded = found
+        if superseded == FORK:
+            raise AgentevalError(f"run {self.run_id} can't be a baseline: it is one of the {_FORKS}", mend=_OTHER)
         if status not in _TELLING:
             ended = "has not ended" if status in _UNENDED else f"ended as {status}"
             raise AgentevalError(

@@ -19,6 +19,7 @@ from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
 from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import write_rows
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
@@ -146,9 +147,12 @@ def _made(connection: sqlite3.Connection, run: int, status: str) -> list[tuple[s
 
 def first_seen_in(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict[str, int]:
     """The oldest run with each of these signatures."""
-    # A subquery a cause takes the first entry of the index; with GROUP BY all runs that have the cause are read.
+    # A subquery a cause takes the first entry of the index; with GROUP BY all runs that have the cause are read. A fork
+    # is named only where nothing else has the cause.
     rows = connection.execute(
-        "SELECT w.value, (SELECT min(run) FROM criterion_results WHERE cause = w.value AND cause > '')"
+        "SELECT w.value, coalesce((SELECT c.run FROM criterion_results c CROSS JOIN runs r ON r.id = c.run"
+        f" WHERE c.cause = w.value AND c.cause > '' AND r.superseded != {FORK} ORDER BY c.run LIMIT 1),"
+        " (SELECT min(run) FROM criterion_results WHERE cause = w.value AND cause > ''))"
         " FROM json_each(?) w",
         (json.dumps([clean(one) for one in wanted]),),
     )
@@ -193,7 +197,7 @@ def newest_executions(
     here = f" AND {condition}" if projects else ""
     rows = connection.execute(
         "SELECT w.key, (SELECT r.execution FROM runs r WHERE r.test = w.key AND r.execution < coalesce(w.value, ?)"
-        f" AND r.status IN ({marks}){here} ORDER BY r.execution DESC LIMIT 1)"
+        f" AND r.superseded != {FORK} AND r.status IN ({marks}){here} ORDER BY r.execution DESC LIMIT 1)"
         " FROM (SELECT CAST(key AS INTEGER) AS key, value FROM json_each(?)) w",
         (_LAST, *ENDED, *values, json.dumps(before)),
     )

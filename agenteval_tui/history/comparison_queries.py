@@ -85,7 +85,7 @@ def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str
     found = connection.execute(
         "WITH these AS (SELECT id FROM executions WHERE uid IN (SELECT value FROM json_each(?))),"
         " wanted AS MATERIALIZED (SELECT DISTINCT test FROM runs WHERE execution IN (SELECT id FROM these))"
-        " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND EXISTS ("
+        " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND e.kind != 'fork' AND EXISTS ("
         "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
         "  AND r.test IN (SELECT test FROM wanted)) ORDER BY e.id DESC LIMIT 1",
         (json.dumps([clean(execution_id) for execution_id in execution_ids]),),

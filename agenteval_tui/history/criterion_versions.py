@@ -39,7 +39,7 @@ def versions_of(connection: sqlite3.Connection, suite_key: str, test_id: str, cr
         " sum(o.outcome = 'failed') FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
         " CROSS JOIN criteria c ON c.id = o.criterion CROSS JOIN executions e ON e.id = r.execution"
         " WHERE r.test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " AND o.name = ? GROUP BY o.criterion ORDER BY max(r.id) DESC",
+        " AND o.name = ? AND r.superseded != 2 GROUP BY o.criterion ORDER BY max(r.id) DESC",
         (clean(suite_key), clean(test_id), clean(criterion)),
     )
     return [CriterionVersion(*row) for row in rows.fetchall()]
@@ -50,7 +50,7 @@ def criteria_of_test(connection: sqlite3.Connection, suite_key: str, test_id: st
     rows = connection.execute(
         "SELECT o.name FROM criterion_results o WHERE o.run IN (SELECT r.id FROM runs r WHERE r.test ="
         " (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " ORDER BY r.id DESC LIMIT 50) ORDER BY o.run DESC, o.position",
+        " AND r.superseded != 2 ORDER BY r.id DESC LIMIT 50) ORDER BY o.run DESC, o.position",
         (clean(suite_key), clean(test_id)),
     )
     return list(dict.fromkeys(row[0] for row in rows.fetchall()))
@@ -113,7 +113,7 @@ def former_name(
     rows = connection.execute(
         "SELECT o.name, o.criterion, min(r.id), max(r.id) FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
         " WHERE r.test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " AND o.criterion IS NOT NULL GROUP BY o.name, o.criterion",
+        " AND o.criterion IS NOT NULL AND r.superseded != 2 GROUP BY o.name, o.criterion",
         (clean(suite_key), clean(test_id)),
     ).fetchall()
     own = sorted((first, version) for name, version, first, _ in rows if name == clean(criterion))

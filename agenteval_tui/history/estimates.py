@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import FORK
 
 # An error says little of what a run takes, and an answer of the history nothing.
 _ENDED = "status IN ('passed', 'failed', 'needs_review', 'skipped')"
@@ -37,13 +38,13 @@ _OF_TESTS = (
     + _FIGURES.format(key="wanted.test_id")
     + " FROM wanted JOIN runs r ON r.id IN (SELECT w.id FROM runs w WHERE w.test = wanted.id"
     " AND w.agent IN (SELECT value FROM json_each(?3)) AND NOT w.cached AND w.recording = ''"
-    f" AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?4)"
+    f" AND w.superseded != {FORK} AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?4)"
     " ORDER BY r.id DESC"
 )
 _OF_AGENT = (
     _FIGURES.format(key="''")
     + " FROM runs r WHERE r.id IN (SELECT id FROM runs WHERE {range} agent = ?2 AND NOT cached AND recording = ''"
-    f" AND {_ENDED} ORDER BY id DESC LIMIT ?3) ORDER BY r.id DESC"
+    f" AND superseded != {FORK} AND {_ENDED} ORDER BY id DESC LIMIT ?3) ORDER BY r.id DESC"
 )
 _NEAR = 5_000  # newest runs of the history that are looked through for an agent
 

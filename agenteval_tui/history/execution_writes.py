@@ -17,6 +17,7 @@ from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.dataset_rows import row_ids
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.process_liveness import owner_name
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.records import HEAD, ExecutionRecord, PlannedRun
 from agenteval_tui.history.task_specs import PackedTask, PackedTasks, pack, store_packed
 from agenteval_tui.history.writer import Totals
@@ -124,13 +125,16 @@ def _add_runs(
                 row,
                 clean(run.recording),
                 clean(run.agent_version),
+                clean(run.fork_of),
+                clean(run.fork),
+                FORK if run.fork_of else 0,
             )
         )
     write_rows(
         connection,
         "INSERT INTO runs"
         " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
-        " task_number, seed, dataset_row, recording, agent_version)"
+        " task_number, seed, dataset_row, recording, agent_version, fork_of, fork, superseded)"
         " {rows}",
         rows,
     )

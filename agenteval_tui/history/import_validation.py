@@ -39,7 +39,7 @@ _LARGEST_NUMBER = 1e300
 _LETTERS = "0-9A-Za-z._-"
 _IDS = {"executions": "uid", "runs": "uid"}
 WORDS = {
-    ("executions", "kind"): ("run", "import"),
+    ("executions", "kind"): ("run", "import", "fork"),
     ("executions", "status"): ("running", "finished", "cancelled", "stopped", "failed", "interrupted"),
     ("runs", "status"): (
         *("queued", "running", "grading", "passed", "failed", "error", "skipped", "needs_review", "cancelled"),

@@ -27,7 +27,7 @@ from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.rebuild_totals import LOST
-from agenteval_tui.history.recordings import ASKED, mark_superseded
+from agenteval_tui.history.recordings import ASKED, FORK, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Totals
@@ -155,6 +155,8 @@ class _Merge(Struct):
                 "transcript": LOST
                 if row["transcript"] is not None and row["transcript"] not in there
                 else row["transcript"],
+                # What it says of itself there: a run that continues another one counts nowhere, and no other is such.
+                "superseded": FORK if row["fork_of"] else int(row["superseded"] == 1),
             }
             for row in tables["runs"]
         ]

@@ -13,6 +13,7 @@ from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.observed_tools import EXAMPLES, AgentFacts, ArgumentFacts, ToolFacts
 from agenteval_tui.history.blobs import clean, unpack_transcript
 from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.store import Store
 
 RUNS = 2_000
@@ -41,7 +42,7 @@ def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) 
     found = connection.execute(
         "SELECT r.transcript FROM runs r WHERE r.test IN"
         f" (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE {condition})"
-        " AND r.transcript IS NOT NULL ORDER BY r.id DESC LIMIT ?",
+        f" AND r.transcript IS NOT NULL AND r.superseded != {FORK} ORDER BY r.id DESC LIMIT ?",
         [*values, RUNS],
     ).fetchall()
     transcripts = [row[0] for row in found]

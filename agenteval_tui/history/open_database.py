@@ -29,7 +29,7 @@ from agenteval_tui.history.process_liveness import is_alive
 
 _SMALL = 4 << 20  # bytes
 # Of an import more may have been to come: its runs are not planned beforehand.
-_ALL_ENDED = "kind = 'run' AND passed + failed + errors + skipped + needs_review = runs"
+_ALL_ENDED = "kind != 'import' AND passed + failed + errors + skipped + needs_review = runs"
 _SALVAGE = "agenteval db salvage writes everything in it into a new history with the right tables"
 
 

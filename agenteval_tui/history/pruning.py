@@ -18,6 +18,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_runs, running_executions
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.store import Store
 
 DAY_MS = 86_400_000
@@ -27,7 +28,7 @@ _UNENDED = "('queued', 'running', 'grading')"
 class Pruning(Struct, frozen=True):
     """What to delete. With both, a run is deleted only when it is older *and* not among the newest `keep` of its test.
     `before_ms`: runs that started before this moment (imported ones: were imported before it). `keep`: the newest runs
-    of each test stay; cancelled ones are not counted. What was never run is deleted by age alone.
+    of each test stay; cancelled ones and forks are not counted. What was never run is deleted by age alone.
     """
 
     before_ms: int | None = None
@@ -108,7 +109,8 @@ def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
         conditions.append(f"{by_count} ELSE newer > ? END")
         values += [int(wanted.before_ms is not None), wanted.keep, wanted.keep]
     ranked = (
-        "ranked AS (SELECT id, sum(status NOT IN ('queued', 'running', 'grading', 'cancelled')) OVER"
+        f"ranked AS (SELECT id, sum(superseded != {FORK}"
+        " AND status NOT IN ('queued', 'running', 'grading', 'cancelled')) OVER"
         " (PARTITION BY test ORDER BY id DESC ROWS UNBOUNDED PRECEDING) AS newer FROM runs)"
     )
     busy = running_executions(connection)

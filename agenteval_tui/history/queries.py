@@ -18,6 +18,7 @@ from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.process_liveness import is_alive
+from agenteval_tui.history.recordings import COUNTED
 from agenteval_tui.history.records import Counts, ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.scope import executions_in
 from agenteval_tui.history.search import match_expression, run_conditions
@@ -32,7 +33,7 @@ _RUN = (
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
     " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
     " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error'),"
-    " coalesce(d.key, ''), r.recording, r.superseded, r.agent_version"
+    " coalesce(d.key, ''), r.recording, r.superseded, r.agent_version, r.fork_of, r.fork"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
@@ -53,13 +54,13 @@ def executions(connection: sqlite3.Connection, limit: int, before: int | None) -
 
 
 def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
-    """By id, unique start or end of an id, or "last": the one that came into the history last, as every list has it.
+    """By id, unique start or end of an id, or "last": the one that came into the history last, forks not counted.
 
     Clocks have no say in that: one execution that was begun on a machine with a wrong clock would be last for years.
     Raises AgentevalError.
     """
     if ref == "last":
-        last = connection.execute("SELECT id FROM executions ORDER BY id DESC LIMIT 1").fetchone()
+        last = connection.execute(f"SELECT id FROM executions WHERE {COUNTED} ORDER BY id DESC LIMIT 1").fetchone()
         if last is None:
             raise AgentevalError(NOTHING_RAN, mend="run a suite first: agenteval run PATH")
         return execution_rows(connection, [last[0]])[0]
@@ -77,10 +78,10 @@ def execution_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[in
     """Rowids of executions with at least one run that the filter lets through, newest first; no filter: all."""
     if wanted == RunFilter():
         return _newest_first(connection, "SELECT id FROM executions", [])
-    if wanted == RunFilter(kind=wanted.kind, projects=wanted.projects):
+    if wanted == RunFilter(kind=wanted.kind, projects=wanted.projects, counted=wanted.counted):
         condition, values = executions_in(wanted.projects)
-        kind = " AND kind = ?" if wanted.kind else ""
-        values += [wanted.kind] * bool(kind)
+        kind = f"{f' AND {COUNTED}' if wanted.counted else ''}{' AND kind = ?' if wanted.kind else ''}"
+        values += [wanted.kind] * bool(wanted.kind)
         return _newest_first(connection, f"SELECT id FROM executions WHERE {condition}{kind}", values)
     statement, values = _matching(wanted, "DISTINCT execution")
     return _newest_first(connection, statement, values)
@@ -177,6 +178,14 @@ def repetitions(
     return [_run(row) for row in rows.fetchall()]
 
 
+def forks_of(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
+    """The runs that continue a run, oldest first; of each recording its own, not what was graded again."""
+    rows = connection.execute(
+        f"{_RUN} WHERE r.fork_of = ? AND r.fork_of != '' AND r.recording = '' ORDER BY r.id", (clean(run_id),)
+    )
+    return [_run(row) for row in rows.fetchall()]
+
+
 def run(connection: sqlite3.Connection, ref: str) -> RunRow:
     """By id, or a unique start or end of an id. Raises AgentevalError."""
     rowid = _resolve(connection, "runs", ref, kind="run")
@@ -245,14 +254,16 @@ def imported(connection: sqlite3.Connection, digest: str) -> str | None:
 
 
 def counts(connection: sqlite3.Connection) -> Counts:
-    """Totals over all executions; of each recording its newest grading."""
+    """Totals over all executions; of each recording its newest grading. Forks are in what was used, and in nothing
+    else."""
     found = connection.execute(
-        "SELECT count(*), total(runs), total(passed), total(failed), total(errors), total(skipped), total(cancelled),"
-        " total(needs_review), total(input_tokens), total(output_tokens), sum(cost) FROM executions"
+        f"SELECT count(*) FILTER (WHERE {COUNTED}), total(runs), total(passed), total(failed), total(errors),"
+        " total(skipped), total(cancelled), total(needs_review), total(input_tokens), total(output_tokens), sum(cost)"
+        " FROM executions"
     ).fetchone()
     numbers = [int(number) for number in found[:10]]
     tests = int(connection.execute("SELECT count(*) FROM tests").fetchone()[0])
-    # What was recorded once is one run, however often it was graded.
+    # What was recorded once is one run, however often it was graded; a fork is none.
     # Without being told, SQLite walks an index of all runs for the order of GROUP BY, and looks up each row.
     older = dict(
         connection.execute(
@@ -329,7 +340,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
     if status == "running" and not is_alive(row[24]):
         kind, runs, ended = row[3], row[9], sum(row[10:14]) + row[15]
         # Of an import more may have been to come: its runs are not planned beforehand.
-        status = "finished" if kind == "run" and ended == runs else "interrupted"
+        status = "finished" if kind != "import" and ended == runs else "interrupted"
     suites, agents, suite_keys, batch_id, options = row[19:24]
     keys = tuple(json.loads(suite_keys))
     values = (
@@ -353,7 +364,7 @@ def _texts(text: str) -> tuple[str, ...]:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded, agent_version = row[25:]
+    variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded, *rest = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
@@ -365,6 +376,6 @@ def _run(row: tuple[Any, ...]) -> RunRow:
         row_key,
         recording,
         bool(superseded),
-        agent_version,
+        *rest,
     )
     return RunRow(*values)

@@ -14,7 +14,7 @@ from msgspec import Struct
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean, json_text, search_document, unpack_results, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
-from agenteval_tui.history.recordings import ASKED, mark_all_superseded
+from agenteval_tui.history.recordings import ASKED, FORK, mark_all_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, planned_prompt, tool_call_rows
 
 LOST = 0
@@ -84,6 +84,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
     )
     target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
     key_runs(target)
+    target.execute(f"UPDATE runs SET superseded = iif(fork_of = '', min(superseded, 1), {FORK})")
     mark_all_superseded(target)
     _never_again(target)
     gone = target.execute(

@@ -3,6 +3,9 @@
 A run that was graded again names the run that was recorded (`runs.recording`, its id; "" for the recorded run itself).
 Of the runs of one recording all but the newest that ended are `superseded`: they are left out of the index that trends
 read, and of all that counts runs over the history. An execution that is named shows its own runs all the same.
+
+A run that continues another one from a step of it (`runs.fork_of`) counts nowhere, from the moment it is planned: its
+`superseded` is `FORK`, whatever is graded again. So what leaves out superseded runs leaves out forks.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
@@ -15,6 +18,10 @@ from collections.abc import Iterable, Sequence
 
 from agenteval_tui.history.blobs import clean
 
+FORK = 2
+"""`superseded` of a run that continues another one; 1: a newer grading takes its place, 0: it counts."""
+COUNTED = "kind != 'fork'"
+"""Of an execution, in SQL: "last", the execution before and others like them may mean it."""
 ASKED = "cached OR recording != ''"
 """Of a run, in SQL: nothing was asked of an agent for it, so nothing was paid."""
 _ENDED = "status IN ('passed', 'failed', 'error', 'needs_review')"
@@ -34,14 +41,14 @@ def mark_superseded(connection: sqlite3.Connection, recordings: Iterable[str]) -
         f" ranked AS (SELECT id, {_ENDED} AND row_number() OVER (PARTITION BY name"
         f"  ORDER BY {_ENDED} DESC, started_ms DESC, id DESC) > 1 AS older FROM members)"
         " UPDATE runs SET superseded = ranked.older FROM ranked"
-        " WHERE ranked.id = runs.id AND runs.superseded != ranked.older",
+        f" WHERE ranked.id = runs.id AND runs.superseded NOT IN (ranked.older, {FORK})",
         (json.dumps(names),),
     )
 
 
 def mark_all_superseded(connection: sqlite3.Connection) -> None:
     """The same for all recordings that were graded again."""
-    connection.execute("UPDATE runs SET superseded = 0 WHERE superseded")
+    connection.execute("UPDATE runs SET superseded = 0 WHERE superseded = 1")
     mark_superseded(
         connection, [row[0] for row in connection.execute("SELECT DISTINCT recording FROM runs WHERE recording != ''")]
     )
@@ -57,7 +64,7 @@ def recordings_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dic
 
 
 def superseded(connection: sqlite3.Connection) -> set[int]:
-    """The row numbers of all runs that a newer grading of the same recording takes the place of."""
+    """The row numbers of all runs that do not count: a newer grading takes their place, or they are forks."""
     return {row[0] for row in connection.execute("SELECT id FROM runs WHERE superseded")}
 
 

@@ -19,7 +19,8 @@ SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 
 class ExecutionRecord(Struct, frozen=True):
-    """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
+    """What one command starts. `kind` is "run", "import" or "fork" (its runs continue others); `pid` the process that
+    does the work (None: this one).
 
     `setup`: what its runs' tasks have in common, as JSON (`runs.task_payload`); None: it can't be resumed. `project`:
     see `suites.projects`; None: that of its suites.
@@ -73,6 +74,10 @@ class PlannedRun(Struct, frozen=True):
     """The id of the run that was recorded, where this one only grades it again."""
     agent_version: str = ""
     """Which configuration of the agent answers (`agents.agent_version`); "": not known."""
+    fork_of: str = ""
+    """The id of the run that it continues; then it counts nowhere. `fork`: from where and how, as JSON
+    (`runs.fork.model.ForkOrigin`)."""
+    fork: str = ""
 
 
 class FailedAttempt(Struct, frozen=True):
@@ -204,9 +209,13 @@ class RunRow(Struct, frozen=True):
     recording: str = ""
     """The id of the run that was recorded, where this one only grades it again."""
     superseded: bool = False
-    """Whether a newer grading of the same recording takes its place in what is counted."""
+    """Whether it is left out of what is counted: a newer grading of the same recording takes its place, or it is a
+    fork."""
     agent_version: str = ""
     """Which configuration of the agent answered (`agents.agent_version`); "": not known."""
+    fork_of: str = ""
+    """The id of the run that it continues ("": none), and `fork`: from where and how (`runs.fork.model`)."""
+    fork: str = ""
 
     @property
     def tokens(self) -> float | None:
@@ -319,6 +328,8 @@ class RunFilter(Struct, frozen=True):
     labelled: bool = False
     projects: tuple[str, ...] = ()
     """Only of executions of these projects, and of those below them (`history.scope`)."""
+    counted: bool = False
+    """Without forks."""
 
 
 class Counts(Struct, frozen=True):

@@ -20,6 +20,7 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import COUNTED, FORK
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.scope import count_elsewhere, executions_in, newer_elsewhere, runs_in
 from agenteval_tui.history.store import Store
@@ -66,7 +67,8 @@ class References(Struct, frozen=True):
         if named.kind == "execution":
             return self._execution(named.row)
         column = "id" if named.kind == "run" else "test"
-        found = self._one(f"SELECT max(execution) FROM runs WHERE {column} = ?", named.row)
+        counted = "" if named.kind == "run" else f" AND superseded != {FORK}"
+        found = self._one(f"SELECT max(execution) FROM runs WHERE {column} = ?{counted}", named.row)
         if found is None:
             raise _never_ran(named.name)
         return self._execution(found)
@@ -137,7 +139,7 @@ class References(Struct, frozen=True):
 
     def _last(self) -> int:
         condition, values = executions_in(self.projects)
-        found = self._one(f"SELECT max(id) FROM executions WHERE {condition}", *values)
+        found = self._one(f"SELECT max(id) FROM executions WHERE {COUNTED} AND {condition}", *values)
         if found is None:
             raise self._nothing_here()
         if self.projects:
@@ -188,7 +190,9 @@ class References(Struct, frozen=True):
 
     def _newest_of_test(self, named: _Named) -> int:
         found = self._one(
-            f"SELECT id FROM runs WHERE test = ? ORDER BY {_WITH_OUTCOME} DESC, superseded, id DESC LIMIT 1", named.row
+            f"SELECT id FROM runs WHERE test = ? AND superseded != {FORK}"
+            f" ORDER BY {_WITH_OUTCOME} DESC, superseded, id DESC LIMIT 1",
+            named.row,
         )
         if found is None:
             raise _never_ran(named.name)

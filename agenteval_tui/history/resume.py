@@ -77,7 +77,7 @@ class Resume(Struct):
 
 def _check_resumable(execution_id: str, status: str, owner: str, kind: str) -> None:
     """Raise AgentevalError when an execution of this kind and state can't be taken up."""
-    if kind != "run":
+    if kind == "import":
         raise AgentevalError(
             f"execution {execution_id} was imported: there is nothing to resume",
             mend="import its file again: what is missing comes in then",

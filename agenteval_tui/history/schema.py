@@ -261,6 +261,14 @@ _PROJECTS = (
 # What a test did before is one step away, however often it was executed.
 _EXECUTIONS_OF_TESTS = ("CREATE INDEX runs_of_test_by_execution ON runs (test, execution)",)
 
+# A run may continue another one (its id) from a step of it, with changes (JSON: `runs.fork.model`). It counts nowhere:
+# `superseded` is 2 (`recordings.py`).
+_FORKS = (
+    "ALTER TABLE runs ADD COLUMN fork_of TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE runs ADD COLUMN fork TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX runs_of_fork ON runs (fork_of) WHERE fork_of != ''",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -276,6 +284,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(12, "executions by their project", _PROJECTS),
     Migration(13, "the executions of each test", _EXECUTIONS_OF_TESTS),
     Migration(14, "agents' errors by codes", _AGENT_ERRORS),
+    Migration(15, "runs that continue other runs", _FORKS),
 )
 
 

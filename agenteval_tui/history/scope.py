@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import COUNTED
 from agenteval_tui.suites.projects import project_of_keys
 
 
@@ -40,7 +41,9 @@ def runs_in(projects: Sequence[str], column: str = "execution") -> tuple[str, li
 def count_elsewhere(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
     """How many executions belong to other projects, or to none that is known."""
     condition, values = executions_in(projects)
-    found = connection.execute(f"SELECT count(*) FROM executions WHERE NOT {condition}", values).fetchone()
+    found = connection.execute(
+        f"SELECT count(*) FROM executions WHERE {COUNTED} AND NOT {condition}", values
+    ).fetchone()
     return int(found[0])
 
 
@@ -56,7 +59,8 @@ def newer_elsewhere(connection: sqlite3.Connection, projects: Sequence[str], exe
     """How many executions of other projects are newer than this one (row number), and the project of the newest."""
     condition, values = executions_in(projects)
     rows = connection.execute(
-        f"SELECT project FROM executions WHERE id > ? AND NOT {condition} ORDER BY id DESC", [execution, *values]
+        f"SELECT project FROM executions WHERE {COUNTED} AND id > ? AND NOT {condition} ORDER BY id DESC",
+        [execution, *values],
     ).fetchall()
     return len(rows), rows[0][0] if rows else ""
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.scope import runs_in
 
@@ -68,6 +69,8 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
     if wanted.execution_id:
         conditions.append("execution = (SELECT id FROM executions WHERE uid = ?)")
         values.append(wanted.execution_id)
+    if wanted.counted:
+        conditions.append(f"superseded != {FORK}")
     if wanted.kind:
         conditions.append("execution IN (SELECT id FROM executions WHERE kind = ?)")
         values.append(wanted.kind)
@@ -143,8 +146,8 @@ class HistoryQuery(Struct, frozen=True):
                 return f"no outcome is called {value}"
             if name in ("since", "before") and moment(value, 0) is None:
                 return f"{name}: takes 24h, 7d, 2w or a day such as 2026-11-01"
-            if name == "kind" and value.lower() not in ("run", "import"):
-                return "kind: takes run or import"
+            if name == "kind" and value.lower() not in ("run", "import", "fork"):
+                return "kind: takes run, import or fork"
             if name == "is" and value.lower() not in ("baseline", "labelled", "import"):
                 return "is: takes baseline, labelled or import"
         return ""

@@ -304,6 +304,10 @@ class Store:
         """The newest ended runs of one row of one variation of a test, newest first."""
         return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit, execution_id))
 
+    def forks_of(self, run_id: str) -> list[RunRow]:
+        """The runs that continue this one, oldest first, ended or not."""
+        return self._read(lambda c: queries.forks_of(c, run_id))
+
     def run(self, ref: str) -> RunRow:
         """By id, or a unique start or end of at least four characters. Raises AgentevalError."""
         return self._read(lambda c: queries.run(c, ref))

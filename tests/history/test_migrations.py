@@ -35,6 +35,7 @@ PUBLISHED = {
     12: "5c1e039e758ffc47",
     13: "edc92ae0b10546cf",
     14: "cc279b5a9d70bd12",
+    15: "4ee403e0d2a46f65",
 }
 
 

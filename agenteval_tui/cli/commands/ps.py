@@ -71,7 +71,7 @@ def _died(invocation: Invocation, alive: Container[str], now: int) -> list[Execu
     except AgentevalError as error:
         invocation.note(one_line(error.sentence, 300))
         return []
-    dead = [row for row in rows if row.kind == "run" and row.status == "interrupted" and row.id not in alive]
+    dead = [row for row in rows if row.kind != "import" and row.status == "interrupted" and row.id not in alive]
     return [row for row in reversed(dead) if now - row.started_ms < _SHOWN_MS]
 
 

@@ -181,7 +181,7 @@ def execution_to_compare_with(store: Store, row: ExecutionRow) -> str | None:
     if any(one.execution_id != row.id for one in baselines_of(store, tests).values()):
         return ""
     page = store.executions(200, before=row.rowid)
-    return next((one.id for one in page if set(one.suite_keys) & set(row.suite_keys)), None)
+    return next((one.id for one in page if one.kind != "fork" and set(one.suite_keys) & set(row.suite_keys)), None)
 
 
 class HistoryController:

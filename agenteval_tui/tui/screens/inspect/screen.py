@@ -246,7 +246,9 @@ class InspectScreen(FrameScreen):
         session = self.agenteval.session
 
         def newest() -> tuple[str, list[str]]:
-            found = session.store.run_rows(session.store.run_ids(RunFilter(projects=session.projects))[:1])
+            found = session.store.run_rows(
+                session.store.run_ids(RunFilter(projects=session.projects, counted=True))[:1]
+            )
             rows = session.store.runs_of_execution(found[0].execution_id) if found else []
             failed = [row.id for row in rows if row.status in ("failed", "error")]
             return (failed or [row.id for row in rows] or [""])[0], failed

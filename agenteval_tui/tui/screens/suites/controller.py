@@ -88,7 +88,7 @@ def read_runs(store: Store, suite_key: str, test_id: str) -> TestRuns:
 
 def newest_execution(store: Store, suite_key: str, test_id: str = "") -> str:
     """The id of the newest execution of a suite, or of one of its tests. Raises `AgentevalError`."""
-    found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id))[:1])
+    found = store.execution_rows(store.execution_ids(RunFilter(suite_key=suite_key, test_id=test_id, counted=True))[:1])
     if not found:
         raise AgentevalError("this was never run: there is nothing to compare", mend="{suites.run} runs it")
     return found[0].id

@@ -31,6 +31,9 @@ CREATE INDEX runs_facets ON runs (status, agent, test, execution);
 index runs_of_execution
 CREATE INDEX runs_of_execution ON runs (execution, position);
 
+index runs_of_fork
+CREATE INDEX runs_of_fork ON runs (fork_of) WHERE fork_of != '';
+
 index runs_of_recording
 CREATE INDEX runs_of_recording ON runs (recording) WHERE recording != '';
 
@@ -176,7 +179,7 @@ CREATE TABLE runs (
         started_ms INTEGER, duration_ms REAL, attempts INTEGER NOT NULL DEFAULT 0, warnings INTEGER NOT NULL DEFAULT 0,
         input_tokens INTEGER, output_tokens INTEGER, cost REAL, transcript INTEGER,
         output_head TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '', error_kind TEXT NOT NULL DEFAULT '',
-        error_message TEXT NOT NULL DEFAULT '', task INTEGER, task_number INTEGER NOT NULL DEFAULT 0, seed INTEGER NOT NULL DEFAULT 0, request TEXT, cached INTEGER NOT NULL DEFAULT 0, steps INTEGER, dataset_row INTEGER, recording TEXT NOT NULL DEFAULT '', superseded INTEGER NOT NULL DEFAULT 0, agent_version TEXT NOT NULL DEFAULT '');
+        error_message TEXT NOT NULL DEFAULT '', task INTEGER, task_number INTEGER NOT NULL DEFAULT 0, seed INTEGER NOT NULL DEFAULT 0, request TEXT, cached INTEGER NOT NULL DEFAULT 0, steps INTEGER, dataset_row INTEGER, recording TEXT NOT NULL DEFAULT '', superseded INTEGER NOT NULL DEFAULT 0, agent_version TEXT NOT NULL DEFAULT '', fork_of TEXT NOT NULL DEFAULT '', fork TEXT NOT NULL DEFAULT '');
 
 table search
 CREATE VIRTUAL TABLE search USING fts5 (
