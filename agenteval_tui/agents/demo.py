@@ -18,15 +18,15 @@ from agenteval_tui.agents.base import (
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
-    ToolOutcome,
     TurnEnded,
     UsageReported,
 )
 from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.options import options_for, read_options
-from agenteval_tui.agents.shop.assistant import VERSIONS
+from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV1
+from agenteval_tui.agents.shop.continuation import known_outcome, made_since, take_up
 from agenteval_tui.agents.shop.database import open_shop
-from agenteval_tui.agents.shop.protocol import Call, Turn
+from agenteval_tui.agents.shop.protocol import Call, Talk, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
 from agenteval_tui.agents.shop.tools import call_tool
 from agenteval_tui.core.ids import canonical_json
@@ -37,13 +37,15 @@ from agenteval_tui.transcripts.model import RunError, Usage
 _THINKING = 0.09
 _PER_WORD = 0.011
 _PER_TOOL = 0.06
+_OTHER = 1_000_003  # between the seeds of two chances
 
 
 class DemoAgent:
     """Reads the customer's words by rules, calls the shop's tools on a database of its own for each run, answers.
 
     What was called earlier in the conversation is done again in that database before anything else: an order that was
-    cancelled two turns ago is cancelled.
+    cancelled two turns ago is cancelled. A conversation that ends with the results of tools is taken up there: those
+    results stand, and no tool is called a second time.
     The request's seed decides what differs between repetitions. Usage is counted in words, so it is approximate;
     the cost is 0. `sleep` and `clock` are there for recordings, whose times must not depend on the machine.
     """
@@ -65,7 +67,8 @@ class DemoAgent:
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation with the shop's assistant."""
         options = options_for(request, self._setup, self._options)
-        assistant = VERSIONS[options.version](Dice(request.seed if options.seed is None else options.seed))
+        seed = request.seed if options.seed is None else options.seed
+        version = VERSIONS[options.version]
         if not any(message.role == "user" for message in request.messages):
             yield Failed(
                 RunError(
@@ -76,33 +79,37 @@ class DemoAgent:
                 )
             )
             return
-        talk = assistant.answer(request.messages)
+        made = made_since(request.messages, request.tool_calls)
+        talk, turn, left = take_up(lambda chance: _talk(version, seed, chance, request), made)
         read_words = tokens(message.content for message in request.messages)
         shop = open_shop()
         taken = {call.id for call in request.tool_calls}
         try:
-            for made in request.tool_calls:
-                if made.status == "ok" and isinstance(made.arguments, dict):
-                    call_tool(shop, made.name, made.arguments)
-            turn, key = next(talk), 0
+            for call in request.tool_calls:
+                if call.status == "ok" and isinstance(call.arguments, dict):
+                    call_tool(shop, call.name, call.arguments)
+            key = 0
             while True:
-                spoken = tokens([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])
-                async for event in self._stream(turn, key, options.pace, taken):
-                    yield event
-                yield UsageReported(Usage(read_words, spoken, cost=0.0))
+                outcomes = [known_outcome(call.name, left) for call in turn.calls]
+                new = [call for call, told in zip(turn.calls, outcomes, strict=True) if told is None]
+                if new or not turn.calls:
+                    spoken = tokens([turn.text, *(canonical_json(dict(one.arguments)) for one in new)])
+                    async for event in self._stream(Turn(turn.text, tuple(new)), key, options.pace, taken):
+                        yield event
+                    yield UsageReported(Usage(read_words, spoken, cost=0.0))
+                    read_words += spoken
                 if not turn.calls:
                     break
-                outcomes: list[ToolOutcome] = []
-                for call in turn.calls:
+                for one in new:
                     began = self._clock()
                     await self._pause(_PER_TOOL, options.pace)
-                    outcome = call_tool(shop, call.name, call.arguments)
+                    outcome = call_tool(shop, one.name, one.arguments)
+                    outcomes[outcomes.index(None)] = outcome
+                    read_words += tokens([outcome.text])
                     yield ToolCallFinished(key, outcome.text, outcome.error, (self._clock() - began) * 1000)
-                    outcomes.append(outcome)
                     key += 1
-                read_words += spoken + tokens(outcome.text for outcome in outcomes)
-                turn = talk.send(tuple(outcomes))
-            yield Done("stop", assistant.name)
+                turn = talk.send(tuple(outcome for outcome in outcomes if outcome is not None))
+            yield Done("stop", version.name)
         finally:
             talk.close()
             shop.close()
@@ -129,6 +136,11 @@ class DemoAgent:
     async def _pause(self, seconds: float, pace: float) -> None:
         # Also at pace 0 others get their turn: a hundred of these may run in one loop.
         await self._sleep(seconds * pace)
+
+
+def _talk(version: type[AssistantV1], seed: int, chance: int, request: AgentRequest) -> Talk:
+    """The assistant's program for a request; with another `chance` than 0 chance decides otherwise."""
+    return version(Dice(seed + chance * _OTHER)).answer(request.messages)
 
 
 def _free_id(taken: set[str]) -> str:

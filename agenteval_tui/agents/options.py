@@ -42,6 +42,12 @@ class AgentOptions(BaseModel):
     asks_model: ClassVar[bool] = False
     """Whether agents of this kind are models on a server."""
 
+    @property
+    def prefix_problem(self) -> str:
+        """Why an agent with these options can't continue a conversation in which it answered already: what it does
+        instead, as the end of a sentence that begins with it. "": it can."""
+        return ""
+
     kind: str = Field("", description="Which kind of agent this is.")
     description: str = Field("", description="What this agent is, in words.")
     concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")

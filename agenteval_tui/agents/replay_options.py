@@ -23,6 +23,11 @@ class ReplayOptions(AgentOptions):
         "error", description="When a test has more repetitions than recordings: an error, or begin again."
     )
 
+    @property
+    def prefix_problem(self) -> str:
+        """It has only what was recorded."""
+        return "repeats recordings, and answers nothing new"
+
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         given = [name for name in ("file", "transcripts", "execution") if getattr(self, name) is not None]

@@ -127,6 +127,14 @@ class HttpOptions(AgentOptions):
 
     _names_a_key = model_validator(mode="after")(names_a_key)
 
+    @property
+    def prefix_problem(self) -> str:
+        """Its templates must tell the messages, and no earlier turn may have left anything on the server."""
+        if self.session is not None:
+            return "continues a session of its server, which can't go back to an earlier step"
+        told = str([self.url, self.query, self.headers, self.body])
+        return "" if "messages" in told else "is told the last prompt only: no template of its request has `messages`"
+
     @model_validator(mode="after")
     def _right_address(self) -> Self:
         parts = urlsplit(self.url)

@@ -96,6 +96,11 @@ class CommandOptions(AgentOptions):
     timeouts: Patience
     max_reply_mb: OutputLimit
 
+    @property
+    def prefix_problem(self) -> str:
+        """Its request must hold the messages."""
+        return "is told the last prompt only (`input: text`)" if self.input == "text" else ""
+
     @model_validator(mode="after")
     def _right_command(self) -> Self:
         checked_command(self.command, self.shell)
