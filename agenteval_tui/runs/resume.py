@@ -36,6 +36,39 @@ _GIVEN_ANEW = (
 )  # fmt: skip
 
 
+class StoredPlan(Struct, frozen=True):
+    """A stored run as it was planned, and who may be asked to judge. `foreign`: something of its execution came from
+    another history; `own`: the user's agents as they are now."""
+
+    run: RunPlan
+    respondents: Respondents
+    concurrency: int
+    foreign: bool
+    own: Mapping[str, AgentConfig]
+
+
+def stored_plan(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfig] | None = None) -> StoredPlan:
+    """What a run was planned from, ready to be run again: its task, agent and criteria, with the keys of now.
+
+    Raises `AgentevalError`: it was imported or is too old, or a key is nowhere to be found.
+    """
+    execution = store.execution(row.execution_id)
+    setup_data, tasks = store.setup_of(row.execution_id), store.tasks_of(row.execution_id)
+    if setup_data is None or row.id not in tasks:
+        raise AgentevalError(
+            f"run {short_id(row.id)} came from elsewhere: what its agent was asked with is not in the history",
+            where=f"run {row.id}",
+            mend="choose a run that agenteval made: run the test with one of your agents first",
+        )
+    setup = read_setup(setup_data)
+    sources = _Sources(user_agents, setup)
+    setup = replace(setup, agents=sources.agents_for([row], tasks), respondents=sources.respondents)
+    (run,) = _runs([row], tasks, setup, StoredGates(execution.options))
+    return StoredPlan(
+        run, setup.respondents, setup.concurrency, execution.options.get(MERGED) is True, sources.user_agents()
+    )
+
+
 class ResumePlan(Struct, frozen=True):
     """The plan of what is missing, and what a person should know about it."""
 
@@ -64,7 +97,7 @@ def resume_plan(
     """
     asked = options or PlanOptions()
     row = store.execution(reference)
-    if row.kind != "run":
+    if row.kind == "import":
         raise AgentevalError(
             "this execution was imported: there is nothing to resume",
             where=f"execution {row.id}",
@@ -101,6 +134,7 @@ def resume_plan(
     plan = Plan(
         execution_id=row.id,
         title=row.title,
+        kind=row.kind,
         runs=tuple(_runs(missing, tasks, setup, gates)),
         concurrency=merged.concurrency or setup.concurrency,
         source=row.source,

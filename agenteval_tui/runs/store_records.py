@@ -11,6 +11,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.attempt import RunAttempts
+from agenteval_tui.runs.fork.model import encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan
@@ -25,7 +26,7 @@ def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[
         again = [run.ref.run for run in plan.runs]
         return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)
     tasks = Tasks(plan)
-    return store.begin_execution(_execution_record(plan, started_ms, pid, tasks), _planned_runs(plan, tasks))
+    return store.begin_execution(_execution_record(plan, started_ms, pid, tasks), planned_runs(plan, tasks))
 
 
 def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
@@ -33,7 +34,7 @@ def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks
     return ExecutionRecord(
         id=plan.execution_id,
         title=plan.title,
-        kind="run",
+        kind=plan.kind,
         source=plan.source,
         suite_keys=plan.suite_keys,
         started_ms=started_ms,
@@ -44,11 +45,11 @@ def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks
     )
 
 
-def _planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
-    """All runs of the plan, in its order."""
+def planned_runs(plan: Plan, tasks: Tasks, first: int = 0) -> list[PlannedRun]:
+    """All runs of the plan, in its order, which is shown from position `first` on."""
     versions: dict[str, str] = {}
     rows = []
-    for position, run in enumerate(plan.runs):
+    for position, run in enumerate(plan.runs, first):
         ref = run.ref
         if run.agent.hash not in versions:
             versions[run.agent.hash] = _version_of(run.agent)
@@ -74,6 +75,8 @@ def _planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
                 task=tasks.of(run),
                 seed=run.seed,
                 agent_version=versions[run.agent.hash],
+                fork_of=run.fork.run if run.fork is not None else "",
+                fork=encode_origin(run.fork) if run.fork is not None else "",
             )
         )
     return rows

@@ -18,6 +18,7 @@ from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.executors import LOCAL, executor_class
+from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
@@ -106,6 +107,8 @@ class RunPlan(Struct, frozen=True):
     tool_calls: tuple[ToolCall, ...] = ()
     turns: tuple[str, ...] = ()
     stop: StopRule | None = None
+    fork: ForkOrigin | None = None
+    """The run that it continues; None: it begins at the beginning."""
 
     @property
     def base_dir(self) -> Path:
@@ -176,6 +179,8 @@ class Plan(Struct, frozen=True):
     earlier: tuple[EarlierRun, ...] = ()
     order: tuple[str, ...] = ()
     cluster: Cluster | None = None
+    kind: str = "run"
+    """"fork": its runs continue others, and count nowhere."""
 
     @property
     def suite_keys(self) -> tuple[str, ...]:

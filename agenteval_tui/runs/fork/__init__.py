@@ -1,0 +1,1 @@
+"""Runs that continue another run from one of its steps, with something changed."""

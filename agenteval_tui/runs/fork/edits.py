@@ -1,0 +1,177 @@
+"""From a transcript and edits to the conversation that is continued. Pure: it asks nobody and reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
+from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+PROMPTS = ("system", "developer")
+ANSWERED = ("user", "tool")
+"""Roles of messages that an agent answers."""
+
+
+class ForkError(AgentevalError):
+    """A run can't be continued so."""
+
+
+class UnknownStepError(ForkError):
+    """The run has no such step."""
+
+
+class WrongStepError(ForkError):
+    """The step is not of the kind that the edit changes."""
+
+
+class NothingToAnswerError(ForkError):
+    """Nothing is left that the agent could answer."""
+
+
+class ResultWithoutCallError(ForkError):
+    """A tool's result without its call, or a call without its result: no server takes such a conversation."""
+
+
+def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Conversation:
+    """The conversation up to and with `step`, with the edits made; what the user said after it follows in `turns`.
+
+    A step is told with all that belongs to it: calls with their results. Where it ends with an answer, what the user
+    said next is told too. Raises `ForkError`.
+    """
+    messages, calls = transcript.messages, transcript.tool_calls
+    check_step(transcript, step)
+    last = max([step, *(one.step for one in edits if not isinstance(one, System))])
+    check_step(transcript, last)
+    end = end_of_step(transcript, last)
+    later = [message.content for message in messages[end + 1 :] if message.role == "user"]
+    made = dict(enumerate(messages[: end + 1]))
+    results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
+    changed = list(calls)
+    inserted: dict[int, list[Message]] = {}
+    dropped: set[int] = set()
+    without: set[int] = set()
+    system: str | None = None
+    for edit in edits:
+        match edit:
+            case System(text):
+                system = text
+            case Text(at, text):
+                if made[at].role == "tool":
+                    raise _wrong(transcript, at, "a result of a tool", "set its result: tool_result")
+                made[at] = replace(made[at], content=text, reasoning="")
+            case Arguments(at, value, number):
+                own = made[at].tool_calls
+                if not 0 <= number < len(own):
+                    raise _wrong(transcript, at, count(len(own), "call"), "choose a step that calls a tool")
+                changed[own[number]] = replace(changed[own[number]], arguments=value, malformed=False)
+            case Result(at, text, error):
+                if made[at].role != "tool":
+                    raise _wrong(transcript, at, "no result of a tool", "choose the step behind the call")
+                made[at] = replace(made[at], content=text)
+                call = made[at].tool_call
+                if call is not None:
+                    changed[call] = replace(changed[call], result=text, status="error" if error else "ok")
+            case Insert(at, role, text):
+                inserted.setdefault(end_of_step(transcript, at), []).append(Message(role, text))
+            case Drop(at):
+                dropped.add(at)
+                answers = made[at].tool_call
+                gone = set(made[at].tool_calls) if answers is None else {answers}
+                without |= gone
+                dropped |= {results[call] for call in gone if call in results}
+    told: list[Message] = [] if system is None else [Message("system", system)]
+    for number, message in made.items():
+        kept = tuple(call for call in message.tool_calls if call not in without)
+        emptied = bool(message.tool_calls) and not kept and not message.content
+        replaced = system is not None and message.role in PROMPTS
+        if number not in dropped and not emptied and not replaced:
+            told.append(replace(message, tool_calls=kept) if kept != message.tool_calls else message)
+        told += inserted.get(number, ())
+    return complete(_renumbered(told, changed), later)
+
+
+def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversation:
+    """The conversation as it can be asked, with `turns` after those that it has. Raises `ForkError` where it can't be:
+    a call without a result, a result without its call, nothing to answer."""
+    check_calls(conversation)
+    messages, left = conversation.messages, [*conversation.turns, *turns]
+    if left and (not messages or messages[-1].role not in ANSWERED):
+        messages, left = (*messages, Message("user", left[0])), left[1:]
+    if not messages or messages[-1].role not in ANSWERED or not any(one.role == "user" for one in messages):
+        raise NothingToAnswerError(
+            "nothing is left that the agent could answer",
+            mend="choose an earlier step, or insert a message of the user",
+        )
+    return Conversation(messages, conversation.tool_calls, tuple(left))
+
+
+def check_calls(conversation: Conversation) -> None:
+    """Raise `ResultWithoutCallError` unless each call is followed by its one result, and each result has its call."""
+    open_calls: set[int] = set()
+    made: set[int] = set()
+    for number, message in enumerate(conversation.messages):
+        if message.role == "tool":
+            if message.tool_call is None or message.tool_call not in open_calls:
+                raise ResultWithoutCallError(
+                    f"message {number} is the result of a call that is not there", mend="keep the call, or drop both"
+                )
+            open_calls.discard(message.tool_call)
+            continue
+        if open_calls:
+            break
+        open_calls = set(message.tool_calls)
+        made |= open_calls
+    if open_calls:
+        names = ", ".join(conversation.tool_calls[call].name for call in sorted(open_calls))
+        raise ResultWithoutCallError(f"a call has no result: {names}", mend="keep the result, or drop both")
+
+
+def check_step(transcript: Transcript, step: int) -> None:
+    """Raise `UnknownStepError` unless the transcript has this step."""
+    if not 0 <= step < len(transcript.messages):
+        last = len(transcript.messages) - 1
+        known = f"its steps are 0 to {last}" if last >= 0 else "its transcript is empty"
+        raise UnknownStepError(f"this run has no step {step}", mend=known)
+
+
+def end_of_step(transcript: Transcript, step: int) -> int:
+    """The last message that belongs to a step: with calls, or a result of one, the last result of them."""
+    check_step(transcript, step)
+    messages = transcript.messages
+    start = step
+    while messages[start].role == "tool" and start > 0:
+        start -= 1
+    if not messages[start].tool_calls:
+        return step
+    end = start
+    while end + 1 < len(messages) and messages[end + 1].role == "tool":
+        end += 1
+    return max(end, step)
+
+
+def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conversation:
+    """Without the calls that no message makes any more; without times, which were those of another run."""
+    order = [call for message in messages for call in message.tool_calls if call < len(calls)]
+    numbers = {call: number for number, call in enumerate(order)}
+    at = {call: place for place, message in enumerate(messages) for call in message.tool_calls}
+    told = tuple(
+        replace(
+            message,
+            tool_calls=tuple(numbers[call] for call in message.tool_calls if call in numbers),
+            tool_call=None if message.tool_call is None else numbers.get(message.tool_call),
+        )
+        if message.tool_calls or message.tool_call is not None
+        else message
+        for message in messages
+    )
+    made = tuple(replace(calls[call], message=at[call], started_ms=None, duration_ms=None) for call in order)
+    return Conversation(told, made)
+
+
+def _wrong(transcript: Transcript, step: int, what: str, mend: str) -> WrongStepError:
+    return WrongStepError(f"step {step} ({transcript.messages[step].role}) has {what}", mend=mend)

@@ -1,0 +1,103 @@
+"""What a fork is: the run that it continues, the step from which it does, and what was changed before.
+
+A step is the index of a message in the run's transcript, from 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import MsgspecError, Struct
+from msgspec.json import Decoder, Encoder
+
+Purpose = Literal["fork", "tape", "blame", "shrink"]
+"""Who asked: a person; a program that was replayed up to a change; the search for the decisive step; the search for the
+smallest input."""
+Role = Literal["system", "user", "assistant"]
+
+
+class Edit(Struct, frozen=True, tag_field="edit", tag=str.lower):
+    """The base of all edits. An edit names steps of the transcript as it was, whatever other edits do."""
+
+
+class System(Edit, frozen=True):
+    """Another system prompt, in place of all there are."""
+
+    text: str
+
+
+class Text(Edit, frozen=True):
+    """Another text of a message of the user, the assistant or the system."""
+
+    step: int
+    text: str
+
+
+class Arguments(Edit, frozen=True):
+    """Other arguments of a call; its recorded result stands. `call`: which of the message's calls, from 0."""
+
+    step: int
+    arguments: Any
+    call: int = 0
+
+
+class Result(Edit, frozen=True):
+    """Another result of a tool. `step` is the message with the result. `error`: the tool failed."""
+
+    step: int
+    text: str
+    error: bool = False
+
+
+class Insert(Edit, frozen=True):
+    """One more message behind a step (and behind the results of its calls)."""
+
+    step: int
+    role: Role
+    text: str
+
+
+class Drop(Edit, frozen=True):
+    """Without a message: with a message its calls go and their results; with a result its call goes."""
+
+    step: int
+
+
+AnyEdit = System | Text | Arguments | Result | Insert | Drop
+EDITS: tuple[type[Edit], ...] = (System, Text, Arguments, Result, Insert, Drop)
+
+
+class ForkOrigin(Struct, frozen=True, omit_defaults=True):
+    """Where a run comes from that continues another one.
+
+    `run` is the id of that run, `step` the last step of it that was told again. `question` is the same for all runs
+    that were asked the same: their answers are answers to one question.
+    """
+
+    run: str
+    step: int
+    edits: tuple[AnyEdit, ...] = ()
+    purpose: Purpose = "fork"
+    question: str = ""
+    label: str = ""
+    """What a person calls this branch, of several that were tried; "": nothing."""
+
+
+_encoder = Encoder()
+_decoder = Decoder(ForkOrigin)
+
+
+def encode_origin(origin: ForkOrigin) -> str:
+    """The origin as JSON text, as the history keeps it."""
+    return _encoder.encode(origin).decode()
+
+
+def read_origin(run: str, text: str) -> ForkOrigin | None:
+    """The origin in what the history keeps of a run (`RunRow.fork_of`, `RunRow.fork`); None: it is no fork. One that
+    can't be read says only which run it was."""
+    if not run:
+        return None
+    try:
+        return _decoder.decode(text)
+    except MsgspecError:
+        return ForkOrigin(run, 0)

@@ -1,0 +1,217 @@
+"""An oracle for questions of the form "what becomes of this run if it goes on like this?".
+
+It runs continuations of one stored run through the engine, keeps each as a run of its own (`fork_of`), and never asks
+for what the history knows: whoever asks again after a crash gets the stored answers, and pays for the others only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.ids import new_id
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.history import causes
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.estimate import Estimate
+from agenteval_tui.runs.event_loop import run_in_thread
+from agenteval_tui.runs.events import Command, Event
+from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.fork.model import AnyEdit, Purpose
+from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.runs.plan.model import RunPlan
+from agenteval_tui.runs.store_records import planned_runs
+from agenteval_tui.runs.task_payload import Tasks
+from agenteval_tui.suites.model import AgentConfig
+
+
+class Answer(Struct, frozen=True):
+    """One continuation. `failed`: the names of criteria that failed; `causes`: the signatures of why
+    (`grading.causes`), or of the agent's error. `stored`: it was known, and cost nothing now."""
+
+    run: RunRow
+    failed: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    stored: bool = False
+
+    @property
+    def status(self) -> str:
+        """passed, failed, needs_review or error."""
+        return self.run.status
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed."""
+        return self.run.status == "passed"
+
+
+class Outcomes(Struct, frozen=True):
+    """What became of one question. `stopped`: why there are fewer answers than were wanted; "": there are not."""
+
+    question: Question
+    answers: tuple[Answer, ...]
+    stopped: str = ""
+
+    @property
+    def decided(self) -> int:
+        """Answers that passed or failed."""
+        return sum(one.status in ("passed", "failed") for one in self.answers)
+
+    @property
+    def passed(self) -> int:
+        """Answers that passed."""
+        return sum(one.passed for one in self.answers)
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of the agents for answers that were not known before; None: not measured."""
+        found = [one.run.cost for one in self.answers if not one.stored and one.run.cost is not None]
+        return sum(found) if found else None
+
+
+class Oracle:
+    """Continues one stored run. All that one oracle asks is one execution of kind `fork`; nothing of it counts.
+
+    `max_cost` (US dollars, judges included) is for all that this oracle asks together. `emit` gets the events of the
+    runs. `trust`: programs of the suite's folder may run, whether they were trusted before or not. `more` goes to the
+    engine. Raises `AgentevalError`: the run came from elsewhere, its agent can't continue a conversation
+    (`fork.plan.CannotContinueError`), a key is missing; `NotTrustedError` when it is asked.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        row: RunRow,
+        *,
+        purpose: Purpose = "fork",
+        max_cost: float | None = None,
+        concurrency: int | None = None,
+        trust: bool = False,
+        title: str = "",
+        emit: Callable[[Event], None] | None = None,
+        user_agents: Mapping[str, AgentConfig] | None = None,
+        **more: Any,
+    ) -> None:
+        self.source = source_of(store, row, user_agents=user_agents)
+        self.execution_id = ""
+        """The execution that holds what was asked; "": nothing had to be asked yet."""
+        self.asked = 0
+        """Continuations that were asked for, and not known before."""
+        self._store = store
+        self._purpose: Purpose = purpose
+        self._max_cost = max_cost
+        self._concurrency = concurrency
+        self._trust = trust
+        self._title = title
+        self._emit = emit
+        self._more = more
+        self._stopped = False
+        self._running: tuple[asyncio.AbstractEventLoop, Host] | None = None
+
+    @property
+    def spent(self) -> float:
+        """US dollars that this oracle has used, as far as they are known: agents and judges."""
+        if not self.execution_id:
+            return 0.0
+        return sum(one.cost or 0.0 for one in self._store.costs(self.execution_id))
+
+    def plan(self, questions: Sequence[Question], count: int) -> ForkPlan:
+        """What is known of these questions, and what would be asked."""
+        return fork_plan(self._store, self.source, questions, count, self._purpose)
+
+    def price(self, questions: Sequence[Question], count: int) -> Estimate:
+        """What asking would take, without what is known: requests are `runs`; see `estimate.Estimate`."""
+        return price(self._store, self.source, self.plan(questions, count).runs, self._concurrency)
+
+    def ask(self, conversation: Conversation, count: int, *, step: int = 0, edits: Sequence[AnyEdit] = ()) -> Outcomes:
+        """`count` answers to one question. Blocks; works where an event loop runs already."""
+        return self.ask_all([Question(conversation, step, tuple(edits))], count)[0]
+
+    def ask_all(self, questions: Sequence[Question], count: int) -> tuple[Outcomes, ...]:
+        """`count` answers to each question, all asked at the same time. Blocks. Ctrl+C cancels; what ended is kept."""
+        return run_in_thread(lambda: self.asking(questions, count), self._cancel)
+
+    async def asking(self, questions: Sequence[Question], count: int) -> tuple[Outcomes, ...]:
+        """The same for callers that have an event loop."""
+        planned = self.plan(questions, count)
+        said = ""
+        if planned.runs:
+            said = await self._run(planned.runs)
+        rows = {row.id: row for row in self._store.runs_of_execution(self.execution_id)} if planned.runs else {}
+        made = []
+        for question, known, missing in zip(questions, planned.answers, planned.missing, strict=True):
+            new = [rows[run.ref.run] for run in missing if run.ref.run in rows]
+            ended = [row for row in new if row.status in ("passed", "failed", "needs_review", "error")]
+            self.asked += len(ended)
+            told = [*self._answers(known, stored=True), *self._answers(ended, stored=False)]
+            made.append(Outcomes(question, tuple(told), said if len(told) < count else ""))
+        return tuple(made)
+
+    def stop(self) -> None:
+        """Ask nothing more; what runs is cancelled, and `ask` returns with what there is. From any thread."""
+        self._stopped = True
+        running = self._running
+        if running is not None and not running[0].is_closed():
+            running[0].call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        self._stopped = True
+        if self._running is not None:
+            self._running[1].engine.command(Command("cancel"))
+
+    async def _run(self, runs: tuple[RunPlan, ...]) -> str:
+        """Run them; gives why not all of them ended, "" when they did."""
+        if self._stopped:
+            return "it was stopped"
+        left = None if self._max_cost is None else self._max_cost - self.spent
+        if left is not None and left <= 0:
+            return f"the limit on cost (${self._max_cost:g}) was reached"
+        continues = bool(self.execution_id)
+        plan = execution_plan(
+            self.source,
+            runs,
+            execution_id=self.execution_id or new_id(),
+            title=self._title,
+            max_cost=left,
+            concurrency=self._concurrency,
+            trust=self._trust,
+            continues=continues,
+            options={"purpose": self._purpose},
+        )
+        if continues:
+            first = self._store.execution(plan.execution_id).runs
+            await asyncio.wrap_future(self._store.add_runs(plan.execution_id, planned_runs(plan, Tasks(plan), first)))
+        host = Host(plan, self._store, self._emit, **self._more)
+        self._running = asyncio.get_running_loop(), host
+        try:
+            self.execution_id = plan.execution_id
+            ended = await host.run()
+        finally:
+            self._running = None
+        if ended.status == "failed":
+            raise InfrastructureError(
+                ended.message or "the execution broke off",
+                where=f"execution {plan.execution_id}",
+                mend="ask again: what ended is kept and not asked again",
+            )
+        return "it was stopped" if ended.status == "cancelled" else ended.message
+
+    def _answers(self, rows: Sequence[RunRow], *, stored: bool) -> list[Answer]:
+        signatures: dict[int, list[str]] = {}
+        for failure in causes.failures(self._store, [row.rowid for row in rows]):
+            signatures.setdefault(failure.run, []).append(failure.signature)
+        return [
+            Answer(
+                row,
+                tuple(one.criterion for one in self._store.results(row.id) if one.outcome is Outcome.FAILED),
+                tuple(signatures.get(row.rowid, ())),
+                stored,
+            )
+            for row in rows
+        ]

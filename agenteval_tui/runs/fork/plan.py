@@ -1,0 +1,231 @@
+"""From a stored run and questions to the runs that are still to be made: what was answered is not asked again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.agents.registry import options_model
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import content_hash, new_id, short_id
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.estimate import Estimate, estimate
+from agenteval_tui.runs.fork.edits import ForkError
+from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, read_origin
+from agenteval_tui.runs.plan.agents import AgentPlan, expanded
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
+from agenteval_tui.runs.resume import StoredPlan, stored_plan
+from agenteval_tui.runs.trust_check import check_trust
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.transcripts.model import Message
+
+ANSWERS = ("passed", "failed", "needs_review")
+"""How a run ended that answered its question. After an error it is asked again."""
+TAPE = "replay it from a recording instead: `agenteval replay`"
+
+
+class CannotContinueError(ForkError):
+    """The run's agent can't be asked with a conversation in which it answered already."""
+
+
+class Question(Struct, frozen=True):
+    """A conversation to continue. `step` and `edits` say how it was made of the run's transcript; `label` is what a
+    person calls it, where several are asked."""
+
+    conversation: Conversation
+    step: int = 0
+    edits: tuple[AnyEdit, ...] = ()
+    label: str = ""
+
+
+class Source(Struct, frozen=True):
+    """A stored run that can be continued, as `source_of` found it."""
+
+    row: RunRow
+    stored: StoredPlan
+    context: Mapping[str, Any]
+
+    @property
+    def agent(self) -> AgentPlan:
+        """The agent that is asked."""
+        return self.stored.run.agent
+
+
+class ForkPlan(Struct, frozen=True):
+    """What is known of each question already (`answers`), and the runs that are missing (`missing`), by question."""
+
+    answers: tuple[tuple[RunRow, ...], ...]
+    missing: tuple[tuple[RunPlan, ...], ...]
+
+    @property
+    def runs(self) -> tuple[RunPlan, ...]:
+        """All runs that are missing, the first of each question first."""
+        longest = max(map(len, self.missing), default=0)
+        return tuple(runs[number] for number in range(longest) for runs in self.missing if number < len(runs))
+
+
+def source_of(store: Store, row: RunRow, *, user_agents: Mapping[str, AgentConfig] | None = None) -> Source:
+    """The run with all that continuing it needs: the task, agent and criteria that are stored with it.
+
+    A run that was graded again is continued as it was recorded, and graded as it was last. Raises `AgentevalError`: it
+    came from elsewhere, its agent can't continue (`CannotContinueError`), a key is not there any more.
+    """
+    recorded = store.run(row.recording) if row.recording else row
+    stored = stored_plan(store, recorded, user_agents=user_agents)
+    if row.recording:
+        found = [store.criterion(digest) for digest in row.criteria]
+        specs = tuple(spec_from_dict(one) for one in found if one is not None)
+        stored = replace(stored, run=replace(stored.run, specs=specs))
+    check_agent(stored.run.agent)
+    # What was added to the prompt for the test's first turn is in the transcript already.
+    context = {name: one for name, one in stored.run.context.items() if name != "input_data"}
+    return Source(row, stored, context)
+
+
+def check_agent(agent: AgentPlan) -> None:
+    """Raise `CannotContinueError` where this agent can't be asked with answers of its own before the question."""
+    kind = str(agent.config.get("kind", ""))
+    model = options_model(kind)
+    if model is None:
+        return
+    options = model.model_validate(expanded(agent, _environment(agent)))
+    if options.prefix_problem:
+        raise CannotContinueError(
+            f"agent {agent.name!r} can't continue a conversation: it {options.prefix_problem}",
+            where=f"agent {agent.name!r} of kind {kind}",
+            mend=TAPE,
+        )
+
+
+def fork_plan(
+    store: Store, source: Source, questions: Sequence[Question], count: int, purpose: Purpose = "fork"
+) -> ForkPlan:
+    """For each question `count` answers: those that the history has, and runs for the others."""
+    known = [
+        (origin, one)
+        for one in store.forks_of(source.row.id)
+        if one.status in ANSWERS and (origin := read_origin(one.fork_of, one.fork)) is not None
+    ]
+    answers: list[tuple[RunRow, ...]] = []
+    missing: list[tuple[RunPlan, ...]] = []
+    planned: dict[str, int] = {}
+    for one in questions:
+        name = question_of(source, one.conversation)
+        rows = tuple(row for origin, row in known if origin.question == name)[:count]
+        taken = {row.repetition for row in rows}
+        asked = planned.get(name, 0)
+        free = [number for number in range(1, count + len(taken) + asked + 1) if number not in taken][asked:]
+        wanted = free[: count - len(rows)]
+        planned[name] = asked + len(wanted)
+        origin = ForkOrigin(source.row.id, one.step, one.edits, purpose, name, one.label)
+        answers.append(rows)
+        missing.append(tuple(_run(source, one.conversation, origin, number) for number in wanted))
+    return ForkPlan(tuple(answers), tuple(missing))
+
+
+def question_of(source: Source, conversation: Conversation) -> str:
+    """A hash that is equal for equal questions: the same conversation, agent, context, variables and criteria."""
+    run, agent = source.stored.run, source.agent
+    messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.name] for m in conversation.messages]
+    calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
+    version = agent_version(agent.config, agent.base_dir, _environment(agent))
+    criteria = [spec.hash for spec in run.specs]
+    asked = [version, messages, calls, conversation.turns, source.context, run.variables, criteria, run.seed]
+    return content_hash(_plain(asked))[:16]
+
+
+def execution_plan(
+    source: Source,
+    runs: tuple[RunPlan, ...],
+    *,
+    execution_id: str = "",
+    title: str = "",
+    max_cost: float | None = None,
+    concurrency: int | None = None,
+    trust: bool = False,
+    continues: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Plan:
+    """The plan of an execution of kind `fork`. `continues`: the execution is there, and these runs are in it.
+
+    Raises `trusting.NotTrustedError` where the agent would start programs of a folder that was not trusted.
+    """
+    stored = source.stored
+    row = source.row
+    plan = Plan(
+        execution_id=execution_id or new_id(),
+        title=title or f"fork of {row.test_name or row.test_id}, run {short_id(row.id)}",
+        runs=runs,
+        concurrency=concurrency or stored.concurrency,
+        source=f"fork of run {row.id}",
+        options={**({} if max_cost is None else {"max_cost": max_cost}), **(options or {}), "fork_of": row.id},
+        respondents=stored.respondents,
+        trust=trust,
+        limits=Limits(cost=max_cost),
+        order=tuple(run.ref.run for run in runs) if continues else (),
+        kind="fork",
+    )
+    return replace(plan, permission=check_trust(plan, own=stored.own, foreign=stored.foreign))
+
+
+def price(store: Store | None, source: Source, runs: tuple[RunPlan, ...], concurrency: int | None = None) -> Estimate:
+    """What these runs will take, by what runs of this test and agent took from their beginning: at most that, about."""
+    stored = source.stored
+    plan = Plan("", "", runs, concurrency or stored.concurrency, respondents=stored.respondents, kind="fork")
+    return estimate(plan, store)
+
+
+def requests_left(messages: Sequence[Message], conversation: Conversation) -> int:
+    """How often the agent is asked in one continuation: as often as it answered in the run behind what is told again.
+
+    `messages` are those of the run that is continued. At least once for each turn.
+    """
+    told = sum(message.role == "assistant" for message in conversation.messages)
+    answered = sum(message.role == "assistant" for message in messages)
+    return max(answered - told, 1 + len(conversation.turns))
+
+
+def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number: int) -> RunPlan:
+    run = source.stored.run
+    return replace(
+        run,
+        ref=replace(run.ref, run=new_id(), repetition=number, gate=None),
+        messages=conversation.messages,
+        tool_calls=conversation.tool_calls,
+        turns=conversation.turns,
+        context=source.context,
+        seed=_seed(run.seed, number),
+        stop=None,
+        fork=origin,
+    )
+
+
+def _seed(seed: int, number: int) -> int:
+    """Another one for each continuation, the same whenever it is asked."""
+    return int(hashlib.sha256(f"{seed},{number}".encode()).hexdigest()[:8], 16)
+
+
+def _environment(agent: AgentPlan) -> Mapping[str, str]:
+    try:
+        return environment_for(agent.base_dir)
+    except AgentevalError:  # the .env can't be read: the run will say so
+        return dict(os.environ)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; dates of YAML as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
