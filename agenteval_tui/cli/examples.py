@@ -19,6 +19,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval run evals --failed", "only what failed last"),
         ("agenteval run evals --plan", "what would be run, and what it may cost"),
     ),
+    "record": (
+        ("agenteval record -- python agent.py", "what it asks of models becomes a run in the history"),
+        ("agenteval record --suite shop.suite.yaml --test refunds -- node agent.js", "graded by that test"),
+        ("agenteval record --cassette shop.jsonl --replay -- python agent.py", "from a recording, without a network"),
+    ),
     "resume": (
         ("agenteval resume", "what is missing of the newest execution"),
         ("agenteval resume last --errors --max-cost 2", "also the runs in error, for at most $2 in all"),

@@ -22,6 +22,7 @@ VERBS = {
     "cancel": ("control:cancel", "Cancel a running execution."),
     "pause": ("control:pause", "Pause an execution: it starts no new runs."),
     "continue": ("control:resume", "Continue a paused execution."),
+    "record": ("record", "Run a program, and record what it asks of models; or replay it."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
@@ -58,7 +59,7 @@ VERBS = {
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {
-    "Test": ("run", "resume", "validate", "grade", "audit"),
+    "Test": ("run", "record", "resume", "validate", "grade", "audit"),
     "Look": (
         *("show", "open", "why", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),

@@ -139,7 +139,9 @@ class Note(Struct, frozen=True):
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
     can't hold. unmatched_result: the result of a call that was not made (the tool). interrupted: a graph stopped to ask
-    a person (what it asks). usage: tokens or a cost that can't be so (names and values).
+    a person (what it asks). usage: tokens or a cost that can't be so (names and values). model_error: the last request
+    to a model failed (how). asked_again: requests that were made twice (how many). no_requests: the program asked no
+    model that the proxy could see (why that may be).
     """
 
     code: str
@@ -157,6 +159,9 @@ _NOTES = {
     "unmatched_result": "a tool's result without its call: {what}",
     "usage": "what the agent reported as its usage can't be so, and is not counted: {what}",
     "interrupted": "the graph stopped to ask a person: {what}",
+    "model_error": "the last request to a model was not answered: {what}",
+    "asked_again": "asked again, because the first answer failed or was not used: {what}",
+    "no_requests": "no request of a model was seen: {what}",
 }
 
 

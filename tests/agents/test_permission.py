@@ -57,18 +57,24 @@ WAYS_IN = {
     "permission_from_json": {"runs/executors/task_codec.py"},
     "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/workspace.py"},
     "check_asking": {"api/grading.py", "cli/commands/grade.py", "cli/commands/judge_report.py"},
-    "check_agents": {"cli/commands/agents.py", "tui/screens/agents_controller.py"},
+    "check_agents": {
+        "cli/commands/agents.py",
+        "runs/recorded_program.py",  # a program that the user typed
+        "tui/screens/agents_controller.py",
+    },
     # What speaks with servers.
     "AsyncClient": {"agents/http/connection_pool.py", "agents/tools/mcp.py"},
     "Connections": {
         "agents/http/agent.py",
         "agents/models/loop.py",
         "agents/price_update.py",  # an address that the user typed, with no key
+        "agents/recording/proxy.py",  # for a program that sends its own key
     },
 }
 
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
+    "agents/recording/program.py": "create_subprocess_exec",  # with a permission
     "runs/client.py": "Popen",  # directories.own_command
     "suites/samples.py": "run",  # git, in a folder of our own
     "tui/external_programs.py": "run",  # the person's own editor

@@ -46,6 +46,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "ps": ("",),
     "quarantine": ("",),
     "quarantine list": ("--all",),
+    "record": (),  # tests/cli/test_record.py: it starts a program
     "report": (),  # in reports.py
     "review": ("", "--failures --disagreements"),
     "run": ("orders.suite.yaml --plan", "orders.suite.yaml --plan --ab v1 v2 --sample 3 --seed 1"),

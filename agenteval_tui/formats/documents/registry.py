@@ -36,6 +36,7 @@ from agenteval_tui.formats.documents.listings import (
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.formats.documents.plan import PlanPreview
 from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
+from agenteval_tui.formats.documents.recording import RecordedProgram
 from agenteval_tui.formats.documents.results import ExecutionResults, ShownRun
 from agenteval_tui.formats.documents.schema import Schema, schema_of
 from agenteval_tui.formats.documents.stats import COSTS, ABComparison, ExecutionStats
@@ -99,6 +100,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "ab": ("what `agenteval stats --ab --json` prints", ABComparison),
     "plan": ("what `agenteval run --plan --json -` prints", PlanPreview),
     "ps": ("what `agenteval ps --json` prints", LiveExecutions),
+    "record": ("what `agenteval record --json` prints", RecordedProgram),
     "prices": ("what `agenteval prices --json` prints", ListedPrices),
     "prices-update": ("what `agenteval prices update --json` prints", PricesUpdated),
     "trust": ("what `agenteval trust --json` prints", TrustedFolders),

@@ -1,0 +1,108 @@
+"""Cassettes: recorded exchanges as JSON lines, without keys. The first line says what the file is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+
+from agenteval_tui.agents.recording.exchange import Exchange, encoded, from_json, to_json
+from agenteval_tui.agents.recording.matching import Volatile
+from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.errors import AgentevalError
+
+VERSION = 1
+SUFFIX = ".cassette.jsonl"
+_KEY = "agenteval_cassette"
+
+
+class Cassette(Struct, frozen=True):
+    """Recorded exchanges, in the order of the requests, and what of the requests varies."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    volatile: tuple[Volatile, ...] = ()
+
+
+def lines(cassette: Cassette) -> Iterable[str]:
+    """The lines of a cassette, each with its end."""
+    head: dict[str, Any] = {_KEY: VERSION}
+    if cassette.volatile:
+        head["volatile"] = to_builtins(cassette.volatile)
+    yield encoded(head) + "\n"
+    for exchange in cassette.exchanges:
+        yield encoded(to_json(exchange)) + "\n"
+
+
+def parse(text: str, where: str) -> Cassette:
+    """The cassette in a text. Raises `AgentevalError` with the line that is wrong, or for another version."""
+    exchanges: list[Exchange] = []
+    volatile: tuple[Volatile, ...] = ()
+    told = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not told:
+        raise AgentevalError("this cassette is empty", where=where, mend="record it again: agenteval record --cassette")
+    for place, (number, line) in enumerate(told):
+        at = f"{where}:{number}"
+        try:
+            value = json.loads(line)
+            if place == 0:
+                volatile = _head(value, at)
+            else:
+                exchanges.append(from_json(value))
+        except RecursionError:
+            raise AgentevalError("this line is nested too deeply", where=at) from None
+        except ValueError as error:
+            said = f"not JSON: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
+            raise AgentevalError(
+                f"this line of the cassette can't be read: {said}", where=at, mend="fix the line, or record it again"
+            ) from None
+    return Cassette(tuple(exchanges), volatile)
+
+
+def read(path: Path) -> Cassette:
+    """The cassette in a file. Raises `AgentevalError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise AgentevalError(
+            "there is no such cassette",
+            where=str(path),
+            mend=f"record it: agenteval record --cassette {path.name} -- PROGRAM",
+        ) from None
+    except OSError as error:
+        raise AgentevalError(f"this cassette can't be read: {error.strerror}", where=str(path)) from None
+    except UnicodeDecodeError:
+        raise AgentevalError("this is not a cassette: it is not UTF-8", where=str(path)) from None
+    return parse(text, str(path))
+
+
+def write(path: Path, cassette: Cassette) -> None:
+    """Write a cassette, in place of one that is there. Raises `AgentevalError`."""
+    write_pieces(path, lines(cassette), force=True)
+
+
+def _head(value: Any, at: str) -> tuple[Volatile, ...]:
+    version = value.get(_KEY) if isinstance(value, dict) else None
+    if version is None:
+        raise AgentevalError(
+            "this is not a cassette: its first line does not say so",
+            where=at,
+            mend=f'a cassette begins with {{"{_KEY}": {VERSION}}}; `agenteval docs record` says how to make one',
+        )
+    if version != VERSION:
+        raise AgentevalError(
+            f"this cassette has version {version!r:.40}, and this program reads version {VERSION}",
+            where=at,
+            mend="record it again, or use the version of agenteval that wrote it",
+        )
+    try:
+        return tuple(convert(value.get("volatile", []), list[Volatile]))
+    except ValidationError as error:
+        raise AgentevalError(f"`volatile` of this cassette is wrong: {error}", where=at) from None
+
+
+def sessions(exchanges: Sequence[Exchange]) -> tuple[str, ...]:
+    """The runs that a cassette has, in their order."""
+    return tuple(dict.fromkeys(one.session for one in exchanges))

@@ -1,0 +1,260 @@
+"""What a program did, put together from what it asked of models: one transcript, each message once.
+
+A request holds the conversation until then, as a rule all of it. So of each request only what is new is taken. Requests
+that continue one another are a conversation; a program may have several (agents that ask other agents). The messages
+of the second and further ones have a name: "agent 2".
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.protocols import Reply, Request, read_reply, read_request
+from agenteval_tui.core.numbers import count
+from agenteval_tui.transcripts.codec import decode_arguments, from_openai_messages
+from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
+
+_Message = dict[str, Any]
+
+
+class _Talk(Struct):
+    """A conversation: what was asked last, and what is known of it by now, each as keys (`_key`)."""
+
+    number: int
+    system: str = ""
+    asked: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    answer: str = ""
+    ids: set[str] = field(default_factory=set)
+    began_ms: float = 0.0
+    ended_ms: float = 0.0
+    open_calls: list[str] = field(default_factory=list)
+    """The keys in `_Assembly.calls` of calls whose results were not told yet."""
+    failed: bool = False
+    place: int | None = None
+    """Where the last answer is in the messages; None where there was none."""
+
+
+def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
+    """The transcript of what one run of a program asked. Times are milliseconds since the run began. A request that was
+    made again because it failed counts once; its tokens count each time."""
+    made = _Assembly()
+    for exchange in sorted(exchanges, key=lambda one: one.started_ms):
+        request = read_request(exchange.question)
+        if request is not None:
+            reply = read_reply(exchange.question, exchange.answer)
+            made.take(exchange, request, reply if reply.model else replace(reply, model=request.model))
+    return made.transcript()
+
+
+class _Assembly:
+    def __init__(self) -> None:
+        self._messages: list[_Message] = []
+        self._talks: list[_Talk] = []
+        self._steps: list[Step] = []
+        self._usage = Usage()
+        self._first_token: float | None = None
+        self._ended = 0.0
+        self._last: tuple[float, _Talk, Reply] | None = None
+        self._times: dict[str, tuple[float, float]] = {}  # call -> when it started, how long it took
+        self._retries = 0
+        self._notes: list[Note] = []
+        self._ids: dict[str, int] = {}  # id of a call -> the conversation that made it
+        self._turns = 0
+        self._unnamed = 0  # calls without an id
+
+    def take(self, exchange: Exchange, request: Request, reply: Reply) -> None:
+        """One request with its answer, in the order of the requests."""
+        keys = [_key(one) for one in request.messages]
+        talk, new, again = self._placed(exchange, request, keys)
+        if again:
+            self._retries += 1
+            if talk.place is not None:  # the program did not use that answer
+                self._forget(talk)
+        else:
+            if request.system and request.system != talk.system:
+                self._add(talk, {"role": "system", "content": request.system})
+            for message in new:
+                if message["role"] == "tool":
+                    self._time(talk, exchange.started_ms)
+                self._add(talk, message)
+        talk.system = request.system or talk.system
+        talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
+        talk.began_ms = exchange.started_ms
+        talk.ended_ms = exchange.ended_ms
+        self._answered(talk, exchange, reply)
+
+    def transcript(self) -> Transcript:
+        """All of it."""
+        transcript = from_openai_messages(self._messages)
+        calls = []
+        for call in transcript.tool_calls:
+            started, took = self._times.get(call.id, (None, None))
+            calls.append(replace(call, started_ms=started, duration_ms=took))
+        final, model, finish = transcript.final_output, "", ""
+        if self._last is not None:
+            _, talk, reply = self._last
+            model, finish = reply.model, reply.finish_reason
+            said = str(self._messages[talk.place].get("content") or "") if talk.place is not None else ""
+            final = said or final
+            if reply.error:
+                self._notes.append(Note("model_error", reply.error))
+        if self._retries:
+            self._notes.append(Note("asked_again", count(self._retries, "request")))
+        return replace(
+            transcript,
+            tool_calls=tuple(calls),
+            final_output=final,
+            model=model,
+            finish_reason=finish,
+            usage=self._usage,
+            timing=Timing(self._first_token, self._ended or None, tuple(self._steps)),
+            notes=tuple(self._notes),
+        )
+
+    def _placed(self, exchange: Exchange, request: Request, keys: list[str]) -> tuple[_Talk, Sequence[_Message], bool]:
+        """The conversation that a request belongs to, what is new in it, and whether it is only asked again."""
+        messages = request.messages
+        if request.previous:
+            for talk in self._talks:
+                if request.previous in talk.ids:
+                    return talk, messages, False
+        best: tuple[int, _Talk, int] | None = None
+        for talk in self._talks:
+            over = talk.ended_ms <= exchange.started_ms
+            if keys == talk.asked and (talk.failed or over) and talk.system == request.system:
+                return talk, (), True
+            start = _continues(talk, keys) if over else None
+            if start is not None and (best is None or start >= best[0]):
+                best = start, talk, start
+        if best is not None:
+            return best[1], messages[best[2] :], False
+        talk = _Talk(len(self._talks) + 1)
+        shared = max((_shared(other.known, keys) for other in self._talks), default=0)
+        self._talks.append(talk)
+        # What another conversation began with is there already; a prompt alone is told again.
+        told = any(key.startswith('["assistant"') for key in keys[:shared])
+        return talk, messages[shared:] if told else messages, False
+
+    def _answered(self, talk: _Talk, exchange: Exchange, reply: Reply) -> None:
+        self._usage += reply.usage
+        self._ended = max(self._ended, exchange.ended_ms)
+        self._turns += 1
+        took = exchange.ended_ms - exchange.started_ms
+        self._steps.append(Step(f"turn {self._turns}", exchange.started_ms, max(0.0, took)))
+        talk.failed = reply.message is None or bool(reply.error)
+        talk.place = None
+        if reply.id:
+            talk.ids.add(reply.id)
+        if reply.message is not None:
+            first = exchange.started_ms + (exchange.answer.at_ms[0] if exchange.answer.at_ms else took)
+            self._first_token = first if self._first_token is None else min(first, self._first_token)
+            talk.answer = _key(reply.message)
+            talk.known.append(talk.answer)
+            talk.place = len(self._messages)
+            self._add(talk, reply.message)
+            talk.open_calls = [one["id"] for one in self._messages[talk.place].get("tool_calls") or ()]
+        if not self._inside(talk) and (self._last is None or exchange.ended_ms >= self._last[0]):
+            self._last = exchange.ended_ms, talk, reply
+
+    def _inside(self, talk: _Talk) -> bool:
+        """Whether another conversation waits for the results of its calls: this one is part of those, as a rule."""
+        return any(other.open_calls for other in self._talks if other.number < talk.number)
+
+    def _add(self, talk: _Talk, message: _Message) -> None:
+        message = dict(message)
+        if talk.number > 1 and message["role"] != "tool":
+            message["name"] = f"agent {talk.number}"
+        calls = message.get("tool_calls")
+        if isinstance(calls, list):
+            message["tool_calls"] = [self._own(talk, one) for one in calls]
+        if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
+            message["tool_call_id"] = self._own_id(talk, message["tool_call_id"])
+        self._messages.append(message)
+
+    def _own(self, talk: _Talk, call: Any) -> Any:
+        if not isinstance(call, Mapping):
+            return call
+        given = str(call.get("id") or "")
+        if given:
+            return {**call, "id": self._own_id(talk, given)}
+        self._unnamed += 1
+        return {**call, "id": f"call_{self._unnamed}"}
+
+    def _own_id(self, talk: _Talk, given: str) -> str:
+        """Two conversations may have calls of the same id."""
+        return given if self._ids.setdefault(given, talk.number) == talk.number else f"{given} of {talk.number}"
+
+    def _time(self, talk: _Talk, now_ms: float) -> None:
+        """The results of the open calls are there: they took from the answer to this request."""
+        took = max(0.0, now_ms - talk.ended_ms)
+        for call in talk.open_calls:
+            self._times[call] = (talk.ended_ms, took)
+            name = next(
+                (
+                    one["function"]["name"]
+                    for message in reversed(self._messages)
+                    for one in message.get("tool_calls") or ()
+                    if one["id"] == call
+                ),
+                "tool",
+            )
+            self._steps.append(Step(name, talk.ended_ms, took))
+        talk.open_calls = []
+
+    def _forget(self, talk: _Talk) -> None:
+        """The last answer of a conversation does not count: it was asked for again."""
+        assert talk.place is not None
+        del self._messages[talk.place]
+        for other in self._talks:
+            if other.place is not None and other.place > talk.place:
+                other.place -= 1
+        talk.place, talk.open_calls = None, []
+
+
+def _continues(talk: _Talk, keys: list[str]) -> int | None:
+    """From which message on a request is new, where it continues a conversation; None where it does not."""
+    known = talk.known
+    if len(keys) >= len(known) and keys[: len(known)] == known:
+        return len(known) if known else None
+    asked = len(talk.asked)
+    # The program tells the answer in other words (without the text beside a call, say).
+    if talk.place is not None and asked and keys[:asked] == talk.asked and len(keys) > asked:
+        end = asked
+        while end < len(keys) and keys[end].startswith('["assistant"'):
+            end += 1
+        return end if end > asked else None
+    # It leaves out or shortens what was before.
+    told = talk.place is not None and talk.answer in keys and _says_much(talk.answer)
+    if told and sum((Counter(keys) & Counter(known)).values()) * 2 >= min(len(keys), len(known)):
+        return len(keys) - keys[::-1].index(talk.answer)
+    return None
+
+
+def _says_much(key: str) -> bool:
+    """Whether a message is not likely to be said twice."""
+    _, text, calls = json.loads(key)
+    return bool(calls) or len(text) >= 12
+
+
+def _shared(known: Sequence[str], keys: Sequence[str]) -> int:
+    """How many messages two conversations begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(known, keys, strict=False)) if a != b), min(len(known), len(keys)))
+
+
+def _key(message: Mapping[str, Any]) -> str:
+    """What makes a message the same in another request: role, text, calls."""
+    calls = []
+    listed = message.get("tool_calls")
+    for one in listed if isinstance(listed, list) else ():
+        function = one.get("function") if isinstance(one, Mapping) else None
+        if isinstance(function, Mapping):
+            calls.append([function.get("name"), decode_arguments(function.get("arguments"))[0]])
+    return json.dumps([message["role"], str(message.get("content") or "").strip(), calls], sort_keys=True, default=str)

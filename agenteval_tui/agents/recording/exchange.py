@@ -1,0 +1,215 @@
+"""A request of a program and its answer: what a cassette has in a line."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+STREAM = "text/event-stream"
+# Where an event of a stream ends.
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
+class Question(Struct, frozen=True):
+    """A request. `path` begins with the provider ("openai/v1/chat/completions"), whatever the address of its server
+    is; `query` has no keys. `body` is JSON data, a text, or bytes; None: there is none."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    body: Any = None
+
+    @property
+    def title(self) -> str:
+        """What it is called in a sentence."""
+        return f"{self.method} {self.path}"
+
+
+class Answer(Struct, frozen=True):
+    """An answer. `body` is as in `Question`; of a stream a tuple of its events as they were sent, blank lines included.
+
+    `at_ms`: when each event of a stream came, or when the whole answer was there, in milliseconds since the request.
+    `whole` False: the connection broke before its end. `error`: why there is no answer at all (`status` is 0 then).
+    """
+
+    status: int
+    type: str = ""
+    body: Any = None
+    at_ms: tuple[int, ...] = ()
+    whole: bool = True
+    error: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether a program can go on with it."""
+        return 200 <= self.status < 300 and self.whole
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is a stream of events."""
+        return isinstance(self.body, tuple)
+
+    def data(self) -> bytes:
+        """Its body as it goes over the wire."""
+        return b"".join(piece.encode("utf-8", "surrogatepass") for piece in self.body) if self.streamed else sent(
+            self.body
+        )  # fmt: skip
+
+
+class Exchange(Struct, frozen=True):
+    """A request and its answer. `session` says which run of a program asked ("": the only one). `started_ms` and
+    `ended_ms` are milliseconds since that run began; a cassette does not keep them. `live`: a server was asked for
+    this answer, it is not from a recording."""
+
+    question: Question
+    answer: Answer
+    session: str = ""
+    started_ms: float = 0.0
+    ended_ms: float = 0.0
+    live: bool = True
+
+
+def received(data: bytes, kind: str) -> Any:
+    """A body as it is kept: JSON data where it is JSON, a text, or bytes; None for nothing."""
+    if not data:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+    if "json" in kind or text[:1] in ("{", "["):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return text if isinstance(value, str) or value is None else value
+    return text
+
+
+def sent(body: Any) -> bytes:
+    """A body as bytes."""
+    if body is None:
+        return b""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    return encoded(body).encode()
+
+
+def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The events of a stream that came in these pieces (milliseconds, bytes), and when the end of each came."""
+    data = b"".join(piece for _, piece in pieces)
+    ends, size = [], 0
+    for at_ms, piece in pieces:
+        size += len(piece)
+        ends.append((size, at_ms))
+    events, times, start, place = [], [], 0, 0
+    cuts = [found.end() for found in _BLANK_LINE.finditer(data)]
+    if not cuts or cuts[-1] < len(data):
+        cuts.append(len(data))
+    for cut in cuts:
+        while place < len(ends) - 1 and ends[place][0] < cut:
+            place += 1
+        if cut > start:
+            events.append(data[start:cut].decode("utf-8", "replace"))
+            times.append(ends[place][1])
+        start = cut
+    return tuple(events), tuple(times)
+
+
+def to_json(exchange: Exchange) -> dict[str, Any]:
+    """An exchange as a cassette has it."""
+    question, answer = exchange.question, exchange.answer
+    asked: dict[str, Any] = {"method": question.method, "path": question.path}
+    if question.query:
+        asked["query"] = dict(question.query)
+    asked |= _stored(question.body)
+    said: dict[str, Any] = {"status": answer.status}
+    if answer.type:
+        said["type"] = answer.type
+    said |= {"stream": list(answer.body)} if answer.streamed else _stored(answer.body)
+    if answer.at_ms:
+        said["at_ms"] = list(answer.at_ms)
+    if not answer.whole:
+        said["whole"] = False
+    if answer.error:
+        said["error"] = answer.error
+    return {**({"session": exchange.session} if exchange.session else {}), "request": asked, "answer": said}
+
+
+def from_json(value: Any) -> Exchange:
+    """What `to_json` gave. Raises ValueError in words for anything else."""
+    asked, said = _member(value, "request"), _member(value, "answer")
+    method, path, query = asked.get("method"), asked.get("path"), asked.get("query", {})
+    if not isinstance(method, str) or not isinstance(path, str) or not isinstance(query, dict):
+        raise ValueError("`request` needs a `method` and a `path`")
+    status = said.get("status")
+    if not isinstance(status, int):
+        raise ValueError("`answer` needs a `status`")
+    times = said.get("at_ms", [])
+    if not isinstance(times, list) or not all(isinstance(one, int) for one in times):
+        raise ValueError("`at_ms` of an answer is a list of milliseconds")
+    stream = said.get("stream")
+    if stream is not None and not (isinstance(stream, list) and all(isinstance(one, str) for one in stream)):
+        raise ValueError("`stream` of an answer is a list of texts")
+    return Exchange(
+        Question(method, path, {str(key): str(one) for key, one in query.items()}, _restored(asked)),
+        Answer(
+            status,
+            str(said.get("type", "")),
+            _restored(said) if stream is None else tuple(stream),
+            tuple(times),
+            said.get("whole", True) is not False,
+            str(said.get("error", "")),
+        ),
+        str(value.get("session", "")),
+        live=False,
+    )
+
+
+def encoded(value: Any) -> str:
+    """JSON in one line, as it can be written to a file."""
+    text = json.dumps(value, ensure_ascii=False)
+    # Half of a surrogate pair has no UTF-8; JSON can still say it.
+    return text if text.isascii() or _is_utf8(text) else json.dumps(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _stored(body: Any) -> dict[str, Any]:
+    if body is None:
+        return {}
+    if isinstance(body, bytes):
+        return {"base64": base64.b64encode(body).decode()}
+    return {"text": body} if isinstance(body, str) else {"json": body}
+
+
+def _restored(holder: Mapping[str, Any]) -> Any:
+    if isinstance(holder.get("base64"), str):
+        try:
+            return base64.b64decode(holder["base64"], validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("`base64` of a body is not base64") from None
+    if "text" in holder:
+        return str(holder["text"])
+    return holder.get("json")
+
+
+def _member(value: Any, key: str) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, dict):
+        raise ValueError(f"there is no `{key}`")
+    return found

@@ -1,0 +1,153 @@
+"""Keys are taken out of exchanges before they are stored: out of addresses, bodies and streams, also where they come
+in several pieces. Headers are not stored at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
+from agenteval_tui.agents.secrets import is_secret_name, secrets_of
+from agenteval_tui.core.redaction import STAND_IN
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+# What a key of a well-known service looks like, wherever it is.
+_SHAPES = re.compile(
+    r"\bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{35}|\bgh[pousr]_[A-Za-z0-9]{36,}"
+    r"|\bgithub_pat_\w{22,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgsk_[A-Za-z0-9]{20,}"
+    r"|\bhf_[A-Za-z0-9]{30,}|\bBearer +[A-Za-z0-9._~+/-]{20,}=*"
+)
+# A member of such a name is a model's or a tool's own words, or describes them.
+_DATA = frozenset(
+    ("messages", "contents", "input", "arguments", "args", "response", "parameters", "input_schema", "properties",
+     "json_schema", "schema", "choices", "content", "output", "candidates", "usage", "usageMetadata")
+)  # fmt: skip
+# What a stream tells piece by piece.
+_PIECES = frozenset(
+    ("content", "text", "delta", "arguments", "partial_json", "thinking", "reasoning", "reasoning_content", "refusal",
+     "summary")
+)  # fmt: skip
+
+
+class KeyRedactor(TranscriptRedactor):
+    """Takes keys out of exchanges: those that are known by value, and what looks like one."""
+
+    __slots__ = ()
+
+    def question(self, question: Question) -> Question:
+        """A request without keys."""
+        query = {key: self._clean(value) for key, value in question.query.items() if not is_secret_name(key)}
+        return replace(question, path=self._clean(question.path), query=query, body=self._body(question.body))
+
+    def exchange(self, exchange: Exchange) -> Exchange:
+        """An exchange without keys."""
+        answer = exchange.answer
+        if answer.streamed:
+            body: Any = self._stream(answer.body)
+        else:
+            body = self._body(answer.body)
+        said: Answer = replace(answer, body=body, type=self._clean(answer.type), error=self._clean(answer.error))
+        return replace(exchange, question=self.question(exchange.question), answer=said)
+
+    def _clean(self, text: str) -> str:
+        found = self.text(text)
+        return _SHAPES.sub(STAND_IN, found) if _SHAPES.search(found) else found
+
+    def _body(self, body: Any) -> Any:
+        if isinstance(body, bytes):
+            try:
+                text = body.decode("latin-1")
+            except UnicodeDecodeError:  # pragma: no cover - latin-1 reads every byte
+                return body
+            clean = self._clean(text)
+            return body if clean is text else clean.encode("latin-1")
+        if isinstance(body, str):
+            return self._clean(body)
+        if isinstance(body, Mapping | list):
+            try:
+                return self._walk(body)
+            except RecursionError:
+                return STAND_IN
+        return body
+
+    def _walk(self, value: Any, *, data: bool = False) -> Any:
+        if isinstance(value, str):
+            return self._clean(value)
+        if isinstance(value, list):
+            return [self._walk(one, data=data) for one in value]
+        if isinstance(value, Mapping):
+            return {
+                self._clean(str(key)): STAND_IN
+                if not data and isinstance(one, str) and one and is_secret_name(str(key))
+                else self._walk(one, data=data or key in _DATA)
+                for key, one in value.items()
+            }
+        return value
+
+    def _stream(self, events: Iterable[str]) -> tuple[str, ...]:
+        told = [_Event(event) for event in events]
+        texts: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        for event in told:
+            for place, holder, key in event.pieces():
+                texts.setdefault(place, []).append((holder, key))
+        for places in texts.values():
+            whole = "".join([holder[key] for holder, key in places])
+            clean = self._clean(whole)
+            if clean is not whole and clean != "".join([self._clean(holder[key]) for holder, key in places]):
+                for number, (holder, key) in enumerate(places):
+                    holder[key] = "" if number else clean
+                for event in told:
+                    event.changed = True
+        return tuple([self._clean(event.text()) for event in told])
+
+
+class _Event:
+    """An event of a stream whose texts can be changed."""
+
+    def __init__(self, event: str) -> None:
+        self.changed = False
+        self._event = event
+        at = event.find("data:")
+        self._at = at + 5
+        self._data: Any = None
+        if (at >= 0 and event.count("data:") == 1) or event.lstrip().startswith(("data:", "event:")):
+            try:
+                self._data = json.loads(event[self._at :])
+            except (ValueError, RecursionError):
+                self._data = None
+
+    def pieces(self) -> list[tuple[str, dict[str, Any], str]]:
+        """The texts in it that may continue in the next event: (what they belong to, the object, the key)."""
+        found: list[tuple[str, dict[str, Any], str]] = []
+        waiting: list[tuple[str, Any]] = [("", self._data)]
+        while waiting:
+            place, value = waiting.pop()
+            if isinstance(value, dict):
+                inner = f"{place}#{value.get('index', value.get('output_index', ''))}"
+                for key, one in value.items():
+                    if isinstance(one, str) and key in _PIECES:
+                        found.append((f"{inner}.{key}", value, key))
+                    elif isinstance(one, dict | list):
+                        waiting.append((f"{inner}.{key}", one))
+            elif isinstance(value, list):
+                waiting += [(f"{place}[]", one) for one in value]
+        return found
+
+    def text(self) -> str:
+        if not self.changed or self._data is None:
+            return self._event
+        return f"{self._event[: self._at]} {encoded(self._data)}\n\n"
+
+
+def sent_keys(headers: Mapping[str, str], query: Mapping[str, str], address: str = "") -> tuple[str, ...]:
+    """The keys in a request."""
+    return secrets_of({"headers": dict(headers), "query": dict(query), "url": address}, {})
+
+
+def keys_of(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that a program may have from its environment."""
+    return secrets_of({"kind": "command"}, env)

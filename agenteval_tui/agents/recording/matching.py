@@ -1,0 +1,249 @@
+"""When two requests are equal: whatever the order of JSON's keys, the ids of calls, and what is known to vary.
+
+Volatile is what a program makes anew each time (a date in a prompt, an id). `volatile_parts` finds it by comparing what
+a program asked twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.exchange import Question
+from agenteval_tui.agents.recording.protocols import without_system
+from agenteval_tui.core.phrasing import quoted, shown
+
+ANY = "any"
+# What no answer depends on.
+_BESIDE = frozenset(("metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"))
+_CALL_IDS = frozenset(("tool_call_id", "tool_use_id", "call_id"))
+_CONVERSATION = frozenset(("messages", "input", "contents"))
+# What is a model's or a tool's own words: an id in it is data.
+_DATA = frozenset(("arguments", "args", "response", "parameters", "input_schema", "json_schema", "schema"))
+_MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"  # noqa: E501
+_DAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
+PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "uuid": re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"),
+    "date-time": re.compile(
+        r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
+    ),
+    "date": re.compile(
+        rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}\b"
+        rf"|(?:\b{_DAY},? )?\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b"
+        rf"|(?:\b{_DAY},? )?\b\d{{1,2}}\.? {_MONTH}\.?(?: \d{{4}})?\b|\b{_DAY}\b",
+        re.IGNORECASE,
+    ),
+    "time": re.compile(r"\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?"),
+    "hex": re.compile(r"\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{8,}\b"),
+    "id": re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{12,}\b"),
+    "number": re.compile(r"\d+(?:[.,]\d+)*"),
+}
+"""What varies, by the name that a cassette has for it; the most particular first."""
+
+
+class Volatile(Struct, frozen=True, omit_defaults=True):
+    """A part of requests that varies: `at` is its place ("messages[0].content", `[*]` for every item), `like` the
+    name of a pattern (then only what looks like that is left out), or "any": all of it."""
+
+    at: str
+    like: str = ANY
+
+
+class Difference(Struct, frozen=True):
+    """Where two requests differ; None: there is nothing on that side."""
+
+    at: str
+    recorded: Any
+    now: Any
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        before, after = _around(self.recorded, self.now)
+        if self.recorded is None:
+            return f"{self.at}: new: {after}"
+        if self.now is None:
+            return f"{self.at}: not there any more: {before}"
+        return f"{self.at}: recorded {before}, now {after}"
+
+
+class Matcher:
+    """Compares requests. `system` False leaves the system prompt out."""
+
+    def __init__(self, volatile: Sequence[Volatile] = (), *, system: bool = True) -> None:
+        self._rules = [(re.compile(_pattern_of(one.at)), one.like) for one in volatile]
+        self._system = system
+
+    def key(self, question: Question) -> str:
+        """A text that equal requests have in common."""
+        return json.dumps(self.essence(question), sort_keys=True, ensure_ascii=True)
+
+    def essence(self, question: Question) -> Any:
+        """What of a request counts."""
+        body = question.body if self._system else without_system(question)
+        if isinstance(body, bytes):
+            body = body.hex()
+        if isinstance(body, Mapping):
+            body = {key: value for key, value in body.items() if key not in _BESIDE}
+        numbered = _Numbered()
+        counted = numbered.top(body)
+        if self._rules:
+            counted = self._masked(counted, "")
+        return {"to": question.title, "query": dict(question.query), "body": counted}
+
+    def differences(self, recorded: Question, now: Question) -> list[Difference]:
+        """Where a request differs from a recorded one."""
+        one, other = self.essence(recorded), self.essence(now)
+        found = list(_differences(one["to"], other["to"], "address"))
+        found += _differences(one["query"], other["query"], "query")
+        return [*found, *_differences(one["body"], other["body"], "")]
+
+    def _masked(self, value: Any, at: str) -> Any:
+        for rule, like in self._rules:
+            if rule.fullmatch(at):
+                if like == ANY:
+                    return "…"
+                if isinstance(value, str) and like in PATTERNS:
+                    value = PATTERNS[like].sub("…", value)
+                elif isinstance(value, int | float) and like == "number":
+                    return "…"
+        if isinstance(value, Mapping):
+            return {key: self._masked(one, f"{at}.{key}" if at else str(key)) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._masked(one, f"{at}[{number}]") for number, one in enumerate(value)]
+        return value
+
+
+def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> tuple[int, list[Difference]] | None:
+    """Which of the recorded requests is nearest to one that is not there, and where it differs. None: there are none.
+
+    Nearest is the one of the same address with the fewest differences; of those alike the one that has most in common
+    at the place of its first difference.
+    """
+    best: tuple[tuple[bool, int, float], int, list[Difference]] | None = None
+    for number, question in enumerate(questions):
+        found = matcher.differences(question, now)
+        rank = (question.path != now.path, sum(map(_weight, found)), -_in_common(found))
+        if best is None or rank < best[0]:
+            best = rank, number, found
+    return None if best is None else (best[1], best[2])
+
+
+def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile, ...]:
+    """What varies between requests of which each pair should be equal."""
+    found: dict[Volatile, None] = {}
+    for one, other in pairs:
+        for difference in Matcher(tuple(found)).differences(one, other):
+            if difference.at in ("address", "query"):
+                continue
+            for rule in _rules_for(difference):
+                found.setdefault(rule)
+    return tuple(found)
+
+
+def _rules_for(difference: Difference) -> list[Volatile]:
+    """What must be left out so that the two sides are equal."""
+    one, other = difference.recorded, difference.now
+    everywhere = re.sub(r"\[\d+\]", "[*]", difference.at)
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return [Volatile(everywhere, "number")]
+    if isinstance(one, str) and isinstance(other, str):
+        needed: list[str] = []
+        for name in PATTERNS:
+            if _without(one, needed) == _without(other, needed):
+                break
+            # A pattern that is found on both sides, and brings them nearer.
+            if PATTERNS[name].search(_without(one, needed)) and PATTERNS[name].search(_without(other, needed)):
+                needed.append(name)
+        if needed and _without(one, needed) == _without(other, needed):
+            for name in list(needed):
+                rest = [kept for kept in needed if kept != name]
+                if rest and _without(one, rest) == _without(other, rest):
+                    needed = rest
+            return [Volatile(everywhere, name) for name in needed]
+    return [Volatile(difference.at)]
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    for name in names:
+        text = PATTERNS[name].sub("…", text)
+    return text
+
+
+def _pattern_of(at: str) -> str:
+    return re.escape(at).replace(r"\[\*\]", r"\[\d+\]")
+
+
+class _Numbered:
+    """Ids of calls and messages become numbers in the order in which they occur."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def top(self, body: Any) -> Any:
+        if not isinstance(body, Mapping):
+            return body
+        return {key: self._walk(value) if key in _CONVERSATION else value for key, value in body.items()}
+
+    def _walk(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._walk(one) for one in value]
+        if not isinstance(value, Mapping):
+            return value
+        return {
+            key: self._number(one)
+            if isinstance(one, str) and (key in _CALL_IDS or key == "id")
+            else one
+            if key in _DATA or key == "input"
+            else self._walk(one)
+            for key, one in value.items()
+        }
+
+    def _number(self, name: str) -> str:
+        return self._known.setdefault(name, f"#{len(self._known) + 1}")
+
+
+def _differences(one: Any, other: Any, at: str) -> Iterator[Difference]:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys((*one, *other)):
+            yield from _differences(one.get(key), other.get(key), f"{at}.{key}" if at else str(key))
+    elif isinstance(one, list) and isinstance(other, list):
+        for number in range(max(len(one), len(other))):
+            left = one[number] if number < len(one) else None
+            right = other[number] if number < len(other) else None
+            yield from _differences(left, right, f"{at}[{number}]")
+    elif one != other:
+        yield Difference(at or "body", one, other)
+
+
+def _weight(difference: Difference) -> int:
+    """A message that is there on one side only weighs more than a changed text."""
+    return 3 if difference.recorded is None or difference.now is None else 1
+
+
+def _in_common(found: Sequence[Difference]) -> float:
+    """How much of the first texts that differ is the same, from 0 to 1."""
+    if not found or not isinstance(found[0].recorded, str) or not isinstance(found[0].now, str):
+        return 0.0
+    one, other = found[0].recorded, found[0].now
+    same = _same(one, other) + _same(one[::-1], other[::-1])
+    return min(1.0, same / max(1, len(one), len(other)))
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _around(one: Any, other: Any, width: int = 24) -> tuple[str, str]:
+    """Two values, of long texts only what is around their first difference."""
+    if not isinstance(one, str) or not isinstance(other, str):
+        return shown(one), shown(other)
+    start = max(0, _same(one, other) - width)
+    if max(len(one), len(other)) <= 2 * width + 10 or start == 0:
+        return quoted(one), quoted(other)
+    return quoted("…" + one[start:]), quoted("…" + other[start:])

@@ -1,0 +1,113 @@
+"""Recorded answers for equal requests: which recording answers, and what is said where none does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.agents.recording.matching import Difference, Matcher, nearest
+from agenteval_tui.core.numbers import count
+
+_SHOWN = 3  # differences that a sentence names
+_AGAIN = (408, 409, 425, 429)  # a program asks again
+
+
+class Miss(Struct, frozen=True):
+    """A request that is not in the cassette. `nearest`: the number (from 1) of the recorded request that is most like
+    it, None: there is none; `differences`: where it differs."""
+
+    question: Question
+    nearest: int | None = None
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """In a sentence."""
+        what = f"the cassette has no answer to {self.question.title}"
+        if self.nearest is None:
+            return f"{what}: no request is recorded in it"
+        shown = "; ".join(one.said for one in self.differences[:_SHOWN])
+        more = len(self.differences) - _SHOWN
+        rest = f"; and {count(more, 'more difference')}" if more > 0 else ""
+        return f"{what}; the nearest is request {self.nearest}, which differs: {shown}{rest}"
+
+
+class Playback:
+    """The answers of a cassette for one run of a program.
+
+    Equal requests get their answers in the order in which they were recorded, the last one again and again. Those of
+    the run's own session come first. With several recorded runs and no session of that name, the answers to a request
+    begin with those of recording number `start` (from 0). An answer that made the program ask again (429, a broken
+    stream) is left out where the second one is recorded too.
+    """
+
+    def __init__(self, cassette: Cassette, *, system: bool = True, session: str = "", start: int = 0) -> None:
+        self.matcher = Matcher(cassette.volatile, system=system)
+        self._exchanges = cassette.exchanges
+        self._session = session
+        self._start = start
+        self._by_key: dict[str, list[Exchange]] = {}
+        for one in cassette.exchanges:
+            self._by_key.setdefault(self.matcher.key(one.question), []).append(one)
+        self._by_key = {key: _without_retries(found) for key, found in self._by_key.items()}
+        self._given: dict[str, int] = {}
+
+    def answer(self, question: Question) -> Answer | Miss:
+        """The recorded answer to a request."""
+        key = self.matcher.key(question)
+        found = self._by_key.get(key)
+        if not found:
+            return self.miss(question)
+        own = [one for one in found if one.session == self._session]
+        number = self._given.get(key, 0)
+        self._given[key] = number + 1
+        if own:
+            return own[min(number, len(own) - 1)].answer
+        return found[(self._start + number) % len(found)].answer
+
+    def miss(self, question: Question) -> Miss:
+        """What is said of a request that is not recorded."""
+        questions = [one.question for one in self._exchanges]
+        found = nearest(self.matcher, questions, question)
+        return Miss(question) if found is None else Miss(question, found[0] + 1, tuple(found[1]))
+
+
+class OrderedPlayback:
+    """Gives each recorded answer once, to the request that is most like its own: what a program asks the second time
+    is compared with what it asked the first time. `pairs`: the requests that belong together."""
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._left = _without_retries(list(exchanges), any_key=True)
+        self._matcher = Matcher()
+        self.pairs: list[tuple[Question, Question]] = []
+
+    def answer(self, question: Question) -> Answer | Miss:
+        """The answer to the recorded request that is most like this one."""
+        found = nearest(self._matcher, [one.question for one in self._left], question)
+        if found is None or self._left[found[0]].question.path != question.path:
+            return Miss(question, None if found is None else found[0] + 1, () if found is None else tuple(found[1]))
+        chosen = self._left.pop(found[0])
+        self.pairs.append((chosen.question, question))
+        return chosen.answer
+
+
+def _without_retries(found: list[Exchange], *, any_key: bool = False) -> list[Exchange]:
+    """Without the answers after which a program asked the same again."""
+    kept = []
+    for number, one in enumerate(found):
+        later = [
+            other
+            for other in found[number + 1 :]
+            if other.session == one.session and (not any_key or other.question == one.question)
+        ]
+        if later and not one.answer.succeeded and _asks_again(one.answer):
+            continue
+        kept.append(one)
+    return kept
+
+
+def _asks_again(answer: Answer) -> bool:
+    return answer.status in _AGAIN or answer.status >= 500 or answer.status == 0 or not answer.whole

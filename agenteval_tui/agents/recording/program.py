@@ -1,0 +1,84 @@
+"""A program that is started behind the proxy, in the terminal of who started it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.child_process import find_program
+from agenteval_tui.agents.recording.providers import environment
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.agents.recording.session import Session
+from agenteval_tui.core.errors import AgentevalError
+
+_END_S = 3.0  # how long a program that is told to end may take
+
+
+async def run_program(
+    argv: Sequence[str],
+    session: Session,
+    *,
+    upstreams: Mapping[str, str],
+    cwd: Path,
+    env: Mapping[str, str],
+    permission: Permission,
+    port: int = 0,
+    stdout: int | None = None,
+) -> int:
+    """Start a program that asks model servers through the proxy, and wait for its end; gives its exit code, minus the
+    signal's number where a signal ended it.
+
+    It has this process' terminal; its output goes to the file descriptor `stdout` where one is given. Ctrl+C is the
+    program's. Raises `AgentevalError` where it can't be started, `InfrastructureError` where the port can't be had.
+    """
+    permission.require_start(argv)
+    program = find_program(argv[0], cwd, env)
+    proxy = Proxy(upstreams)
+    await proxy.start(port)
+    try:
+        variables = {**env, **environment(proxy.open(session), upstreams, env)}
+        with _InterruptsIgnored():
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    program, *argv[1:], cwd=cwd, env=variables, stdout=stdout
+                )
+            except (OSError, ValueError) as error:
+                raise AgentevalError(
+                    f"{argv[0]} can't be started: {getattr(error, 'strerror', None) or error}",
+                    mend="run it by hand; a script needs a line like #!/bin/sh, or name what runs it first",
+                ) from None
+            try:
+                return await process.wait()
+            finally:
+                await _ended(process)
+    finally:
+        await proxy.close()
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _END_S)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+
+class _InterruptsIgnored:
+    """Ctrl+C goes to the program as well, which may use it for something; it ends or it does not."""
+
+    def __enter__(self) -> None:
+        self._before = None
+        with suppress(ValueError):  # not in the main thread
+            self._before = signal.signal(signal.SIGINT, lambda *_: None)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

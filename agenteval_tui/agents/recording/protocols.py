@@ -1,0 +1,332 @@
+"""The four protocols of model servers: what a request says, what an answer says, and how an error is told.
+
+A conversation is read as OpenAI chat messages, with `reasoning` and, at a tool's result, `is_error`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from agenteval_tui.agents.base import ReasoningDelta
+from agenteval_tui.agents.http.errors import words_in
+from agenteval_tui.agents.http.sse import ServerEvent, SseReader
+from agenteval_tui.agents.models.anthropic import MessagesReply
+from agenteval_tui.agents.models.gemini import GeminiReply
+from agenteval_tui.agents.models.openai_chat import ChatReply
+from agenteval_tui.agents.models.openai_responses import ResponsesReply
+from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
+from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
+from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.model import Usage
+
+Name = Literal["chat", "responses", "messages", "gemini", ""]
+_QUOTED = 300  # characters of an error that are kept
+_SYSTEM = ("system", "developer")
+
+
+class Request(Struct, frozen=True):
+    """What a request says. `messages` are without the system prompt, which is `system` ("" for none). `previous`: the
+    id of the answer that it continues, where the server keeps the conversation."""
+
+    messages: tuple[dict[str, Any], ...]
+    system: str = ""
+    model: str = ""
+    previous: str = ""
+
+
+class Reply(Struct, frozen=True):
+    """What an answer says. `message`: the assistant's; None where there is none. `error`: why, in words."""
+
+    message: dict[str, Any] | None = None
+    model: str = ""
+    finish_reason: str = ""
+    usage: Usage = Usage()
+    id: str = ""
+    error: str = ""
+
+
+def protocol_of(question: Question) -> Name:
+    """Which protocol a request speaks; "": none of them, it is passed on unread."""
+    path = question.path.rstrip("/")
+    if question.method != "POST":
+        return ""
+    if path.endswith("/chat/completions"):
+        return "chat"
+    if path.endswith("/responses"):
+        return "responses"
+    if path.endswith("/messages"):
+        return "messages"
+    return "gemini" if path.endswith((":generateContent", ":streamGenerateContent")) else ""
+
+
+def read_request(question: Question) -> Request | None:
+    """What a request to a model says; None where it is none, or can't be read."""
+    protocol = protocol_of(question)
+    if not protocol or not isinstance(question.body, Mapping):
+        return None
+    try:
+        return _REQUESTS[protocol](question.body, question.path)
+    except (TypeError, ValueError, AttributeError, KeyError):
+        return None
+
+
+def read_reply(question: Question, answer: Answer) -> Reply:
+    """What the answer to a request of a model says."""
+    if answer.error:
+        return Reply(error=answer.error)
+    if not 200 <= answer.status < 300:
+        return Reply(error=f"HTTP {answer.status}: {_said(answer)}".rstrip(": "))
+    reply, thoughts, error = _REPLIES[protocol_of(question)](), list[str](), ""
+    try:
+        for event in _read(reply, answer):
+            if isinstance(event, ReasoningDelta):
+                thoughts.append(event.text)
+    except ProviderError as refused:
+        error = on_one_line(words_in(encoded(refused.error)), _QUOTED)
+    except EmptyResponseError as nothing:
+        error = str(nothing)
+    if not answer.whole:
+        error = "the answer was cut off"
+    message: dict[str, Any] | None = None
+    if reply.text or reply.calls or thoughts or not error:
+        message = {"role": "assistant", "content": "".join(reply.text)}
+        if thoughts:
+            message["reasoning"] = "".join(thoughts)
+        if reply.calls:
+            message["tool_calls"] = [_call(call.given_id, call.name, call.arguments_text) for call in reply.calls]
+    return Reply(message, reply.model, reply.finish_reason, reply.usage or Usage(), _id_of(answer), error)
+
+
+def error_answer(question: Question, status: int, said: str) -> Answer:
+    """An error in the words of the protocol, so that a client shows it."""
+    protocol = protocol_of(question)
+    if protocol == "messages":
+        body: dict[str, Any] = {"type": "error", "error": {"type": "agenteval", "message": said}}
+    elif protocol == "gemini":
+        body = {"error": {"code": status, "message": said, "status": "AGENTEVAL"}}
+    else:
+        body = {"error": {"message": said, "type": "agenteval", "code": "agenteval", "param": None}}
+    return Answer(status, "application/json", body)
+
+
+def without_system(question: Question) -> Any:
+    """The body of a request without its system prompt."""
+    body = question.body
+    if not isinstance(body, Mapping) or not protocol_of(question):
+        return body
+    rest = {
+        key: value
+        for key, value in body.items()
+        if key not in ("system", "instructions", "systemInstruction", "system_instruction")
+    }
+    for key in ("messages", "input"):
+        if isinstance(rest.get(key), list):
+            rest[key] = [one for one in rest[key] if not (isinstance(one, Mapping) and one.get("role") in _SYSTEM)]
+    return rest
+
+
+# Requests
+
+
+def _chat(body: Mapping[str, Any], _: str) -> Request:
+    messages, system = [], list[str]()
+    for one in body["messages"]:
+        role = str(one["role"])
+        if role in _SYSTEM:
+            system.append(content_text(one.get("content")))
+            continue
+        made: dict[str, Any] = {"role": role, "content": content_text(one.get("content"))}
+        for key in ("tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"):
+            if one.get(key) is not None:
+                made[key] = one[key]
+        messages.append(made)
+    return Request(tuple(messages), "\n\n".join(filter(None, system)), str(body.get("model") or ""))
+
+
+def _responses(body: Mapping[str, Any], _: str) -> Request:
+    given = body.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given or ())
+    found, system = _Messages(), [content_text(body.get("instructions"))]
+    for item in items:
+        kind = item.get("type") or "message"
+        if kind == "message" and item.get("role") in _SYSTEM:
+            system.append(content_text(item.get("content")))
+        elif kind == "message":
+            found.say(str(item.get("role") or "user"), content_text(item.get("content")))
+        elif kind == "reasoning":
+            found.think(content_text(item.get("summary") or item.get("content") or ()))
+        elif kind in ("function_call", "custom_tool_call"):
+            found.call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            found.result(item.get("call_id"), content_text(item.get("output")))
+    return Request(
+        tuple(found.made),
+        "\n\n".join(filter(None, system)),
+        str(body.get("model") or ""),
+        str(body.get("previous_response_id") or ""),
+    )
+
+
+def _anthropic(body: Mapping[str, Any], _: str) -> Request:
+    found = _Messages()
+    for one in body["messages"]:
+        role, content = str(one["role"]), one.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
+        if role == "user":  # what tools gave comes before what the user says, as the API wants it
+            blocks.sort(key=lambda block: not str(block.get("type")).endswith("tool_result"))
+        texts: list[str] = []
+        began = len(found.made)
+        for block in blocks:
+            kind = str(block.get("type"))
+            if kind.endswith("tool_result"):
+                found.result(
+                    block.get("tool_use_id"), content_text(block.get("content")), failed=bool(block.get("is_error"))
+                )
+            elif kind == "tool_use":
+                _flush(found, role, texts)
+                found.call(block.get("id"), block.get("name"), block.get("input"), fresh=len(found.made) == began)
+            elif kind == "thinking":
+                found.think(str(block.get("thinking") or ""))
+            elif kind not in ("redacted_thinking",):
+                texts.append(str(block["text"]) if isinstance(block.get("text"), str) else f"[{kind}]")
+        _flush(found, role, texts)
+    return Request(tuple(found.made), content_text(body.get("system")), str(body.get("model") or ""))
+
+
+def _gemini(body: Mapping[str, Any], path: str) -> Request:
+    found = _Messages()
+    for one in body["contents"]:
+        role = "assistant" if one.get("role") == "model" else "user"
+        texts: list[str] = []
+        began = len(found.made)
+        for part in one.get("parts") or ():
+            called, answered = part.get("functionCall"), part.get("functionResponse")
+            if isinstance(called, Mapping):
+                _flush(found, role, texts)
+                found.call(called.get("id"), called.get("name"), called.get("args"), fresh=len(found.made) == began)
+            elif isinstance(answered, Mapping):
+                said, failed = _function_response(answered.get("response"))
+                found.result(answered.get("id"), said, name=answered.get("name"), failed=failed)
+            elif part.get("thought") is True:
+                found.think(str(part.get("text") or ""))
+            else:
+                kind = next((key for key in part if key not in ("thoughtSignature", "thought")), "part")
+                texts.append(str(part["text"]) if isinstance(part.get("text"), str) else f"[{kind}]")
+        _flush(found, role, texts)
+    told = body.get("systemInstruction") or body.get("system_instruction")
+    system = content_text(told.get("parts") if isinstance(told, Mapping) else told)
+    model = path.rpartition("/models/")[2].partition(":")[0]
+    return Request(tuple(found.made), system, model)
+
+
+def _function_response(given: Any) -> tuple[str, bool]:
+    """What a tool gave, and whether it failed."""
+    if isinstance(given, Mapping) and len(given) == 1:
+        key, value = next(iter(given.items()))
+        if key in ("result", "output", "error", "content"):
+            return (value if isinstance(value, str) else encoded(value)), key == "error"
+    return (given if isinstance(given, str) else encoded(given)), False
+
+
+def _flush(found: _Messages, role: str, texts: list[str]) -> None:
+    if texts:
+        found.say(role, "".join(texts))
+    texts.clear()
+
+
+class _Messages:
+    """Messages that are told in parts: calls belong to the assistant's message before them."""
+
+    def __init__(self) -> None:
+        self.made: list[dict[str, Any]] = []
+        self._thoughts = ""
+
+    def say(self, role: str, text: str) -> None:
+        message: dict[str, Any] = {"role": role, "content": text}
+        if role == "assistant" and self._thoughts:
+            message["reasoning"], self._thoughts = self._thoughts, ""
+        self.made.append(message)
+
+    def think(self, text: str) -> None:
+        self._thoughts += text
+
+    def call(self, call_id: Any, name: Any, arguments: Any, *, fresh: bool = False) -> None:
+        if fresh or not self.made or self.made[-1]["role"] != "assistant":
+            self.say("assistant", "")
+        given = arguments if isinstance(arguments, str) else encoded({} if arguments is None else arguments)
+        self.made[-1].setdefault("tool_calls", []).append(_call(call_id, str(name or ""), given))
+
+    def result(self, call_id: Any, text: str, *, name: Any = None, failed: bool = False) -> None:
+        message: dict[str, Any] = {"role": "tool", "content": text}
+        if call_id:
+            message["tool_call_id"] = str(call_id)
+        if isinstance(name, str):
+            message["name"] = name
+        if failed:
+            message["is_error"] = True
+        self.made.append(message)
+
+
+def _call(call_id: Any, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": str(call_id or ""), "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+_REQUESTS: Mapping[Name, Callable[[Mapping[str, Any], str], Request]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "messages": _anthropic,
+    "gemini": _gemini,
+}
+
+
+# Replies
+
+_REPLIES: Mapping[Name, Callable[[], ModelReply]] = {
+    "chat": ChatReply,
+    "responses": ResponsesReply,
+    "messages": MessagesReply,
+    "gemini": GeminiReply,
+}
+
+
+def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
+    if answer.streamed:
+        reader = SseReader()
+        for sent in (*reader.feed(answer.data()), *reader.close()):
+            if not reply.over:
+                yield from reply.take(sent)
+    elif isinstance(answer.body, list):  # Gemini's stream without `alt=sse`
+        for one in answer.body:
+            yield from reply.take(ServerEvent("", encoded(one)))
+    else:
+        yield from reply.take_whole(answer.data().decode("utf-8", "replace"))
+    yield from reply.rest()
+
+
+def _said(answer: Answer) -> str:
+    return on_one_line(words_in(answer.data().decode("utf-8", "replace")), _QUOTED)
+
+
+def _id_of(answer: Answer) -> str:
+    """The id of an answer of the Responses API, which a later request may name."""
+    body = answer.body
+    if isinstance(body, Mapping):
+        return str(body.get("id") or "")
+    for event in body[:3] if answer.streamed else ():
+        at = event.find("data:")
+        try:
+            said = json.loads(event[at + 5 :]) if at >= 0 else {}
+            return str(said["response"]["id"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            continue
+    return ""
+
+
+def first_words(messages: Sequence[Mapping[str, Any]]) -> str:
+    """What the user said first; "" for nothing."""
+    return next((str(one["content"]) for one in messages if one.get("role") == "user" and one.get("content")), "")

@@ -1,0 +1,370 @@
+"""A proxy on loopback: programs ask model servers through it, and it keeps what they ask and get.
+
+A stream goes on chunk by chunk as it comes. The program's key goes through in the request's headers, and is kept
+nowhere. Each run of a program has an address of its own, with a secret in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import h11
+import httpx
+
+from agenteval_tui.agents.http.connection_pool import Connections
+from agenteval_tui.agents.http.proxies import is_local
+from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
+from agenteval_tui.agents.recording.keys import sent_keys
+from agenteval_tui.agents.recording.protocols import error_answer
+from agenteval_tui.agents.recording.providers import provider_of
+from agenteval_tui.agents.recording.session import Session
+from agenteval_tui.agents.secrets import is_secret_name
+from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+
+HOST = "127.0.0.1"
+LARGEST = 64_000_000
+"""Bytes that are kept. A larger request is refused, a larger answer is passed on and not kept."""
+_HEAD = 64 * 1024
+_TIMEOUT = httpx.Timeout(None, connect=30.0)
+# Of one connection, not of the message.
+_HOP = frozenset(
+    ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+     "transfer-encoding", "upgrade", "host", "content-length", "expect")
+)  # fmt: skip
+_NOT_SENT = _HOP | {"accept-encoding"}
+_REFUSED = 402
+_UNREACHED = 502
+
+
+class Proxy:
+    """The proxy of one process. `open` gives a run of a program its address."""
+
+    def __init__(self, upstreams: Mapping[str, str]) -> None:
+        self._upstreams = upstreams
+        self._connections = Connections()
+        self._sessions: dict[str, Session] = {}
+        self._clients: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+        self.alone: Session | None = None
+        """The session of requests whose address has no secret, as of a program that was started before."""
+
+    async def start(self, port: int = 0) -> None:
+        """Listen from now on. Raises `InfrastructureError` when the port can't be had."""
+        try:
+            self._server = await asyncio.start_server(self._connected, HOST, port, limit=_HEAD)
+        except OSError as error:
+            raise InfrastructureError(
+                f"port {port} can't be had: {error.strerror}",
+                where=HOST,
+                mend="choose another with --port; without it any that is free is taken",
+            ) from None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def open(self, session: Session) -> str:
+        """The address for a run of a program: `providers.environment` leads the program to it."""
+        secret = secrets.token_hex(8)
+        self._sessions[secret] = session
+        return f"http://{HOST}:{self.port}/{secret}"
+
+    def shut(self, session: Session) -> None:
+        """The run is over: its address leads nowhere from now on."""
+        self._sessions = {secret: one for secret, one in self._sessions.items() if one is not session}
+
+    async def close(self) -> None:
+        """Stop listening, and end what is in flight."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._clients:
+            task.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        await self._connections.close()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(_Client(reader, writer)))
+        self._clients.add(task)
+        task.add_done_callback(self._clients.discard)
+
+    async def _serve(self, client: _Client) -> None:
+        try:
+            while (asked := await client.request()) is not None:
+                await self._answer(client, *asked)
+                if not client.next():
+                    break
+        except h11.RemoteProtocolError as error:
+            await client.refuse(error.error_status_hint or 400, f"this is not HTTP that can be read: {error}")
+        except _TooLargeError:
+            await client.refuse(413, f"a request of more than {LARGEST // 1_000_000} MB is not passed on")
+        except (ConnectionError, h11.LocalProtocolError):
+            pass  # the client went away
+        finally:
+            client.close()
+
+    async def _answer(self, client: _Client, request: h11.Request, body: bytes) -> None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
+        target = urlsplit(request.target.decode("latin-1"))
+        if not _is_here(headers.get("host", "")):
+            # A page in a browser whose name leads to this machine.
+            await client.refuse(403, "this address is for programs of this machine")
+            return
+        first, _, rest = target.path.lstrip("/").partition("/")
+        session, path = self._sessions.get(first), rest
+        if session is None:
+            session, path = self.alone, target.path.lstrip("/")
+        found = provider_of(path)
+        if session is None or found is None or found[0].name not in self._upstreams:
+            await client.refuse(404, "nothing is here: a run's address is in its program's OPENAI_BASE_URL and others")
+            return
+        query = parse_qsl(target.query, keep_blank_values=True)
+        session.know(sent_keys(headers, dict(query)))
+        kind = headers.get("content-type", "")
+        question = Question(
+            request.method.decode("latin-1"),
+            path.rstrip("/"),
+            {key: value for key, value in query if not is_secret_name(key)},
+            received(_unpacked(body, headers.get("content-encoding", "")), kind),
+        )
+        async with session.asking(question) as open_exchange:
+            answer = await session.answer(question)
+            if answer is not None:
+                open_exchange.answered(answer, live=False)
+                await client.play(answer, session.pace)
+                return
+            refused = session.refusal()
+            if refused:
+                answer = error_answer(question, _REFUSED, refused)
+                open_exchange.answered(answer, live=False)
+                await client.play(answer, 0)
+                return
+            provider, behind = found
+            address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")
+            sent = [(name, value) for name, value in request.headers if name.decode("latin-1").lower() not in _NOT_SENT]
+            pieces = _Pieces()
+            try:
+                await self._pass_on(client, request.method, address, sent, body, pieces)
+            except _UnreachableError as error:
+                said = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
+                pieces.error = said
+                await client.play(error_answer(question, _UNREACHED, said), 0)
+            finally:
+                open_exchange.answered(pieces.answer(), live=True)
+
+    async def _pass_on(
+        self,
+        client: _Client,
+        method: bytes,
+        address: str,
+        headers: list[tuple[bytes, bytes]],
+        body: bytes,
+        pieces: _Pieces,
+    ) -> None:
+        """Ask the server, and send its answer on as it comes. Raises `_UnreachableError` where there is none."""
+        try:
+            wire = self._connections.to(address).client
+        except AgentevalError as error:
+            raise _UnreachableError(error.sentence) from None
+        # What is packed could not be read on its way.
+        asked = wire.build_request(
+            method.decode(), address, headers=[*headers, (b"accept-encoding", b"identity")], content=body or None
+        )
+        asked.extensions["timeout"] = _TIMEOUT.as_dict()
+        try:
+            answer = await wire.send(asked, stream=True)
+        except httpx.HTTPError as error:
+            raise _UnreachableError(_words(error)) from None
+        try:
+            pieces.begin(answer.status_code, answer.headers)
+            await client.begin(answer.status_code, _passed(answer.headers))
+            async for chunk in answer.aiter_raw():
+                pieces.add(chunk)
+                await client.send(chunk)
+            pieces.whole = True
+            await client.end()
+        except httpx.HTTPError:
+            client.abort()  # as the server did
+        finally:
+            with suppress(httpx.HTTPError, RuntimeError):
+                await answer.aclose()
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _UnreachableError(Exception):
+    pass
+
+
+class _Client:
+    """The connection of a program."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
+        self._began = False
+
+    async def request(self) -> tuple[h11.Request, bytes] | None:
+        """The next request with its body; None: there is none any more."""
+        request: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    await self._write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])))
+                self._http.receive_data(await self._reader.read(65536))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > LARGEST:
+                    raise _TooLargeError
+            elif isinstance(event, h11.EndOfMessage):
+                assert request is not None
+                self._began = False
+                return request, bytes(body)
+            else:  # the connection was closed, or is to speak another protocol
+                return None
+
+    def next(self) -> bool:
+        """Whether another request may follow on this connection."""
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+            return True
+        return False
+
+    async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._began = True
+        await self._write(self._http.send(h11.Response(status_code=status, headers=headers)))
+
+    async def send(self, data: bytes) -> None:
+        if data:
+            await self._write(self._http.send(h11.Data(data=data)))
+
+    async def end(self) -> None:
+        await self._write(self._http.send(h11.EndOfMessage()))
+
+    async def play(self, answer: Answer, pace: float) -> None:
+        """A recorded answer, a stream event by event. `pace` 1: as fast as it was recorded."""
+        headers = [(b"content-type", answer.type.encode("latin-1", "replace"))] if answer.type else []
+        if answer.status == 0:
+            self.abort()
+            return
+        if not answer.streamed:
+            data = answer.data()
+            if pace and answer.at_ms:
+                await asyncio.sleep(answer.at_ms[-1] / 1000 * pace)
+            await self.begin(answer.status, [*headers, (b"content-length", str(len(data)).encode())])
+            await self.send(data)
+        else:
+            await self.begin(answer.status, headers)
+            before = 0
+            for event, at_ms in zip(answer.body, (*answer.at_ms, *[0] * len(answer.body)), strict=False):
+                if pace and at_ms > before:
+                    await asyncio.sleep((at_ms - before) / 1000 * pace)
+                    before = at_ms
+                await self.send(event.encode("utf-8", "surrogatepass"))
+        if answer.whole:
+            await self.end()
+        else:
+            self.abort()
+
+    async def refuse(self, status: int, said: str) -> None:
+        """An error of the proxy itself; nothing where an answer has begun."""
+        if self._began or self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        data = f"agenteval: {said}\n".encode()
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(data)).encode()),
+                   (b"connection", b"close")]  # fmt: skip
+        with suppress(ConnectionError, h11.LocalProtocolError):
+            await self.begin(status, headers)
+            await self.send(data)
+            await self.end()
+
+    def abort(self) -> None:
+        """Break the connection in the middle of an answer."""
+        self._writer.transport.abort()
+        raise ConnectionAbortedError
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def _write(self, data: bytes | None) -> None:
+        if data:
+            self._writer.write(data)
+            await self._writer.drain()
+
+
+class _Pieces:
+    """The answer of a server, as far as it has come."""
+
+    def __init__(self) -> None:
+        self.error = ""
+        self.whole = False
+        self._began = time.perf_counter()
+        self._status = 0
+        self._type = self._packed = ""
+        self._pieces: list[tuple[int, bytes]] = []
+        self._size = 0
+
+    def begin(self, status: int, headers: httpx.Headers) -> None:
+        self._status = status
+        self._type = headers.get("content-type", "")
+        self._packed = headers.get("content-encoding", "")
+
+    def add(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size <= LARGEST:
+            self._pieces.append((round((time.perf_counter() - self._began) * 1000), data))
+
+    def answer(self) -> Answer:
+        if self._status == 0:
+            return Answer(0, error=self.error or "the program did not wait for the answer", whole=False)
+        whole = self.whole and self._size <= LARGEST
+        if self._type.startswith(STREAM) and not self._packed:
+            events, times = events_of(self._pieces)
+            return Answer(self._status, self._type, events, times, whole)
+        data = _unpacked(b"".join(piece for _, piece in self._pieces), self._packed)
+        took = self._pieces[-1][0] if self._pieces else 0
+        return Answer(self._status, self._type, received(data, self._type), (took,), whole)
+
+
+def _passed(headers: httpx.Headers) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer that a program gets. Its length stays: without it, it comes in chunks."""
+    return [
+        (name, value)
+        for name, value in headers.raw
+        if (lower := name.decode("latin-1").lower()) not in _HOP or lower == "content-length"
+    ]
+
+
+def _unpacked(data: bytes, packed: str) -> bytes:
+    if packed.strip().lower() not in ("gzip", "x-gzip", "deflate"):
+        return data
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, LARGEST)
+    except zlib.error:
+        return data
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return is_local(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False
+
+
+def _words(error: httpx.HTTPError) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

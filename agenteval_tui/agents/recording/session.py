@@ -1,0 +1,178 @@
+"""One run of a program behind the proxy: what it asked, what it got, and where answers come from."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Literal, Protocol
+
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.agents.recording.keys import KeyRedactor
+from agenteval_tui.agents.recording.playback import Miss
+from agenteval_tui.agents.recording.protocols import error_answer, read_reply, read_request
+from agenteval_tui.transcripts.model import Usage
+
+MISSING = 404
+"""The status of a request that is not in the cassette: clients do not ask again after it."""
+
+Cost = Callable[[str, Usage], float | None]
+"""`cost(model, usage)`: US dollars, None when the price is not known."""
+
+
+class Answers(Protocol):
+    """Where recorded answers come from."""
+
+    def answer(self, question: Question) -> Answer | Miss:
+        """The answer to a request without keys."""
+        ...
+
+
+class Session:
+    """What one run of a program asks, in the order of its requests.
+
+    `answers`: a recording that answers; None: the servers do. `on_miss`: what happens to a request that is not in it:
+    "error", or "live": it and all that follow go to the servers. `max_cost`: US dollars that those may cost; `cost`
+    says what one did. `keys`: what must not be stored of what is known beforehand; those in requests are found.
+    `pace`: recorded answers come as fast as they did (1), or at once (0).
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        answers: Answers | None = None,
+        on_miss: Literal["error", "live"] = "error",
+        keys: Iterable[str] = (),
+        cost: Cost | None = None,
+        max_cost: float | None = None,
+        pace: float = 0.0,
+    ) -> None:
+        self.name = name
+        self.pace = pace
+        self.misses: list[Miss] = []
+        self.missed_at: int | None = None
+        """How many requests had been made before the first that was not in the recording."""
+        self.spent = 0.0
+        self.priced = False
+        """Whether the price of at least one live answer is known; `spent` is the sum of those."""
+        self.unpriced: set[str] = set()
+        """Models whose price is not known."""
+        self._answers = answers
+        self._on_miss = on_miss
+        self._keys = set(keys)
+        self._redactor = KeyRedactor(self._keys)
+        self._cost = cost
+        self._max_cost = max_cost
+        self._began = time.perf_counter()
+        self._exchanges: list[_OpenExchange] = []
+        self._live = False
+
+    def know(self, keys: Iterable[str]) -> None:
+        """Keys that a request had."""
+        new = set(keys) - self._keys
+        if new:
+            self._keys |= new
+            self._redactor = KeyRedactor(self._keys)
+
+    @asynccontextmanager
+    async def asking(self, question: Question) -> AsyncIterator[_OpenExchange]:
+        """A request is being answered."""
+        exchange = _OpenExchange(question, self.now_ms)
+        self._exchanges.append(exchange)
+        try:
+            yield exchange
+        finally:
+            exchange.ended_ms = self.now_ms
+            if exchange.answer is None:
+                exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
+            elif exchange.live:
+                self._pay(exchange)
+
+    async def answer(self, question: Question) -> Answer | None:
+        """The recorded answer; None: a server is to be asked."""
+        if self._answers is None or self._live:
+            return None
+        found = await asyncio.to_thread(self._answers.answer, self._redactor.question(question))
+        if not isinstance(found, Miss):
+            return found
+        if self.missed_at is None:
+            self.missed_at = len(self._exchanges) - 1
+        self.misses.append(found)
+        if self._on_miss == "live":
+            self._live = True
+            return None
+        return error_answer(question, MISSING, f"agenteval: {found.said}")
+
+    def refusal(self) -> str:
+        """Why a server may not be asked, in words; "" where it may."""
+        if self._max_cost is None:
+            return ""
+        if self.unpriced:
+            names = ", ".join(sorted(self.unpriced))
+            return (
+                f"agenteval: the price of {names} is not known, so --max-cost can't be kept; write it into prices.yaml"
+            )
+        if self.spent >= self._max_cost:
+            return f"agenteval: --max-cost is reached: {self.spent:.4f} of {self._max_cost:g} dollars are spent"
+        return ""
+
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since the run began."""
+        return (time.perf_counter() - self._began) * 1000
+
+    @property
+    def asked(self) -> int:
+        """How many requests it made."""
+        return len(self._exchanges)
+
+    @property
+    def live_requests(self) -> int:
+        """How many of them servers answered."""
+        return sum(one.live for one in self._exchanges)
+
+    def exchanges(self, start: int = 0) -> tuple[Exchange, ...]:
+        """What was asked and answered, without keys: those after the first `start`."""
+        clean = self._redactor.exchange
+        return tuple([clean(one.exchange(self.name, self.now_ms)) for one in self._exchanges[start:]])
+
+    def clean(self, text: str) -> str:
+        """A text without keys."""
+        return self._redactor.text(text)
+
+    def _pay(self, exchange: _OpenExchange) -> None:
+        if self._cost is None or exchange.answer is None:
+            return
+        request = read_request(exchange.question)
+        if request is None:
+            return
+        reply = read_reply(exchange.question, exchange.answer)
+        cost = self._cost(reply.model or request.model, reply.usage)
+        if cost is not None:
+            self.spent += cost
+            self.priced = True
+        elif reply.usage.total_tokens:
+            self.unpriced.add(reply.model or request.model)
+
+
+class _OpenExchange:
+    """A request, with its answer once that is there."""
+
+    def __init__(self, question: Question, started_ms: float) -> None:
+        self.question = question
+        self.started_ms = started_ms
+        self.ended_ms: float | None = None
+        self.answer: Answer | None = None
+        self.live = False
+
+    def answered(self, answer: Answer, *, live: bool) -> None:
+        """This is its answer."""
+        self.answer, self.live = answer, live
+
+    def exchange(self, session: str, now_ms: float) -> Exchange:
+        """As it is kept."""
+        answer = self.answer or Answer(0, error="the program did not wait for the answer", whole=False)
+        ended = now_ms if self.ended_ms is None else self.ended_ms
+        return Exchange(self.question, answer, session, self.started_ms, ended, self.live)

@@ -1,0 +1,60 @@
+"""`agenteval record`: a program in any language, recorded by what it asks of model servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+
+
+@click.command("record", context_settings={"ignore_unknown_options": False})
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
+@click.option(
+    "--suite", type=click.Path(path_type=Path), metavar="FILE", help="The suite of --test, or for the test of --new."
+)
+@click.option("--test", metavar="ID", help="Grade what it does with the criteria of this test.")
+@click.option("--new", is_flag=True, help="Make a test of it in --suite (default: recorded.suite.yaml).")
+@click.option(
+    "--cassette", type=click.Path(path_type=Path), metavar="FILE", help="Keep requests and answers in this file."
+)
+@click.option("--replay", is_flag=True, help="Answer from --cassette; ask no server.")
+@click.option(
+    "--live-after-miss",
+    is_flag=True,
+    help="With --replay: from the first request that is not in it, ask servers, and add their answers to it.",
+)
+@click.option(
+    "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, and find what varies by itself."
+)
+@click.option("--ignore-system", is_flag=True, help="With --replay: leave the system prompt out of the comparison.")
+@click.option("--pace", type=click.FloatRange(0), default=0.0, metavar="N", help="With --replay: 1 is as recorded.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Ask no server once this much is spent.")
+@click.option(
+    "--upstream",
+    multiple=True,
+    metavar="NAME=URL",
+    help="The server of a provider (openai, anthropic, gemini, azure, groq), in place of what the environment says.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy.")
+@click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
+@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder grade.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, /, **given: Any) -> int:
+    """Run PROGRAM behind a proxy on this machine, and keep what it asked of models: one run in the history.
+
+    The program gets OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL and others that lead to the proxy. It
+    passes everything on to where they led before. The program keeps its keys; none is stored. The transcript is made
+    of the requests: system prompts, answers, tool calls with their results, as the model saw them.
+
+    With --cassette and --replay it is answered from a file, without a network. The exit code is 3 where a request is
+    not in the file, or the program failed; 1 where a criterion did.
+    """
+    # A second lazy boundary, as of `run`: the help of all verbs imports this module.
+    from agenteval_tui.cli.record_program import record_program
+
+    return record_program(invocation, given)

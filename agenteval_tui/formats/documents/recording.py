@@ -1,0 +1,70 @@
+"""What `agenteval record --json` prints."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.agents.recording.matching import Difference as RequestDifference
+from agenteval_tui.agents.recording.matching import Volatile
+from agenteval_tui.agents.recording.playback import Miss
+from agenteval_tui.core.document import Count, Document, Outcome
+
+
+class RecordedDifference(Document, frozen=True, kw_only=True):
+    """Where a request differs from the recorded one."""
+
+    at: Annotated[str, Meta(description='the place in the body: "messages[0].content"')]
+    recorded: Annotated[Any, Meta(description="null: there is nothing at this place in the recorded request")]
+    now: Annotated[Any, Meta(description="null: there is nothing at this place now")]
+
+
+class RecordedMiss(Document, frozen=True, kw_only=True):
+    """A request that is not in the cassette."""
+
+    request: Annotated[str, Meta(description="its method and path")]
+    nearest: Annotated[int | None, Meta(description="the number of the recorded request that is most like it, from 1")]
+    differences: tuple[RecordedDifference, ...]
+
+
+class VolatilePart(Document, frozen=True, kw_only=True):
+    """A part of requests that varies, and is left out when requests are compared."""
+
+    at: Annotated[str, Meta(description='its place: "messages[*].content", [*] is every item')]
+    like: Annotated[str, Meta(description='what is left out of the text there, such as "date"; "any": all of it')]
+
+
+class RecordedProgram(Document, frozen=True, kw_only=True):
+    """What a program did behind the proxy."""
+
+    version: Literal[1] = 1
+    execution: Annotated[str, Meta(description="where it is in the history")]
+    run: str
+    outcome: Annotated[Outcome, Meta(description="of the test's criteria; skipped: there was no test to grade by")]
+    score: float | None
+    exit_code: Annotated[int, Meta(description="of the program; negative: the signal that ended it")]
+    requests: Count
+    live: Annotated[Count, Meta(description="how many of the requests servers answered")]
+    cost: Annotated[float | None, Meta(description="US dollars; null: not known")]
+    cassette: Annotated[str | None, Meta(description="the file that was written")]
+    misses: tuple[RecordedMiss, ...]
+    volatile: tuple[VolatilePart, ...]
+    suite: Annotated[str | None, Meta(description="the file that the new test was written to")]
+    test: Annotated[str | None, Meta(description="the id of the test")]
+
+
+def miss_document(miss: Miss) -> RecordedMiss:
+    """A miss as it is printed."""
+    return RecordedMiss(
+        request=miss.question.title, nearest=miss.nearest, differences=tuple(map(_difference, miss.differences))
+    )
+
+
+def volatile_document(part: Volatile) -> VolatilePart:
+    """A volatile part as it is printed."""
+    return VolatilePart(at=part.at, like=part.like)
+
+
+def _difference(one: RequestDifference) -> RecordedDifference:
+    return RecordedDifference(at=one.at, recorded=one.recorded, now=one.now)

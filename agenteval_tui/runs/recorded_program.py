@@ -1,0 +1,302 @@
+"""A program that is run behind the recording proxy: what it did becomes a run in the history, graded like any other."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
+from agenteval_tui.agents.recording.program import run_program
+from agenteval_tui.agents.recording.protocols import first_words
+from agenteval_tui.agents.recording.session import Answers, Cost, Session
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.phrasing import listed, on_one_line
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
+from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
+from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.store_records import begin
+from agenteval_tui.runs.trust_check import check_agents
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.suites.slugs import slug
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Note, RunError, Transcript
+
+NOT_SEEN = (
+    "it does not read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL; "
+    "give its client `base_url=os.environ[...]`"
+)
+"""Why a program may have asked nothing, and what helps."""
+_NAME = 60
+
+
+class Program(Struct, frozen=True):
+    """What is started, and how it is answered.
+
+    `cassette`: recorded answers; None: the servers answer. `on_miss`, `system`, `pace`, `max_cost`: as of a `Session`
+    and a `Playback`. `stdout`: where its output goes, a file descriptor; None: where this process' goes.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    upstreams: Mapping[str, str]
+    port: int = 0
+    cassette: Cassette | None = None
+    on_miss: Literal["error", "live"] = "error"
+    system: bool = True
+    pace: float = 0.0
+    max_cost: float | None = None
+    stdout: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in lists."""
+        words = [Path(self.argv[0]).name, *self.argv[1:]]
+        return on_one_line(" ".join(words), _NAME)
+
+
+class Recording(Struct, frozen=True):
+    """What a program did. `live`: how many of its requests servers answered, at `spent` US dollars (as far as prices
+    are known). `missed_at`: how many requests were answered before the first that the cassette had no answer to."""
+
+    exit_code: int
+    exchanges: tuple[Exchange, ...]
+    transcript: Transcript
+    duration_ms: float
+    started_ms: int
+    live: int
+    spent: float = 0.0
+    misses: tuple[Miss, ...] = ()
+    missed_at: int | None = None
+    unpriced: tuple[str, ...] = ()
+
+    @property
+    def prompt(self) -> str:
+        """What the user said first."""
+        return first_words([{"role": one.role, "content": one.content} for one in self.transcript.messages])
+
+
+def permission_of(program: Program) -> Permission:
+    """That of a program which the user named on the command line."""
+    return check_agents([Configured(program.name, agent_config(program), program.cwd / "-", 1)])
+
+
+def agent_config(program: Program) -> dict[str, object]:
+    """The agent that a suite would have for this program."""
+    return {"kind": "command", "command": list(program.argv)}
+
+
+async def record(program: Program, permission: Permission, *, answers: Answers | None = None) -> Recording:
+    """Run a program to its end behind the proxy. `answers`: in place of the program's cassette. Raises
+    `AgentevalError` where it can't be started, or its port can't be had."""
+    if answers is None and program.cassette is not None:
+        answers = Playback(program.cassette, system=program.system)
+    session = Session(
+        answers=answers,
+        on_miss=program.on_miss,
+        keys=keys_of(program.env),
+        cost=prices(),
+        max_cost=program.max_cost,
+        pace=program.pace,
+    )
+    started_ms, began = now_ms(), time.perf_counter()
+    code = await run_program(
+        program.argv,
+        session,
+        upstreams=program.upstreams,
+        cwd=program.cwd,
+        env=program.env,
+        permission=permission,
+        port=program.port,
+        stdout=program.stdout,
+    )
+    took = (time.perf_counter() - began) * 1000
+    exchanges = session.exchanges()
+    return Recording(
+        exit_code=code,
+        exchanges=exchanges,
+        transcript=_transcript(exchanges, session, code, took),
+        duration_ms=took,
+        started_ms=started_ms,
+        live=session.live_requests,
+        spent=session.spent,
+        misses=tuple(session.misses),
+        missed_at=session.missed_at,
+        unpriced=tuple(sorted(session.unpriced)),
+    )
+
+
+async def record_again(program: Program, permission: Permission, first: Recording) -> OrderedPlayback:
+    """Run a program again, and give it the answers that it got the first time: what it asks otherwise is volatile.
+    Nobody is asked. Raises `AgentevalError` where it asks something else altogether."""
+    answers = OrderedPlayback(first.exchanges)
+    again = await record(program, permission, answers=answers)
+    if again.misses:
+        raise AgentevalError(
+            f"the second time the program asked something else: {again.misses[0].said}",
+            mend="--calibrate needs a program that asks the same when it gets the same answers",
+        )
+    return answers
+
+
+def prices() -> Cost:
+    """What tokens cost, by the user's prices and the bundled ones."""
+    known = Prices.load(config_dir())
+    return known.cost
+
+
+def plan_for(
+    loaded: Sequence[LoadedSuite],
+    test: str,
+    program: Program,
+    *,
+    user_agents: Mapping[str, AgentConfig],
+    judge: str | None = None,
+    trust: bool = False,
+) -> Plan:
+    """The one run of a test, with the program as its agent: to be permitted before it is graded.
+
+    Raises `AgentevalError` where there is no such test, or it is more than one run.
+    """
+    name = program.name
+    agents = {**user_agents, name: AgentConfig.model_validate(agent_config(program))}
+    options = PlanOptions(tests=(test,), agent=name, variation=DEFAULT, repeat=1, judge=judge, trust=trust)
+    plan = make_untrusted_plan(loaded, options, user_agents=agents)
+    if len(plan.runs) != 1:
+        names = listed(list(dict.fromkeys(f"{run.ref.test} {run.ref.row_label}".strip() for run in plan.runs)), 4)
+        raise AgentevalError(
+            f"a recording is one run, and these are {len(plan.runs)}: {names}",
+            mend="name a test without a dataset, as ID or FILE::ID",
+        )
+    return plan
+
+
+async def store_graded(store: Store, plan: Plan, recording: Recording) -> GradedRun:
+    """Grade a recording with the criteria of the plan's run, and keep it as that run."""
+    run = plan.runs[0]
+    pool = GradingPool(plan, store, dict(os.environ), 0.5)
+    try:
+        judged, replies = await pool.judge(run, recording.transcript)
+    finally:
+        await pool.close()
+    begin(store, plan, recording.started_ms, None).result()
+    if replies:
+        store.keep_replies(run.ref.run, replies)
+    store.run_ended(_ended(run.ref.run, recording, judged)).result()
+    store.end_execution(plan.execution_id, "finished").result()
+    return judged
+
+
+def store_ungraded(store: Store, program: Program, recording: Recording) -> str:
+    """Keep a recording that belongs to no test; gives the id of its execution. Its test is called after the program."""
+    execution, run = new_id(), new_id()
+    key = str(program.cwd / "recorded programs")
+    script = next((word for word in program.argv[1:] if (program.cwd / word).is_file()), program.argv[0])
+    test = slug(Path(script).stem) or "program"
+    store.begin_execution(
+        ExecutionRecord(
+            id=execution,
+            title=f"{program.name} (recorded)",
+            kind="import",
+            source=program.name,
+            suite_keys=(key,),
+            started_ms=recording.started_ms,
+        ),
+        [
+            PlannedRun(
+                id=run,
+                execution_id=execution,
+                position=0,
+                suite_key=key,
+                suite_name="recorded programs",
+                test_id=test,
+                test_name=on_one_line(recording.prompt, _NAME) or program.name,
+                agent=program.name,
+                prompt=recording.prompt,
+            )
+        ],
+    ).result()
+    error = recording.transcript.error
+    judged = (
+        GradedRun.nothing("skipped", "not graded yet") if error is None else GradedRun.nothing("error", error.message)
+    )
+    store.run_ended(_ended(run, recording, judged)).result()
+    store.end_execution(execution, "finished").result()
+    return execution
+
+
+def test_of(recording: Recording, test_id: str) -> dict[str, object]:
+    """A test of what was recorded, with keys as a suite has them: it asks the same, and wants the same tools called;
+    where none was, an answer. Raises `AgentevalError` where nothing was asked."""
+    prompt = recording.prompt
+    if not prompt:
+        raise AgentevalError("there is no test to be made: the program asked no model", mend=NOT_SEEN)
+    names = list(dict.fromkeys(call.name for call in recording.transcript.tool_calls))
+    criterion: dict[str, object]
+    if names:
+        criterion = {
+            "name": "Calls the tools that were called when it was recorded",
+            "prototype_class": "ToolResponse",
+            "config_uxon": {"metrics": [{"type": "ToolCheck", "tools": [{"name": name} for name in names]}]},
+        }
+    else:
+        criterion = {
+            "name": "Answers",
+            "prototype_class": "TextResponse",
+            "config_uxon": {"metrics": [{"type": "Length", "min_words": 1}]},
+        }
+    name = on_one_line(prompt, _NAME)
+    return {"id": test_id or slug(name)[:40].strip("-") or "recorded", "name": name, "prompt": prompt,
+            "criteria": [criterion]}  # fmt: skip
+
+
+def _ended(run: str, recording: Recording, judged: GradedRun) -> RunEnded:
+    return RunEnded(
+        run_id=run,
+        status=judged.status,
+        score=judged.score,
+        started_ms=recording.started_ms,
+        duration_ms=recording.duration_ms,
+        attempts=1,
+        transcript=recording.transcript,
+        results=judged.results,
+        warnings=judged.warnings,
+        why=judged.why,
+    )
+
+
+def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took_ms: float) -> Transcript:
+    """What the program did, with its cost, and why it is an error where it is one."""
+    found = transcript_of(exchanges)
+    # What came from a cassette was paid for when it was recorded.
+    cost = session.spent if session.priced else None if session.live_requests or not exchanges else 0.0
+    usage = replace(found.usage, cost=cost)
+    error: RunError | None = None
+    if session.misses and session.missed_at is not None and not session.live_requests:
+        said = session.misses[0].said
+        error = RunError.told("cassette", said, "record it again, or give --live-after-miss")
+    elif code != 0:
+        said = f"the program ended with exit code {code}" if code > 0 else f"the program was ended by signal {-code}"
+        error = RunError("program", said, "run it by hand to see why", ErrorCode.EXIT, {"status": code})
+    notes = found.notes
+    if not exchanges:
+        notes = (*notes, Note("no_requests", NOT_SEEN))
+    return replace(found, usage=usage, error=error, notes=notes, timing=replace(found.timing, total_ms=took_ms))

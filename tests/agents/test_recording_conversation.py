@@ -1,0 +1,241 @@
+"""From what a program asked of models to one transcript: each message once, conversations told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, received
+from agenteval_tui.agents.recording.protocols import read_reply, read_request
+from agenteval_tui.transcripts.model import Transcript
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "wire"
+
+
+def call(call_id: str, name: str, **arguments: Any) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def made(text: str | None, *calls: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
+
+
+def result(call_id: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+class Talk:
+    """Exchanges one after another, each 10 ms long and 10 ms after the last, unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+
+    def ask(
+        self,
+        messages: list[dict[str, Any]],
+        answer: dict[str, Any] | None,
+        *,
+        system: str = "",
+        status: int = 200,
+        at: float | None = None,
+        took: float = 10.0,
+    ) -> list[dict[str, Any]]:
+        start = at if at is not None else (self.exchanges[-1].ended_ms + 10 if self.exchanges else 0.0)
+        body = {"model": "m", "messages": [{"role": "system", "content": system}, *messages] if system else messages}
+        usage = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
+        choices = [{"index": 0, "message": answer, "finish_reason": "stop"}]
+        said: Any = {"model": "m-1", "choices": choices, "usage": usage}
+        if answer is None:
+            said = {"error": {"message": "busy"}}
+        self.exchanges.append(
+            Exchange(
+                Question("POST", "openai/v1/chat/completions", {}, body),
+                Answer(status, "application/json", said, (5,)),
+                started_ms=start,
+                ended_ms=start + took,
+            )
+        )
+        return [*messages, answer] if answer is not None else messages
+
+    @property
+    def transcript(self) -> Transcript:
+        return transcript_of(self.exchanges)
+
+    @property
+    def told(self) -> list[str]:
+        lines = []
+        for one in self.transcript.messages:
+            name = f"{one.name} " if one.name and one.role != "tool" else ""
+            calls = "".join([f" +{self.transcript.tool_calls[number].name}" for number in one.tool_calls])
+            lines.append(f"{name}{one.role}: {one.content}{calls}")
+        return lines
+
+
+def test_each_message_is_there_once_with_calls_results_times_and_tokens() -> None:
+    talk = Talk()
+    said = talk.ask([user("Where is it?")], made("I look.", call("c1", "get", id=1), call("c2", "find")), system="s")
+    talk.ask([*said, result("c1", "there"), result("c2", "nowhere")], made("It is there."), system="s")
+    found = talk.transcript
+    assert talk.told == [
+        "system: s", "user: Where is it?", "assistant: I look. +get +find", "tool: there", "tool: nowhere",
+        "assistant: It is there.",
+    ]  # fmt: skip
+    assert [(one.name, one.arguments, one.result, one.started_ms, one.duration_ms) for one in found.tool_calls] == [
+        ("get", {"id": 1}, "there", 10, 10), ("find", {}, "nowhere", 10, 10)
+    ]  # fmt: skip
+    assert (found.final_output, found.model, found.finish_reason) == ("It is there.", "m-1", "stop")
+    assert (found.usage.input_tokens, found.usage.output_tokens) == (20, 2)
+    assert [(one.name, one.started_ms) for one in found.timing.steps] == [
+        ("turn 1", 0), ("get", 10), ("find", 10), ("turn 2", 20)
+    ]  # fmt: skip
+    assert found.timing.first_token_ms == 5
+
+
+def test_an_answer_that_the_program_tells_in_other_words_is_not_told_twice() -> None:
+    talk = Talk()
+    talk.ask([user("Hi")], made("Let me see.", call("c1", "get")))
+    talk.ask([user("Hi"), made(None, call("c1", "get")), result("c1", "x")], made("So."))
+    assert talk.told == ["user: Hi", "assistant: Let me see. +get", "tool: x", "assistant: So."]
+
+
+def test_a_conversation_that_is_shortened_goes_on() -> None:
+    talk = Talk()
+    said = talk.ask([user("one"), user("two")], made("A long answer to it."))
+    talk.ask([*said[2:], user("three")], made("Another long answer."))
+    assert talk.told == ["user: one", "user: two", "assistant: A long answer to it.", "user: three",
+                         "assistant: Another long answer."]  # fmt: skip
+
+
+def test_an_agent_that_asks_another_agent() -> None:
+    talk = Talk()
+    said = talk.ask([user("Research it")], made("", call("c1", "research", topic="x")), system="lead")
+    inner = talk.ask([user("topic x")], made("", call("c1", "search")), system="researcher")
+    talk.ask([*inner, result("c1", "found")], made("A summary."), system="researcher")
+    talk.ask([*said, result("c1", "A summary.")], made("Done."), system="lead")
+    assert talk.told == [
+        "system: lead", "user: Research it", "assistant:  +research",
+        "agent 2 system: researcher", "agent 2 user: topic x", "agent 2 assistant:  +search", "tool: found",
+        "agent 2 assistant: A summary.", "tool: A summary.", "assistant: Done.",
+    ]  # fmt: skip
+    assert [(one.name, one.result, one.duration_ms) for one in talk.transcript.tool_calls] == [
+        ("research", "A summary.", 50), ("search", "found", 10)
+    ]  # fmt: skip
+    assert talk.transcript.final_output == "Done."
+
+
+def test_agents_that_work_at_the_same_time_and_a_handoff() -> None:
+    talk = Talk()
+    talk.ask([user("same")], made("one"), at=0, took=30)
+    talk.ask([user("same")], made("two"), at=10, took=30)
+    assert talk.told == ["user: same", "assistant: one", "agent 2 user: same", "agent 2 assistant: two"]
+    handed = Talk()
+    said = handed.ask([user("refund")], made("", call("h", "transfer_to_refunds")), system="triage")
+    handed.ask([*said, result("h", "ok")], made("Refunded."), system="refunds")
+    assert handed.told == ["system: triage", "user: refund", "assistant:  +transfer_to_refunds", "system: refunds",
+                           "tool: ok", "assistant: Refunded."]  # fmt: skip
+
+
+def test_a_request_that_is_made_again_counts_once_and_its_tokens_each_time() -> None:
+    talk = Talk()
+    talk.ask([user("a")], None, status=429)
+    talk.ask([user("a")], made("not used"))
+    said = talk.ask([user("a")], made("used"))
+    talk.ask([*said, user("b")], made("end"))
+    assert talk.told == ["user: a", "assistant: used", "user: b", "assistant: end"]
+    assert talk.transcript.usage.input_tokens == 30
+    assert [note.said for note in talk.transcript.notes] == [
+        "asked again, because the first answer failed or was not used: 2 requests"
+    ]
+
+
+def test_a_conversation_that_takes_another_way_repeats_nothing() -> None:
+    talk = Talk()
+    said = talk.ask([user("a")], made("first answer of it"))
+    talk.ask([*said, user("b")], made("left way"))
+    talk.ask([*said, user("c")], made("right way"))
+    assert talk.told == ["user: a", "assistant: first answer of it", "user: b", "assistant: left way",
+                         "agent 2 user: c", "agent 2 assistant: right way"]  # fmt: skip
+
+
+def test_a_model_that_fails_at_the_end_is_said() -> None:
+    talk = Talk()
+    talk.ask([user("a")], None, status=500)
+    assert [note.said for note in talk.transcript.notes] == [
+        "the last request to a model was not answered: HTTP 500: busy"
+    ]
+    assert talk.transcript.final_output == ""
+
+
+def test_nothing_was_asked() -> None:
+    assert transcript_of([]) == Transcript()
+    other = Question("POST", "openai/v1/embeddings", {}, {"input": "x"})
+    assert transcript_of([Exchange(other, Answer(200, "application/json", {}))]) == Transcript()
+
+
+def test_a_conversation_that_the_server_keeps() -> None:
+    def item(identity: str, text: str, asked: str, **more: Any) -> Exchange:
+        output = [{"type": "message", "content": [{"type": "output_text", "text": text}]}]
+        body = {"id": identity, "status": "completed", "output": output}
+        question = Question("POST", "openai/v1/responses", {}, {"model": "m", "input": asked, **more})
+        return Exchange(question, Answer(200, "application/json", body), started_ms=float(len(identity)))
+
+    found = transcript_of([
+        item("r1", "one", "a", instructions="s"), item("r22", "two", "b", previous_response_id="r1", instructions="s"),
+    ])  # fmt: skip
+    assert [one.content for one in found.messages] == ["s", "a", "one", "b", "two"]
+
+
+@pytest.mark.parametrize("body", [None, "text", [], {"messages": 3}, {"messages": [3]}, {"messages": [{}]}, {}])
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "v1/messages", "models/m:generateContent"])
+def test_a_request_that_makes_no_sense_is_passed_over(path: str, body: Any) -> None:
+    question = Question("POST", f"openai/{path}", {}, body)
+    transcript_of([Exchange(question, Answer(200, "application/json", body))])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["openai-chat", "anthropic"])
+def test_recorded_answers_of_real_servers_say_what_the_official_clients_say(name: str) -> None:
+    if not SHARED.exists():
+        pytest.skip("there are no recordings beside the project")
+    path = {"openai-chat": "openai/v1/chat/completions", "anthropic": "anthropic/v1/messages"}[name]
+    rows = [json.loads(line) for line in (SHARED / f"{name}.jsonl").open(encoding="utf-8")]
+    rows = [row for row in rows if row["status"] == 200 and '"function_call": {' not in row["body"]]
+    for row in rows:
+        data, kind = row["body"].encode(), row["content_type"]
+        if "event-stream" in kind:
+            events = tuple(f"{event}\n\n" for event in row["body"].split("\n\n") if event)
+            answer = Answer(200, kind, events)
+        else:
+            answer = Answer(200, kind, received(data, kind))
+        reply, wanted = read_reply(Question("POST", path), answer), row["expected"]
+        assert reply.message is not None, row["id"]
+        calls = [one["function"]["name"] for one in reply.message.get("tool_calls", ())]
+        assert calls == [one["name"] for one in wanted["tool_calls"]], row["id"]
+        text = wanted.get("content", wanted.get("text")) or ""
+        if isinstance(text, list):
+            text = "".join([part.get("text", "") for part in text])
+        assert not text or reply.message["content"].strip() == text.strip(), row["id"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["openai-chat", "anthropic"])
+def test_recorded_requests_are_read_whole(name: str) -> None:
+    if not SHARED.exists():
+        pytest.skip("there are no recordings beside the project")
+    path = {"openai-chat": "openai/v1/chat/completions", "anthropic": "anthropic/v1/messages"}[name]
+    for line in (SHARED / f"transcripts-{name}.jsonl").open(encoding="utf-8"):
+        row = json.loads(line)
+        body = {key: row[key] for key in ("messages", "model") if row[key]} | ({"system": row["system"]} if row["system"] else {})  # fmt: skip  # noqa: E501
+        request = read_request(Question("POST", path, {}, body))
+        assert request is not None
+        assert len(request.messages) >= len([one for one in row["messages"] if one["role"] != "system"])
+        calls = json.dumps(row["messages"]).count('"type": "tool_use"') + json.dumps(row["messages"]).count('"type": "function"')  # fmt: skip  # noqa: E501
+        assert sum(len(one.get("tool_calls", ())) for one in request.messages) == calls

@@ -1,0 +1,189 @@
+"""Equal requests, what varies in them, the nearest one, and cassettes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.recording.cassette import Cassette, lines, parse, read, write
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, events_of
+from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts
+from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
+from agenteval_tui.core.errors import AgentevalError
+
+CHAT = "openai/v1/chat/completions"
+
+
+def asked(*texts: str, system: str = "", **more: Any) -> Question:
+    messages = [{"role": "system", "content": system}] if system else []
+    messages += [{"role": "user", "content": text} for text in texts]
+    return Question("POST", CHAT, {}, {"model": "m", "messages": messages, **more})
+
+
+def said(text: str, status: int = 200, **more: Any) -> Answer:
+    return Answer(status, "application/json", {"said": text}, **more)
+
+
+def equal(one: Question, other: Question, **options: Any) -> bool:
+    matcher = Matcher(**options)
+    assert (matcher.key(one) == matcher.key(other)) == (matcher.differences(one, other) == [])
+    return matcher.key(one) == matcher.key(other)
+
+
+def test_equal_requests() -> None:
+    assert equal(asked("a", temperature=0, top_p=1), asked("a", top_p=1, temperature=0))
+    assert equal(asked("a", user="u1", metadata={"run": 1}), asked("a", user="u2"))
+    assert not equal(asked("a"), asked("b"))
+    assert not equal(asked("a", stream=True), asked("a"))
+    assert not equal(asked("a", system="x"), asked("a", system="y"))
+    assert equal(asked("a", system="x"), asked("a", system="y"), system=False)
+
+
+@pytest.mark.parametrize(
+    ("field", "messages"),
+    [
+        ("messages", lambda i: [{"role": "assistant", "tool_calls": [{"id": i, "function": {"arguments": "{}"}}]},
+                                {"role": "tool", "tool_call_id": i, "content": "x"}]),
+        ("messages", lambda i: [{"role": "assistant",
+                                 "content": [{"type": "tool_use", "id": i, "input": {"id": "W1"}}]},
+                                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": i}]}]),
+        ("input", lambda i: [{"type": "function_call", "call_id": i, "arguments": "{}"},
+                             {"type": "function_call_output", "call_id": i}]),
+        ("contents", lambda i: [{"parts": [{"functionCall": {"id": i, "name": "f", "args": {"id": "W1"}}}]},
+                                {"parts": [{"functionResponse": {"id": i, "response": {"id": "W1"}}}]}]),
+    ],
+)  # fmt: skip
+def test_the_ids_of_calls_do_not_count_but_those_in_arguments_do(field: str, messages: Any) -> None:
+    one, other = (Question("POST", CHAT, {}, {field: messages(i)}) for i in ("call_abc", "call_xyz"))
+    assert equal(one, other)
+    changed = json.loads(json.dumps(other.body).replace('"W1"', '"W2"'))
+    if changed != other.body:
+        assert not equal(one, Question("POST", CHAT, {}, changed))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "rules"),
+    [
+        ("Today is 2026-11-23.", "Today is 2026-11-24.", ["date"]),
+        ("It is Monday, November 23, 2026, 05:04.", "It is Tuesday, November 24, 2026, 17:10.", ["date", "time"]),
+        ("now: 2026-11-23T05:04:22.123Z", "now: 2026-11-23T05:04:23.001Z", ["date-time"]),
+        ("id 4d1e2a3b-1111-2222-3333-444455556666", "id 9d1e2a3b-1111-2222-3333-444455556667", ["uuid"]),
+        ("trace 7f3a9c01b2", "trace 81bb20cc3d", ["hex"]),
+        ("run 17", "run 18", ["number"]),
+        ("session req_8fKq02mZpLx1", "session req_01hYt77aQwe9", ["id"]),
+        ("one thing", "another", ["any"]),
+    ],
+)
+def test_what_varies_is_found(one: str, other: str, rules: list[str]) -> None:
+    first, second = asked("hello", system=one), asked("hello", system=other)
+    found = volatile_parts([(first, second)])
+    assert [rule.like for rule in found] == rules
+    assert equal(first, second, volatile=found)
+    assert not equal(first, asked("bye", system=other), volatile=found)
+    # In a later message of the same request it is left out too, where it looks like this; else only there.
+    later = (asked("hello", one, system="s"), asked("hello", other, system="s"))
+    assert equal(*later, volatile=found) == (rules != ["any"])
+
+
+def test_the_nearest_is_the_one_with_the_fewest_differences() -> None:
+    recorded = [
+        asked("Orders from Germany", system="s"),
+        asked("Something else", system="s"),
+        asked("a", "b", system="s"),
+    ]
+    found = nearest(Matcher(), recorded, asked("Orders from France", system="s"))
+    assert found is not None
+    number, differences = found
+    assert number == 0
+    assert [one.said for one in differences] == [
+        'messages[1].content: recorded "Orders from Germany", now "Orders from France"'
+    ]
+    long = "x" * 500
+    (only,) = Matcher().differences(asked(long + " Germany " + long), asked(long + " France " + long))
+    assert len(only.said) < 200
+    assert all(name in only.said for name in ("Germany", "France"))
+
+
+def test_equal_requests_get_their_answers_in_order_and_the_last_one_again() -> None:
+    cassette = Cassette(tuple(Exchange(asked("a"), said(text)) for text in ("1", "2")))
+    playback = Playback(cassette)
+    assert [playback.answer(asked("a")) for _ in range(3)] == [said("1"), said("2"), said("2")]
+    missed = playback.answer(asked("b"))
+    assert isinstance(missed, Miss)
+    assert "the nearest is request 1" in missed.said
+    assert isinstance(Playback(Cassette()).answer(asked("b")), Miss)
+
+
+def test_an_answer_after_which_the_program_asked_again_is_left_out() -> None:
+    failed = (said("busy", 429), said("", 200, whole=False), Answer(0, error="gone", whole=False), said("no", 400))
+    for answer in failed:
+        cassette = Cassette((Exchange(asked("a"), answer), Exchange(asked("a"), said("1"))))
+        kept = Playback(cassette).answer(asked("a"))
+        assert kept == (answer if answer.status == 400 else said("1"))
+        # Without a second one it is what the program got.
+        assert Playback(Cassette((Exchange(asked("a"), answer),))).answer(asked("a")) == answer
+
+
+def test_sessions_have_their_own_answers() -> None:
+    cassette = Cassette(tuple(Exchange(asked("a"), said(name), name) for name in ("t#1", "t#2")))
+    assert Playback(cassette, session="t#2").answer(asked("a")) == said("t#2")
+    assert [Playback(cassette, session="u", start=n).answer(asked("a")) for n in (0, 1, 2)] == [
+        said("t#1"), said("t#2"), said("t#1")
+    ]  # fmt: skip
+
+
+def test_each_recorded_answer_goes_to_the_request_that_is_most_like_its_own() -> None:
+    recorded = [Exchange(asked(text, system="at 10:00"), said(text)) for text in ("first", "second")]
+    playback = OrderedPlayback(recorded)
+    assert playback.answer(asked("second", system="at 11:00")) == said("second")
+    assert playback.answer(asked("first", system="at 11:00")) == said("first")
+    assert [rule.like for rule in volatile_parts(playback.pairs)] == ["time"]
+    assert isinstance(playback.answer(asked("third")), Miss)
+
+
+def test_a_cassette_comes_back_as_it_was(tmp_path: Path) -> None:
+    stream, times = events_of([(3, b"data: 1\n\nda"), (9, b"ta: 2\r\n\r\n"), (12, b"data: \xc3\xa4")])
+    assert (stream, times) == (("data: 1\n\n", "data: 2\r\n\r\n", "data: ä"), (3, 9, 12))
+    exchanges = (
+        Exchange(asked("a"), Answer(200, "text/event-stream", stream, times, False), "s"),
+        Exchange(Question("GET", "x", {"q": "1"}), Answer(200, "image/png", b"\x89\xff\x00")),
+        Exchange(Question("POST", "x", {}, "plain \ud83d"), Answer(0, error="gone", whole=False)),
+    )
+    cassette = Cassette(exchanges, (Volatile("messages[*].content", "date"), Volatile("n")))
+    path = tmp_path / "c.jsonl"
+    write(path, cassette)
+    text = path.read_text("utf-8")
+    assert text.count("\n") == 4
+    back = read(path)
+    assert back.volatile == cassette.volatile
+    assert "".join(lines(back)) == text
+    assert [(one.question, one.answer, one.session) for one in back.exchanges] == [
+        (one.question, one.answer, one.session) for one in exchanges
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ('{"agenteval_cassette": 2}\n', "has version 2, and this program reads version 1"),
+        ('{"role": "user"}\n', "not a cassette"),
+        ("[]\n", "not a cassette"),
+        ("nonsense\n", "c:1: this line of the cassette can't be read: not JSON"),
+        ('{"agenteval_cassette": 1}\n\n{"request": {}}\n', "c:3: .*there is no `answer`"),
+        ('{"agenteval_cassette": 1}\n{"request": {"method": "GET", "path": "x"}, "answer": {}}\n', "needs a `status`"),
+        ('{"agenteval_cassette": 1, "volatile": [{"like": "date"}]}\n', "`volatile` of this cassette is wrong"),
+    ],
+)
+def test_what_is_no_cassette_is_said_in_one_sentence(text: str, words: str) -> None:
+    with pytest.raises(AgentevalError, match=words) as raised:
+        parse(text, "c")
+    assert raised.value.sentence.count("\n") == 0
+
+
+def test_a_cassette_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match=r"no such cassette.*record --cassette"):
+        read(tmp_path / "none.jsonl")

@@ -1,0 +1,290 @@
+"""The proxy that records: what it passes on, what it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from scripted import Answer, Handler, Request, ScriptedServer, stream_of
+
+from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
+from agenteval_tui.agents.recording.playback import Playback
+from agenteval_tui.agents.recording.proxy import Proxy
+from agenteval_tui.agents.recording.session import Session
+from agenteval_tui.core.errors import InfrastructureError
+
+ASKED = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+SAID = {
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
+}
+CHUNKS = [
+    {"model": "m", "choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": end}]}
+    for piece, end in (("h", None), ("i", "stop"))
+]
+
+
+@asynccontextmanager
+async def proxied(handler: Handler, session: Session | None = None) -> AsyncIterator[tuple[Session, httpx.AsyncClient]]:
+    """A proxy before a scripted server; the client's address is that of the provider openai."""
+    session = session or Session()
+    async with ScriptedServer(handler) as server:
+        root = server.url.removesuffix("/v1")
+        proxy = Proxy({"openai": server.url, "anthropic": root, "gemini": root})
+        await proxy.start()
+        base = proxy.open(session)
+        try:
+            async with httpx.AsyncClient(base_url=base, trust_env=False, timeout=20) as client:
+                yield session, client
+        finally:
+            await proxy.close()
+
+
+def text_of(session: Session) -> str:
+    return "".join(lines(Cassette(session.exchanges())))
+
+
+async def test_a_request_goes_on_as_it_is_with_its_key_and_the_answer_comes_back() -> None:
+    seen: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        seen.append(request)
+        return Answer(body=json.dumps(SAID), headers={"x-request-id": "r1"})
+
+    async with proxied(answer) as (session, client):
+        reply = await client.post(
+            "/openai/v1/chat/completions", json=ASKED, headers={"authorization": "Bearer the-key-of-this-program"}
+        )
+        assert reply.json() == SAID
+        assert reply.headers["x-request-id"] == "r1"
+        other = await client.get("/openai/v1/models?limit=3")
+        assert other.status_code == 200
+    assert [(one.method, one.path) for one in seen] == [("POST", "/v1/chat/completions"), ("GET", "/v1/models?limit=3")]
+    assert seen[0].headers["authorization"] == "Bearer the-key-of-this-program"
+    assert seen[0].json == ASKED
+    assert [one.question.title for one in session.exchanges()] == [
+        "POST openai/v1/chat/completions", "GET openai/v1/models"
+    ]  # fmt: skip
+    assert session.exchanges()[1].question.query == {"limit": "3"}
+
+
+async def test_a_stream_goes_on_chunk_by_chunk() -> None:
+    """The second chunk is only sent once the program has the first."""
+    has_first = asyncio.Event()
+
+    class Slow(ScriptedServer):
+        async def _send(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
+            head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            writer.write(head.encode())
+            for number, piece in enumerate(answer.pieces):
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await writer.drain()
+                if number == 0:
+                    await asyncio.wait_for(has_first.wait(), 20)
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+    pieces = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in CHUNKS]
+    session = Session()
+    async with Slow(lambda _: Answer(pieces=pieces)) as server:
+        proxy = Proxy({"openai": server.url})
+        await proxy.start()
+        got = []
+        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+            url = f"{proxy.open(session)}/openai/v1/chat/completions"
+            async with client.stream("POST", url, json={**ASKED, "stream": True}) as reply:
+                async for chunk in reply.aiter_raw():
+                    got.append(chunk)
+                    has_first.set()
+        await proxy.close()
+    assert got == pieces
+    (exchange,) = session.exchanges()
+    assert exchange.answer.body == tuple(piece.decode() for piece in pieces)
+    assert len(exchange.answer.at_ms) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "body"),
+    [
+        ("/openai/v1/chat/completions", {"authorization": "Bearer planted-Key-0001"}, ASKED),
+        ("/anthropic/v1/messages", {"x-api-key": "planted-Key-0001", "cookie": "s=planted-Key-0001"}, ASKED),
+        ("/gemini/v1beta/models/m:generateContent?key=planted-Key-0001", {}, {"contents": []}),
+        ("/openai/v1/responses", {}, {"tools": [{"type": "mcp", "authorization": "planted-Key-0001"}]}),
+        (
+            "/openai/v1/chat/completions",
+            {"authorization": "Bearer planted-Key-0001"},
+            {**ASKED, "messages": [{"role": "user", "content": "my key is planted-Key-0001, says planted-Key-0001"}]},
+        ),
+        ("/openai/v1/chat/completions", {}, {**ASKED, "user": "sk-proj-planted-Key-0001abcdefghijkl"}),
+    ],
+)
+async def test_no_key_is_kept(path: str, headers: dict[str, str], body: Any) -> None:
+    seen: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        seen.append(request)
+        return Answer(
+            401, json.dumps({"error": {"message": "wrong key: planted-Key-0001", "api_key": "planted-Key-0001"}})
+        )
+
+    async with proxied(answer) as (session, client):
+        session.know(["planted-Key-0001"] if "mcp" in str(body) else [])
+        reply = await client.post(path, json=body, headers=headers)
+        assert "planted-Key-0001" in reply.text  # the program sees what it would have seen
+    asked = f"{seen[0].path} {seen[0].headers} {seen[0].body!r}"
+    assert asked.count("planted-Key-0001") >= 1
+    kept = text_of(session)
+    if "sk-proj" in str(body):  # known by its looks, and the answer's not
+        kept = kept.partition('"answer"')[0]
+    assert "planted" not in kept
+
+
+async def test_a_key_in_pieces_of_a_stream_is_not_kept() -> None:
+    pieces = [
+        {"model": "m", "choices": [{"index": 0, "delta": {"content": piece}}]}
+        for piece in ("a pla", "nted-Key", "-0001 b")
+    ]
+
+    async with proxied(lambda _: stream_of(*pieces)) as (session, client):
+        await client.post("/openai/v1/chat/completions", json=ASKED, headers={"authorization": "planted-Key-0001"})
+    (exchange,) = session.exchanges()
+    assert "nted-Key" not in text_of(session)
+    assert "a *** b" in exchange.answer.body[0]
+    assert len(exchange.answer.body) == 4
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
+async def test_other_names_of_this_machine_are_refused(host: str) -> None:
+    async with proxied(lambda _: Answer(body="{}")) as (session, client):
+        reply = await client.post("/openai/v1/chat/completions", json=ASKED, headers={"host": host})
+        assert reply.status_code == 403
+        without = await client.post(f"http://127.0.0.1:{client.base_url.port}/openai/v1/chat/completions", json=ASKED)
+        assert without.status_code == 404  # and so is an address without its secret
+        assert session.asked == 0
+
+
+@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/1.1\r\nhost: a b\r\n\r\n", b"POST / HTTP/9\r\n\r\n"])  # fmt: skip  # noqa: E501
+async def test_nonsense_gets_an_error_and_does_no_harm(sent: bytes) -> None:
+    async with proxied(lambda _: Answer(body=json.dumps(SAID))) as (_, client):
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.base_url.port)
+        writer.write(sent)
+        writer.write_eof()
+        said = await asyncio.wait_for(reader.read(), 20)
+        assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403", b"HTTP/1.1 505")) or said == b""
+        writer.close()
+        assert (await client.post("/openai/v1/chat/completions", json=ASKED)).status_code == 200
+
+
+async def test_a_server_that_is_gone_is_said_in_the_protocols_words() -> None:
+    session = Session()
+    proxy = Proxy(
+        {"openai": "http://127.0.0.1:9/v1", "anthropic": "http://127.0.0.1:9", "gemini": "http://127.0.0.1:9"}
+    )
+    await proxy.start()
+    async with httpx.AsyncClient(base_url=proxy.open(session), trust_env=False) as client:
+        for path in ("openai/v1/responses", "anthropic/v1/messages", "gemini/v1beta/models/m:generateContent"):
+            reply = await client.post(path, json={})
+            assert reply.status_code == 502
+            assert "can't reach 127.0.0.1:9" in reply.json()["error"]["message"]
+    await proxy.close()
+    assert all("can't reach" in one.answer.error for one in session.exchanges())
+
+
+async def test_a_stream_that_breaks_breaks_for_the_program_too_also_from_the_recording() -> None:
+    pieces = [f"data: {json.dumps(CHUNKS[0])}\n\n".encode()]
+    broken = Answer(pieces=pieces, content_type="text/event-stream", cut=True)
+    async with proxied(lambda _: broken) as (session, client):
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.post("/openai/v1/chat/completions", json=ASKED)
+    (exchange,) = session.exchanges()
+    assert not exchange.answer.whole
+    replayed = Session(answers=Playback(parse(text_of(session), "c")))
+    async with proxied(lambda _: Answer(500), replayed) as (_, client):
+        with pytest.raises(httpx.RemoteProtocolError):
+            await client.post("/openai/v1/chat/completions", json=ASKED)
+
+
+async def test_a_recording_answers_with_no_server_and_streams_event_by_event() -> None:
+    async with proxied(lambda _: stream_of(*CHUNKS)) as (session, client):
+        first = await client.post("/openai/v1/chat/completions", json=ASKED)
+    replayed = Session(answers=Playback(parse(text_of(session), "c")))
+    proxy = Proxy({"openai": "http://127.0.0.1:9/v1"})
+    await proxy.start()
+    async with httpx.AsyncClient(base_url=proxy.open(replayed), trust_env=False) as client:
+        again = await client.post("openai/v1/chat/completions", content=json.dumps(ASKED, indent=3, sort_keys=True))
+        assert (again.status_code, again.content) == (200, first.content)
+        assert again.headers["content-type"] == first.headers["content-type"]
+        missed = await client.post("openai/v1/chat/completions", json={**ASKED, "messages": []})
+        assert missed.status_code == 404
+        assert "request 1, which differs: messages[0]" in missed.json()["error"]["message"]
+    await proxy.close()
+    assert replayed.live_requests == 0
+    assert replayed.missed_at == 1
+
+
+async def test_from_the_first_miss_on_servers_are_asked_within_the_limit() -> None:
+    said = {**SAID, "usage": {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}}
+    session = Session(
+        answers=Playback(Cassette()),
+        on_miss="live",
+        max_cost=0.5,
+        cost=lambda model, usage: 0.3 if model == "m" else None,
+    )
+    async with proxied(lambda _: Answer(body=json.dumps(said)), session) as (_, client):
+        codes = [(await client.post("/openai/v1/chat/completions", json=ASKED)).status_code for _ in range(3)]
+    assert codes == [200, 200, 402]
+    assert session.spent == pytest.approx(0.6)
+    assert len(session.misses) == 1
+
+
+async def test_packed_answers_are_passed_on_as_they_are_and_read() -> None:
+    packed = gzip.compress(json.dumps(SAID).encode())
+    answer = Answer(pieces=[packed], headers={"content-encoding": "gzip"})
+    async with proxied(lambda _: answer) as (session, client):
+        assert (await client.post("/openai/v1/chat/completions", json=ASKED)).json() == SAID
+    assert session.exchanges()[0].answer.body == SAID
+
+
+async def test_a_program_that_goes_away_leaves_an_answer_that_was_not_waited_for() -> None:
+    started = asyncio.Event()
+
+    async def never(_: Request) -> Answer:
+        started.set()
+        await asyncio.sleep(60)
+        return Answer()
+
+    async with proxied(never) as (session, client):
+        asking = asyncio.create_task(client.post("/openai/v1/chat/completions", json=ASKED))
+        await asyncio.wait_for(started.wait(), 20)
+        asking.cancel()
+    (exchange,) = session.exchanges()
+    assert exchange.answer.status == 0
+    assert not exchange.answer.whole
+
+
+async def test_a_port_in_use_is_said() -> None:
+    one = Proxy({})
+    await one.start()
+    with pytest.raises(InfrastructureError, match=r"can't be had.*--port"):
+        await Proxy({}).start(one.port)
+    await one.close()
+
+
+async def test_a_request_in_chunks_or_with_100_continue_is_read() -> None:
+    async with proxied(lambda request: Answer(body=request.body)) as (session, client):
+        port, path = client.base_url.port, client.base_url.path
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST {path}openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
+        writer.write(f"{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n".encode())
+        assert (await asyncio.wait_for(reader.readline(), 20)).startswith(b"HTTP/1.1 100")
+        writer.write(b'5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n')
+        said = await asyncio.wait_for(reader.read(), 20)
+        assert b'{"a":1}' in said
+        writer.close()
+    assert session.exchanges()[0].question.body == {"a": 1}
