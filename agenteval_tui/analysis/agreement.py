@@ -103,7 +103,7 @@ def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
     return list(found.values())
 
 
-def _by_recording(store: Store, labels: Sequence[Label]) -> dict[str, list[Label]]:
+def labels_by_recording(store: Store, labels: Sequence[Label]) -> dict[str, list[Label]]:
     """Labels by the id of the recorded run, in their order."""
     recorded = store.read(lambda c: recordings_of(c, [one.run_id for one in labels]))
     found: dict[str, list[Label]] = {}
@@ -121,7 +121,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     of the output in any of its gradings is said of it.
     """
     listed = _once_each(rows)
-    labels = _by_recording(store, store.labels())
+    labels = labels_by_recording(store, store.labels())
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     replies = store.replies_of([row.id for row in listed])

@@ -92,6 +92,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval label refunds/1 4", "on its first criterion, 4 of 5"),
     ),
     "review": (("agenteval review", "the runs that need a person"),),
+    "suggest": (
+        ("agenteval suggest refunds", "criteria that agree with the labels of a test's runs"),
+        ("agenteval suggest 'refunds/Is polite' --from-judge", "what could be checked without the judge"),
+    ),
     "baseline": (("agenteval baseline", "the baselines of this project"),),
     "baseline list": (("agenteval baseline list --json", "as one JSON document"),),
     "baseline set": (("agenteval baseline set last", "the newest execution, for all of its tests"),),

@@ -41,6 +41,7 @@ VERBS = {
     "quarantine": ("quarantine", "Let tests run without gating until a date; list and release them."),
     "judge-report": ("judge_report", "Show how far judges and criteria agree with people; what a judge was asked."),
     "label": ("label", "Label a run with a person's verdict: passed, failed, or 1 to 5."),
+    "suggest": ("suggest", "Suggest criteria that agree with labelled runs, or with a judge."),
     "review": ("review", "List the runs that need a person."),
     "compare": ("compare", "Compare two executions, agents or variations: what got worse, and why."),
     "baseline": ("baseline", "Set, clear and list the baselines that new executions are compared with."),
@@ -64,7 +65,7 @@ GROUPS = {
         *("show", "open", "why", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),
     ),
-    "Decide": ("triage", "quarantine", "label", "review", "baseline", "criterion"),
+    "Decide": ("triage", "quarantine", "label", "review", "suggest", "baseline", "criterion"),
     "Live": ("ps", "attach", "pause", "continue", "cancel"),
     "Data": ("import", "export", "db"),
     "Set up": (

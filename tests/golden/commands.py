@@ -50,6 +50,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "report": (),  # in reports.py
     "review": ("", "--failures --disagreements"),
     "run": ("orders.suite.yaml --plan", "orders.suite.yaml --plan --ab v1 v2 --sample 3 --seed 1"),
+    "suggest": ("status", "tone --from-judge", "refund/1"),
     "show": ("{third}", "{failed}", "{judged}", "{failed} --transcript", "{failed} --diff {passed}"),
     "stats": ("{second}", "--last", "{second} --costs", "{fourth} --ab"),
     "trends": ("", "--group test --by week", "--by execution --test status"),

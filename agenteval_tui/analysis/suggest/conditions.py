@@ -1,0 +1,280 @@
+"""Conditions that a criterion may consist of, and families of them that can be fitted to labels again.
+
+A condition is a metric with its properties, and the runs that pass it. A family knows what it needs of the runs, and
+says which of its conditions agree best with any labels: with all, or with all but one (leave-one-out).
+
+What a condition costs is how much there is to say to tell it from the others that were possible, in bits (Rissanen
+1978, "Modeling by shortest data description"): log2 of how many of its kind were there, and more for what is longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+
+TEXT, TOOLS, JSON = "TextResponse", "ToolResponse", "JsonResponse"
+
+
+class Condition(Struct, frozen=True):
+    """A metric that passes on the runs `passes`, and fails or can't be made on the others.
+
+    `title` says it in words. `margin` (0 to 1): how clearly good and bad are parted. `source`: the runs that it was
+    made of; without any of them nobody would have thought of it. `whole`: the metric looks at the transcript, whatever
+    is extracted, so that it goes with any prototype class. `about`: what it speaks of; of several that are about the
+    same and hold of the same runs one is shown.
+    """
+
+    title: str
+    metric: Mapping[str, Any]
+    passes: int
+    cost: float
+    family: Family
+    margin: float = 1.0
+    source: int = -1
+    prototype: str = TEXT
+    extraction: Mapping[str, Any] = field(default_factory=dict)
+    whole: bool = False
+    about: str = ""
+
+
+class Family(Protocol):
+    """Conditions of one kind."""
+
+    def fit(self, good: int, bad: int) -> Sequence[Condition]:
+        """Those that agree best with these labels, best first. `bad` may be empty: then what all of `good` share."""
+
+
+def agreed(passes: int, good: int, bad: int) -> int:
+    """On how many labels a condition that holds of `passes` agrees."""
+    return (passes & good).bit_count() + (bad & ~passes).bit_count()
+
+
+def rank(condition: Condition, good: int, bad: int) -> tuple[float, float, float, str]:
+    """Best first: agreement, then size, then margin."""
+    return (-agreed(condition.passes, good, bad), condition.cost, -condition.margin, condition.title)
+
+
+class Pool:
+    """Conditions that are there or not: a text, a tool, a value."""
+
+    def __init__(self, most: int = 12) -> None:
+        self.conditions: list[Condition] = []
+        self.most = most
+
+    def fit(self, good: int, bad: int) -> Sequence[Condition]:
+        """Those that somebody would have thought of without the runs that are left out."""
+        known = good | bad
+        found = [one for one in self.conditions if one.source & known]
+        if not bad:
+            found = [one for one in found if not good & ~one.passes]
+        return sorted(found, key=lambda one: rank(one, good, bad))[: self.most]
+
+
+Worded = tuple[str, Mapping[str, Any]]
+"""A bound as a title and a metric."""
+
+
+class Measure:
+    """A number of each run with a lower bound, an upper bound, or both.
+
+    `values`: None where it can't be measured. `say(least, most)` gives the title and the metric; None for a bound that
+    can't be written. `whole_numbers`: it counts.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[float | None],
+        say: Callable[[float | None, float | None], Worded | None],
+        cost: float,
+        *,
+        whole_numbers: bool = True,
+        prototype: str = TEXT,
+        extraction: Mapping[str, Any] | None = None,
+        whole: bool = False,
+        about: str = "",
+        slack: float = 0.0,
+    ) -> None:
+        self.values = values
+        self.say = say
+        self.cost = cost
+        self.step = 1 if whole_numbers else 0
+        self.prototype, self.extraction, self.whole = prototype, extraction or {}, whole
+        self.about = about
+        self.slack = slack
+
+    def fit(self, good: int, bad: int) -> Sequence[Condition]:
+        """The best lower bound, upper bound, and both."""
+        inside = sorted({v for n in numbers(good) if (v := self.values[n]) is not None})
+        if not inside:
+            return ()
+        if not bad:
+            return self._shared(inside[0], inside[-1])
+        counts: dict[float, list[int]] = {}
+        for number in numbers(good | bad):
+            value = self.values[number]
+            if value is not None:
+                counts.setdefault(value, [0, 0])[not good >> number & 1] += 1
+        if len(counts) < 2:
+            return ()
+        ordered = sorted(counts)
+        gains = [counts[value][0] - counts[value][1] for value in ordered]
+        found = [self._from(ordered, gains), self._up_to(ordered, gains)]
+        most = max((one[0] for one in found if one is not None), default=-math.inf)
+        between = self._between(ordered, gains)
+        if between is not None and between[0] > most:
+            found.append(between)
+        made = (self._condition(one[1], one[2], one[3], one[4]) for one in found if one is not None)
+        return sorted((one for one in made if one is not None), key=lambda one: rank(one, good, bad))
+
+    def _from(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
+        """The best lower bound."""
+        best: _Bound | None = None
+        total = 0
+        for place in range(len(ordered) - 1, 0, -1):
+            total += gains[place]
+            below, above = ordered[place - 1], ordered[place]
+            margin = _margin(ordered, below, above)
+            if best is None or (total, margin) > (best[0], best[4]):
+                least = 1.0 if self.step and below == 0 else _round_between(below, above, self.step)
+                best = (total, least, None, 0.0, margin)
+        return best
+
+    def _up_to(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
+        best: _Bound | None = None
+        total = 0
+        for place in range(len(ordered) - 1):
+            total += gains[place]
+            below, above = ordered[place], ordered[place + 1]
+            margin = _margin(ordered, below, above)
+            if best is None or (total, margin) > (best[0], best[4]):
+                most = 0.0 if self.step and below == 0 else _round_between(above, below, self.step)
+                best = (total, None, most, 0.0, margin)
+        return best
+
+    def _between(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
+        """The best range (Bentley 1984, Kadane's maximum subarray)."""
+        best, start, total = None, 0, 0
+        for place, gain in enumerate(gains):
+            if total <= 0:
+                start, total = place, 0
+            total += gain
+            if best is None or total > best[0]:
+                best = (total, start, place)
+        if best is None or best[1] == 0 or best[2] == len(ordered) - 1:
+            return None
+        total, first, last = best
+        below, least, most, above = ordered[first - 1], ordered[first], ordered[last], ordered[last + 1]
+        margin = min(_margin(ordered, below, least), _margin(ordered, most, above))
+        if least == most and self.step:
+            return (total, least, most, 2.0, margin)
+        left, right = _round_between(below, least, self.step), _round_between(above, most, self.step)
+        return (total, left, right, 3.0, margin)
+
+    def _shared(self, least: float, most: float) -> Sequence[Condition]:
+        """What good runs share: bounds with room beyond what was seen."""
+        lower, upper = least, most
+        if self.slack or least != most:
+            lower = _round_down(least * (1 - self.slack), self.step)
+            upper = _round_up(most * (1 + self.slack), self.step)
+        made = [self._condition(None, upper, 0.0, 0.5)]
+        if least > 0:
+            made.append(self._condition(lower if self.slack else min(lower, 1), None, 0.0, 0.5))
+            if least == most and self.step and not self.slack:
+                made.insert(0, self._condition(least, most, 0.0, 1.0))
+        return [one for one in made if one is not None]
+
+    def _condition(self, least: float | None, most: float | None, more: float, margin: float) -> Condition | None:
+        worded = self.say(_number(least), _number(most))
+        if worded is None:
+            return None
+        passes = 0
+        for number, value in enumerate(self.values):
+            if value is not None and (least is None or value >= least) and (most is None or value <= most):
+                passes |= 1 << number
+        plain = (least == 1 and most is None) or most == 0
+        cost = self.cost + more + (0.0 if plain else 1.5)
+        return Condition(
+            worded[0], worded[1], passes, cost, self, margin,
+            prototype=self.prototype, extraction=self.extraction, whole=self.whole, about=self.about,
+        )  # fmt: skip
+
+
+_Bound = tuple[int, float | None, float | None, float, float]
+"""What is gained, least, most, what it costs beyond a bound, margin."""
+
+
+def _margin(ordered: Sequence[float], below: float, above: float) -> float:
+    """How wide the gap is, of all that was measured."""
+    return (above - below) / ((ordered[-1] - ordered[0]) or 1.0)
+
+
+def _number(value: float | None) -> float | int | None:
+    return int(value) if value is not None and float(value).is_integer() else value
+
+
+def _round_between(outside: float, inside: float, step: int) -> float:
+    """The roundest number that lets `inside` pass and not `outside`; of several the one nearest to the middle."""
+    low, high = sorted((outside, inside))
+    middle = (low + high) / 2
+    scale = 10.0 ** math.ceil(math.log10(max(abs(low), abs(high), 1e-9)))
+    while scale > 1e-9:
+        for part in (1.0, 0.5, 0.2):
+            unit = scale * part
+            if step and unit < 1:
+                return inside
+            near = round(middle / unit) * unit
+            for found in (near, near - unit, near + unit):
+                found = round(found, 9)
+                if low < found < high or found == inside:
+                    return found
+        scale /= 10
+    return inside
+
+
+def _round_up(value: float, step: int) -> float:
+    return -_round_down(-value, step)
+
+
+def _round_down(value: float, step: int) -> float:
+    """Two digits, downwards."""
+    if not value:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    unit = max(unit, 1.0) if step else unit
+    return round(math.floor(value / unit + 1e-9) * unit, 9)
+
+
+def graded(examples: Examples, spec: CriterionSpec) -> tuple[int, int]:
+    """The runs that pass a criterion, and those that fail it, as the grader says. In neither: an error."""
+    checker, passed, failed = Checker(spec), 0, 0
+    for number, one in enumerate(examples.given):
+        outcome = checker.check(one.transcript, one.variables, explain=False).outcome
+        if outcome is Outcome.PASSED:
+            passed |= 1 << number
+        elif outcome is Outcome.FAILED:
+            failed |= 1 << number
+    return passed, failed
+
+
+def passing(examples: Examples, metric: Mapping[str, Any], prototype: str, extraction: Mapping[str, Any]) -> int:
+    """The runs that pass one metric."""
+    config = {**extraction, "metrics": [metric]}
+    return graded(examples, CriterionSpec("", prototype, config))[0]
+
+
+def bits(count: int) -> float:
+    """What it takes to say which one of so many."""
+    return math.log2(max(count, 1) + 1)
+
+
+def best_of(families: Iterable[Family], good: int, bad: int) -> list[Condition]:
+    """The best conditions of all families, best first."""
+    return sorted((one for family in families for one in family.fit(good, bad)), key=lambda one: rank(one, good, bad))

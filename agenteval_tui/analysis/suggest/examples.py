@@ -1,0 +1,72 @@
+"""Runs with what is known of each: good, bad, or not labelled. A set of runs is a whole number, a bit for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct, field
+
+from agenteval_tui.transcripts.model import Transcript
+
+
+class Example(Struct, frozen=True):
+    """A run: its transcript, the variables of its row, and whether it is good (None: nobody said)."""
+
+    run: str
+    transcript: Transcript
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    good: bool | None = None
+
+
+class Examples:
+    """The runs that criteria are looked for in, in the order given (the newest first, where it matters)."""
+
+    def __init__(self, given: Sequence[Example]) -> None:
+        self.given = tuple(given)
+        self.good = self.mask(lambda one: one.good is True)
+        self.bad = self.mask(lambda one: one.good is False)
+        self.everything = (1 << len(self.given)) - 1
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def labelled(self) -> int:
+        """The runs of which a person said something."""
+        return self.good | self.bad
+
+    @property
+    def unlabelled(self) -> int:
+        """The others."""
+        return self.everything & ~self.labelled
+
+    @cached_property
+    def answers(self) -> tuple[str, ...]:
+        """The final answer of each run."""
+        return tuple(one.transcript.final_output for one in self.given)
+
+    def mask(self, holds: Callable[[Example], bool]) -> int:
+        """The runs of which this holds."""
+        return sum(1 << number for number, one in enumerate(self.given) if holds(one))
+
+    def mask_of_texts(self, text: str) -> int:
+        """The runs whose answer has this text, given in lower case, anywhere."""
+        return sum(1 << number for number, answer in enumerate(self._lower) if text in answer)
+
+    @cached_property
+    def _lower(self) -> tuple[str, ...]:
+        return tuple(answer.lower() for answer in self.answers)
+
+    def runs(self, mask: int) -> tuple[str, ...]:
+        """The ids of these runs."""
+        return tuple(self.given[number].run for number in numbers(mask))
+
+
+def numbers(mask: int) -> Iterator[int]:
+    """The places of the runs of a set, from the first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest

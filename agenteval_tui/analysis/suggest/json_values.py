@@ -1,0 +1,141 @@
+"""Answers that are JSON: keys that must be there, values at paths, bounds on numbers and on lengths of lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agenteval_tui.analysis.suggest.conditions import JSON, Condition, Family, Measure, Pool, bits, passing
+from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.analysis.suggest.texts import literally
+from agenteval_tui.core.phrasing import shown
+from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
+from agenteval_tui.grading.extractors.json_response import JsonResponse
+
+_DEEP = 4
+_LEAVES = 200
+_NOTHING = object()
+
+
+def json_families(examples: Examples) -> list[Family]:
+    """All families of JSON answers; none where no good answer is JSON."""
+    documents = [_document(examples, number) for number in range(len(examples))]
+    good = [documents[number] for number in numbers(examples.good)]
+    if not any(isinstance(one, dict | list) for one in good):
+        return []
+    leaves = [dict(_leaves(one)) if one is not _NOTHING else {} for one in documents]
+    paths = sorted({path for number in numbers(examples.labelled) for path in leaves[number]})[:_LEAVES]
+    cost = bits(len(paths)) + 2.0
+    families: list[Family] = [_keys(examples, documents), _values(examples, leaves, paths, cost)]
+    for path in paths:
+        numeric = [_as_number(found.get(path)) for found in leaves]
+        lengths = [float(len(value)) if isinstance(value := found.get(path), list) else None for found in leaves]
+        for values, least, most, words in (
+            (numeric, "minimum", "maximum", path),
+            (lengths, "minItems", "maxItems", f"entries of {path}"),
+        ):
+            if any(value is not None for value in values):
+                extraction = {"extract_path": path} if path else {}
+                families.append(
+                    Measure(
+                        values, _schema(least, most, words or "entries"), cost + 1.0,
+                        whole_numbers=all(value is None or value.is_integer() for value in values),
+                        prototype=JSON, extraction=extraction, about=f"json {path}", slack=0.5,
+                    )
+                )  # fmt: skip
+    return families
+
+
+def _document(examples: Examples, number: int) -> Any:
+    try:
+        value = JsonResponse.model_validate({}).extract(examples.given[number].transcript)
+    except ExtractionError:
+        return _NOTHING
+    return value.data if isinstance(value, JsonValue) else _NOTHING
+
+
+def _leaves(data: Any, path: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
+    """Values by their path as JMESPath has it; of a list its first entry, and the list itself."""
+    if deep > _DEEP:
+        return
+    if isinstance(data, dict):
+        for key, value in list(data.items())[:40]:
+            name = key if key.isidentifier() and key.isascii() else json.dumps(key, ensure_ascii=False)
+            yield from _leaves(value, f"{path}.{name}" if path else name, deep + 1)
+    elif isinstance(data, list):
+        yield path, data
+        if data and path:
+            yield from _leaves(data[0], f"{path}[0]", deep + 1)
+    elif path:
+        yield path, data
+
+
+def _as_number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _schema(least: str, most: str, words: str) -> Any:
+    kind = "array" if least == "minItems" else "number"
+
+    def say(lower: float | None, upper: float | None) -> tuple[str, dict[str, Any]]:
+        schema: dict[str, Any] = {"type": kind}
+        said = []
+        if lower is not None:
+            schema[least] = lower
+            said.append(f"at least {lower:g}")
+        if upper is not None:
+            schema[most] = upper
+            said.append(f"at most {upper:g}")
+        return f"{words}: {', '.join(said)}", {"type": "Json", "schema": schema}
+
+    return say
+
+
+def _keys(examples: Examples, documents: list[Any]) -> Family:
+    """Keys that good answers have."""
+    pool = Pool()
+    found: dict[str, int] = {}
+    for number in numbers(examples.good):
+        document = documents[number]
+        for key in document if isinstance(document, dict) else ():
+            found[key] = found.get(key, 0) | 1 << number
+    shared = [key for key, mask in sorted(found.items()) if not examples.good & ~mask and key]
+    asked = [([key], mask) for key, mask in sorted(found.items())[:40] if key and "." not in key]
+    if len(shared) > 1 and not any("." in key for key in shared):
+        asked.append((shared, examples.good))
+    for keys, mask in asked:
+        metric = {"type": "Json", "required_keys": keys}
+        passes = passing(examples, metric, JSON, {})
+        title = f"JSON with {', '.join(keys)}"
+        cost = 1.0 + bits(len(found)) + 0.5 * len(keys)
+        pool.conditions.append(
+            Condition(title, metric, passes, cost, pool, source=mask, prototype=JSON, about="json keys")
+        )
+    return pool
+
+
+def _values(examples: Examples, leaves: list[dict[str, Any]], paths: list[str], cost: float) -> Family:
+    """Values at paths."""
+    pool = Pool()
+    for path in paths:
+        seen: dict[str, tuple[Any, int]] = {}
+        for number in numbers(examples.good):
+            value = leaves[number].get(path)
+            if isinstance(value, str | int | float | bool) and len(str(value)) <= 60:
+                key = repr(value)
+                seen[key] = value, seen.get(key, (None, 0))[1] | 1 << number
+        for value, mask in sorted(seen.values(), key=lambda one: (-one[1].bit_count(), repr(one[0])))[:3]:
+            metric: dict[str, Any]
+            if isinstance(value, str):
+                metric = {"type": "TextMatch", "equals": literally(value)}
+            else:
+                metric = {"type": "Json", "equals": value}
+            extraction = {"extract_path": path}
+            passes = passing(examples, metric, JSON, extraction)
+            title = f"{path} is {shown(value, 40)}"
+            pool.conditions.append(
+                Condition(title, metric, passes, cost, pool, source=mask, prototype=JSON, extraction=extraction,
+                          about=f"json {path}")
+            )  # fmt: skip
+    return pool

@@ -1,0 +1,520 @@
+"""The smallest configs that agree with what a person said of runs, ranked; and what to label next.
+
+Every config that is suggested was compiled and graded as it would be saved. All of it is deterministic; nothing is
+asked and nothing is written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.suggest.conditions import (
+    TEXT,
+    TOOLS,
+    Condition,
+    Family,
+    agreed,
+    graded,
+    rank,
+)
+from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.analysis.suggest.json_values import json_families
+from agenteval_tui.analysis.suggest.shapes import metric_families, shape_families
+from agenteval_tui.analysis.suggest.texts import text_families
+from agenteval_tui.analysis.suggest.tools import tool_families
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.uxon.serialize import to_text
+
+MOST = 6
+_PARTS = 40
+"""Conditions that are combined with each other."""
+_RIVALS = 60
+"""Conditions that vote on what to label next."""
+_PART_COST = 2.0
+_FREE_TEXT = 40
+"""Characters from which an argument is a text that the agent made up."""
+_WORTH = 14.0
+"""What a further condition may cost for each label more that it agrees with, in bits."""
+
+
+class Suggestion(Struct, frozen=True):
+    """A criterion that agrees with labels, and what is known of it.
+
+    It agrees with `agrees` of `labelled` labels; `wrong` are the runs it gets wrong. `left_out`: how often the same
+    kind of criterion, made anew without a labelled run, is right about that run; None where good runs only are known.
+    `passes` of `runs` runs in all. `teaches`: the run without a label that would tell most about it; "" if none would.
+    `size` is what it costs to say, in bits; `margin` (0 to 1) how clearly it parts good and bad.
+    """
+
+    title: str
+    prototype_class: str
+    config: str
+    conditions: int
+    agrees: int
+    labelled: int
+    size: float
+    margin: float
+    wrong: tuple[str, ...] = ()
+    left_out: int | None = None
+    passes: int = 0
+    runs: int = 0
+    teaches: str = ""
+
+    @property
+    def name(self) -> str:
+        """A name for the criterion."""
+        return self.title[:1].upper() + self.title[1:]
+
+
+class Suggestions(Struct, frozen=True):
+    """The best criteria, best first.
+
+    `good` and `bad` labels of `runs` runs. `label_next`: the run without a label on which the criteria that agree
+    differ most; "" where none do. `unseen`: with good runs only, the share of good runs that may not have what these
+    share, at 95 % confidence; None with bad ones.
+    """
+
+    suggestions: tuple[Suggestion, ...]
+    runs: int
+    good: int
+    bad: int
+    label_next: str = ""
+    unseen: float | None = None
+
+
+def suggest(examples: Examples, most: int = MOST) -> Suggestions:
+    """The smallest criteria that agree with the labels of `examples`; with good runs only, what these share.
+
+    Raises AgentevalError without a good run.
+    """
+    good, bad = examples.good, examples.bad
+    if not good:
+        raise AgentevalError(
+            "there is no run that is labelled good" if bad else "no run is labelled",
+            mend="label two good runs and a bad one: agenteval label RUN passed, agenteval label RUN failed",
+        )
+    families = [
+        *tool_families(examples),
+        *json_families(examples),
+        *text_families(examples),
+        *shape_families(examples),
+        *metric_families(examples),
+    ]
+    if not bad:
+        found = _shared(examples, families, most)
+        said = tuple(_suggestion(examples, one, ()) for one in found)
+        return Suggestions(said, len(examples), good.bit_count(), 0, unseen=unseen_share(good.bit_count()))
+    pool = _pool(families, good, bad)
+    ranked = sorted(
+        [*(_Choice((one,)) for one in pool), *_together(pool, good, bad)], key=lambda one: one.rank(good, bad)
+    )
+    chosen = _different(_checked(examples, ranked), good, bad, most)
+    rivals = _rivals(examples, [*chosen, *ranked[:_RIVALS]])
+    return Suggestions(
+        tuple(_suggestion(examples, one, rivals) for one in chosen),
+        len(examples),
+        good.bit_count(),
+        bad.bit_count(),
+        label_next=_next(examples, rivals),
+    )
+
+
+def unseen_share(good: int) -> float:
+    """What all of `good` runs have, at most this share of such runs may lack, at 95 % confidence: 1 - 0.05 ** (1 / n),
+    about 3 / n ("rule of three": Hanley and Lippman-Hand 1983, JAMA 249:1743)."""
+    return 1.0 - math.pow(0.05, 1.0 / good)
+
+
+class _Choice(Struct, frozen=True):
+    """Conditions that must all hold, or (`any_of`) texts of which one must be there."""
+
+    parts: tuple[Condition, ...]
+    any_of: bool = False
+
+    @property
+    def passes(self) -> int:
+        """The runs that pass."""
+        found = self.parts[0].passes
+        for part in self.parts[1:]:
+            found = found | part.passes if self.any_of else found & part.passes
+        return found
+
+    @property
+    def cost(self) -> float:
+        """What it costs to say."""
+        return sum(part.cost for part in self.parts) + _PART_COST * (len(self.parts) - 1)
+
+    @property
+    def margin(self) -> float:
+        """The narrowest of its parts'."""
+        return min(part.margin for part in self.parts)
+
+    @property
+    def title(self) -> str:
+        """In words."""
+        return (" or " if self.any_of else " and ").join(part.title for part in self.parts)
+
+    def rank(self, good: int, bad: int) -> tuple[float, float, float, str]:
+        """Best first: agreement, then size, then margin."""
+        return (-agreed(self.passes, good, bad), self.cost, -self.margin, self.title)
+
+    @property
+    def prototype(self) -> str:
+        """What is looked at: what its parts need that need something."""
+        needed = [part for part in self.parts if not part.whole]
+        if needed:
+            return needed[0].prototype
+        return TOOLS if all(part.prototype == TOOLS for part in self.parts) else TEXT
+
+    @property
+    def spec(self) -> CriterionSpec:
+        """The criterion."""
+        needed = [part for part in self.parts if not part.whole]
+        extraction = needed[0].extraction if needed else {}
+        metrics = _any_of(self.parts) if self.any_of else _merged([part.metric for part in self.parts])
+        text = to_text({**extraction, "metrics": metrics})
+        return CriterionSpec(self.title[:1].upper() + self.title[1:], self.prototype, text)
+
+
+def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
+    """What could be a part of a criterion: it agrees with something that saying always the same would not."""
+    found = [one for family in families for one in family.fit(good, bad)]
+    return sorted((one for one in found if one.passes & good), key=lambda one: rank(one, good, bad))
+
+
+# Several conditions
+
+
+def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
+    """Two or three conditions that agree with more labels than each of them alone."""
+    every = [one for one in pool if not good & ~one.passes and bad & ~one.passes]
+    most = [one for one in pool if (good & ~one.passes).bit_count() <= max(1, good.bit_count() // 10)]
+    parts = list(_distinct([*every[: _PARTS // 2], *most], good | bad))[:_PARTS]
+    pairs: list[_Choice] = []
+    for left, right in combinations(parts, 2):
+        if not _go_together(left, right):
+            continue
+        both = _Choice((left, right))
+        least = max(agreed(left.passes, good, bad), agreed(right.passes, good, bad))
+        gained = agreed(both.passes, good, bad) - least
+        if gained > 0 and min(left.cost, right.cost) + _PART_COST <= _WORTH * gained:
+            pairs.append(both)
+    pairs.sort(key=lambda one: one.rank(good, bad))
+    yield from pairs[:_PARTS]
+    best = max((agreed(one.passes, good, bad) for one in (*pool[:1], *pairs[:1])), default=0)
+    if best < (good | bad).bit_count():
+        for pair in pairs[:8]:
+            for part in parts:
+                three = _Choice((*pair.parts, part))
+                if (
+                    part not in pair.parts
+                    and all(_go_together(part, other) for other in pair.parts)
+                    and part.cost + _PART_COST
+                    <= _WORTH * (agreed(three.passes, good, bad) - agreed(pair.passes, good, bad))
+                ):
+                    yield three
+    yield from _alternatives(pool, good, bad)
+
+
+def _alternatives(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
+    """Texts of which no bad answer has one, and of which each good answer has one: chosen greedily."""
+    for key in ("contains", "starts_with", "ends_with"):
+        usable = [one for one in pool if set(one.metric) == {"type", key} and not one.passes & bad]
+        chosen: list[Condition] = []
+        left = good
+        while left and len(chosen) < 4:
+            best = min(usable, key=lambda one: (-(one.passes & left).bit_count(), one.cost, one.title), default=None)
+            if best is None or not best.passes & left:
+                break
+            chosen.append(best)
+            left &= ~best.passes
+        if 1 < len(chosen) <= good.bit_count() / 2:
+            yield _Choice(tuple(chosen), any_of=True)
+
+
+def _distinct(conditions: Sequence[Condition], labelled: int) -> Iterator[Condition]:
+    """The first of those that hold of the same labelled runs."""
+    seen: set[tuple[int, str]] = set()
+    for one in conditions:
+        key = one.passes & labelled, one.prototype
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def _go_together(left: Condition, right: Condition) -> bool:
+    """Whether one criterion can have both."""
+    if left.about and left.about == right.about and left.about.startswith(("word", "sign", "tool")):
+        return False
+    if left.whole or right.whole:
+        return True
+    return left.prototype == right.prototype and left.extraction == right.extraction
+
+
+def _any_of(parts: Sequence[Condition]) -> list[Mapping[str, Any]]:
+    (key,) = set(parts[0].metric) - {"type"}
+    return [{"type": "TextMatch", f"{key}_any": [part.metric[key] for part in parts]}]
+
+
+_LISTS = {"contains": "contains_all"}
+
+
+def _merged(metrics: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The metrics; those of one type as one where that says the same."""
+    found: list[dict[str, Any]] = []
+    for metric in metrics:
+        for known in found:
+            joined = _joined(known, metric)
+            if joined is not None:
+                known.clear()
+                known.update(joined)
+                break
+        else:
+            found.append(dict(metric))
+    return list(found)
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
+    kind = one["type"]
+    if kind != other["type"] or kind not in ("TextMatch", "ToolCheck", "Length", "Tokens"):
+        return None
+    made = dict(one)
+    for key, value in other.items():
+        if key == "type":
+            continue
+        if key == "contains" and ("contains" in made or "contains_all" in made):
+            made["contains_all"] = [*made.get("contains_all", [made.pop("contains", "")]), value]
+        elif key not in made:
+            made[key] = value
+        elif key in ("not_contains_any", "forbidden_tools", "tools"):
+            made[key] = [*made[key], *value]
+        else:
+            return None
+    return made
+
+
+# From choices to suggestions
+
+
+def _checked(examples: Examples, ranked: Sequence[_Choice]) -> Iterator[_Choice]:
+    """The choices whose config grades as they say it does. Others are not lost: as the grader sees them, they may be
+    worse."""
+    for one in ranked:
+        passed, failed = graded(examples, one.spec)
+        if passed == one.passes and not examples.labelled & ~(passed | failed):
+            yield one
+
+
+def _different(choices: Iterator[_Choice], good: int, bad: int, most: int) -> list[_Choice]:
+    """The best ones, without those that say of the same thing what a better one says, of the same runs. One that
+    agrees with fewer labels than another is worth a look only if it is smaller."""
+    found: list[_Choice] = []
+    least: dict[int, float] = {}
+    seen: set[tuple[int, tuple[str, ...]]] = set()
+    per_subject: dict[tuple[str, ...], int] = {}
+    for one in choices:
+        about = tuple(sorted({part.about.partition(" ")[0] for part in one.parts}))
+        key = one.passes, about
+        if key in seen or per_subject.get(about, 0) >= 2:
+            continue
+        right = agreed(one.passes, good, bad)
+        if any(one.cost >= cost for better, cost in least.items() if better > right):
+            continue
+        least[right] = min(least.get(right, one.cost), one.cost)
+        seen.add(key)
+        per_subject[about] = per_subject.get(about, 0) + 1
+        found.append(one)
+        if len(found) == most:
+            break
+    return found
+
+
+def _suggestion(examples: Examples, one: _Choice, rivals: Sequence[tuple[int, float]]) -> Suggestion:
+    good, bad = examples.good, examples.bad
+    wrong = (good & ~one.passes) | (bad & one.passes)
+    spec = one.spec
+    return Suggestion(
+        title=one.title,
+        prototype_class=spec.prototype_class,
+        config=spec.config_text,
+        conditions=len(one.parts),
+        agrees=agreed(one.passes, good, bad),
+        labelled=examples.labelled.bit_count(),
+        size=round(one.cost, 1),
+        margin=round(one.margin, 3),
+        wrong=examples.runs(wrong),
+        left_out=_left_out(examples, one) if bad else None,
+        passes=one.passes.bit_count(),
+        runs=len(examples),
+        teaches=_teaches(examples, one, rivals),
+    )
+
+
+def _left_out(examples: Examples, one: _Choice) -> int:
+    """On how many labelled runs the same kinds of conditions, fitted without the run, are right about it."""
+    right = 0
+    for number in numbers(examples.labelled):
+        bit = 1 << number
+        good, bad = examples.good & ~bit, examples.bad & ~bit
+        holds = _refitted(one, good, bad, bit)
+        right += holds == bool(examples.good & bit)
+    return right
+
+
+def _refitted(one: _Choice, good: int, bad: int, bit: int) -> bool:
+    if not good:
+        return True  # nothing is known of what is good
+    if one.any_of:
+        return any(part.passes & bit and part.source & good for part in one.parts)
+    for part in one.parts:
+        # Each part answers for the bad runs that it keeps out.
+        own = bad & ~part.passes if len(one.parts) > 1 else bad
+        found = part.family.fit(good, own)
+        if not found:
+            return False
+        if not found[0].passes & bit:
+            return False
+    return True
+
+
+# What to label next
+
+
+def _rivals(examples: Examples, choices: Sequence[_Choice]) -> list[tuple[int, float]]:
+    """What could be meant, as (the runs that pass, weight): half of it for each bit more, a sixteenth for each label
+    missed."""
+    good, bad = examples.good, examples.bad
+    best: dict[int, float] = {}
+    for one in choices:
+        missed = (good | bad).bit_count() - agreed(one.passes, good, bad)
+        best[one.passes] = max(best.get(one.passes, 0.0), math.exp2(-one.cost - 4.0 * missed))
+    return sorted(best.items())
+
+
+def _next(examples: Examples, rivals: Sequence[tuple[int, float]]) -> str:
+    """The run without a label on which the vote of what could be meant is closest to even (query by committee: Seung,
+    Opper and Sompolinsky 1992)."""
+    total = sum(weight for _, weight in rivals)
+    best, run = 0.0, ""
+    for number in numbers(examples.unlabelled):
+        share = sum(weight for passes, weight in rivals if passes >> number & 1) / total
+        if min(share, 1 - share) > best:
+            best, run = min(share, 1 - share), examples.given[number].run
+    return run
+
+
+def _teaches(examples: Examples, one: _Choice, rivals: Sequence[tuple[int, float]]) -> str:
+    """The run without a label on which most of the others contradict this one."""
+    best, run = 0.0, ""
+    for number in numbers(examples.unlabelled):
+        own = one.passes >> number & 1
+        against = sum(weight for passes, weight in rivals if passes >> number & 1 != own)
+        if against > best:
+            best, run = against, examples.given[number].run
+    return run
+
+
+# Good runs only
+
+
+def _shared(examples: Examples, families: Sequence[Family], most: int) -> list[_Choice]:
+    """What all good runs have in common, one criterion for each subject: the calls, texts, the form, how much."""
+    good = examples.good
+    found = [one for family in families for one in family.fit(good, 0)]
+    others = examples.unlabelled.bit_count()
+    ranked = sorted(
+        found,
+        key=lambda one: (-_tells(one, good), (one.passes & ~good).bit_count() / max(others, 1), one.cost, one.title),
+    )
+    chosen: list[_Choice] = []
+    subjects: set[str] = set()
+    for one in ranked:
+        subject = _subject(one)
+        if not _tells(one, good) or subject in subjects:
+            continue
+        parts = [one]
+        if subject == "texts":
+            parts += _more_texts(one, [other for other in ranked if _subject(other) == subject])
+        if subject == "tools":
+            parts += _more_tools(one, ranked, good)
+        choice = _Choice(tuple(parts))
+        if next(_checked(examples, [choice]), None) is not None:
+            chosen.append(choice)
+            subjects.add(subject)
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def _subject(one: Condition) -> str:
+    kind = one.about.partition(" ")[0]
+    if kind == "tool" and "forbidden_tools" in one.metric:
+        return "unused"
+    return {"tool": "tools", "starts_with": "edges", "ends_with": "edges"}.get(kind, kind)
+
+
+def _tells(one: Condition, good: int) -> float:
+    """How much a shared condition says about what a good run is: a call or a text more than how long an answer is. 0:
+    it says what would be true of nearly anything."""
+    kind = one.about.partition(" ")[0]
+    metric = one.metric
+    if kind in ("tool", "calls"):
+        tool = (metric.get("tools") or [{}])[0]
+        arguments = tool.get("arguments") or {}
+        if any(len(str(value)) > _FREE_TEXT for value in arguments.values()):
+            return 4.5  # words of the agent's own choice: the next good run may choose others
+        if arguments and tool.get("required", True):
+            return 6.0 + len(arguments) / 10
+        return 4.0 if metric.get("tools") else 0.0
+    if kind == "order":
+        return 3.0 if metric.get("mode") == "strict" else 0.0
+    if kind == "json":
+        return 5.0 if "required_keys" in metric else 3.0 if metric["type"] in ("TextMatch",) else 1.0
+    if kind == "row":
+        return 5.0 if "not_contains_any" not in metric else 0.0
+    if kind == "texts":
+        return 4.0
+    if kind in ("Json",):
+        return 4.5
+    if kind in ("Length", "Steps", "Latency"):
+        return 1.0 if any(key.startswith("max") for key in metric) else 0.0
+    return 2.0 * (kind == "starts_with" and good.bit_count() > 1)
+
+
+def _more_texts(first: Condition, others: Sequence[Condition]) -> list[Condition]:
+    """Up to two further texts, none a part of another."""
+    chosen = [first]
+    for one in others:
+        text = one.metric.get("contains")
+        if not text or "contains" not in first.metric or len(chosen) == 3:
+            continue
+        if not any(_overlap(text, known.metric["contains"]) for known in chosen):
+            chosen.append(one)
+    return chosen[1:]
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two texts share a word."""
+    return bool(set(one.lower().split()) & set(other.lower().split())) or one in other or other in one
+
+
+def _more_tools(first: Condition, ranked: Sequence[Condition], good: int) -> list[Condition]:
+    """A call of each other tool."""
+    seen = {first.about}
+    found = []
+    for one in ranked:
+        if (
+            _subject(one) == "tools"
+            and one.about not in seen
+            and _tells(one, good)
+            and one.metric["type"] == "ToolCheck"
+        ):
+            seen.add(one.about)
+            found.append(one)
+    return found[:5]

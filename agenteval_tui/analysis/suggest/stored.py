@@ -1,0 +1,131 @@
+"""The runs of a test as examples: labelled by people, or by what a judge said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.agreement import is_judged, labels_by_recording, sole_of_results
+from agenteval_tui.analysis.suggest.examples import Example, Examples
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import listed
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.labels import Label, label_of
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+
+MOST_RUNS = 200
+"""Runs that are looked at: all that are labelled, and the newest others."""
+_READ = 2_000
+_MOST_LABELLED = 400
+_ENDED = ("passed", "failed", "error", "needs_review", "skipped")
+
+
+class TestExamples(Struct, frozen=True):
+    """The runs of a test (or of an execution: `test_id` is "" then), newest first.
+
+    `criterion`: the one that the labels are of; "": the run as a whole. `judge`: whether they are a judge's verdicts,
+    not what people said.
+    """
+
+    __test__ = False
+    examples: Examples
+    test_id: str = ""
+    criterion: str = ""
+    judge: bool = False
+
+
+def examples_of_test(
+    store: Store, suite_key: str, test_id: str, *, criterion: str = "", from_judge: bool = False
+) -> TestExamples:
+    """The newest runs of a test with their labels: of the run as a whole, or of a criterion (a number from 1, a name or
+    its beginning); or with a judge's verdicts.
+
+    Raises AgentevalError for a test without runs, and where it is not clear which judge is meant.
+    """
+    return _examples(store, store.runs_of_test(suite_key, test_id, _READ), test_id, criterion, from_judge)
+
+
+def examples_of_execution(
+    store: Store, execution_id: str, *, criterion: str = "", from_judge: bool = False
+) -> TestExamples:
+    """The same for the runs of an execution, whatever test they are of: imported runs have often one test each."""
+    rows = store.runs_of_execution(execution_id)[::-1][:_READ]
+    return _examples(store, rows, "", criterion, from_judge)
+
+
+def _examples(store: Store, rows: Sequence[RunRow], test_id: str, criterion: str, from_judge: bool) -> TestExamples:
+    rows = [row for row in rows if row.status in _ENDED and not row.error_kind]
+    if not rows:
+        what = f"test {test_id} has" if test_id else "this execution has"
+        raise AgentevalError(f"{what} no run that ended with an answer", mend="agenteval run PATH")
+    if from_judge:
+        criterion, said = _judged(store, rows[: 2 * MOST_RUNS], criterion)
+    else:
+        criterion = named(_names(store, rows), criterion) if criterion else ""
+        said = _labelled(store, rows, criterion)
+    labelled = [row for row in rows if row.id in said][:_MOST_LABELLED]
+    others = [row for row in rows if row.id not in said][: max(0, MOST_RUNS - len(labelled))]
+    kept = {row.id for row in (*labelled, *others)}
+    chosen = [row for row in rows if row.id in kept]
+    transcripts = dict(store.transcripts([row.id for row in chosen]))
+    examples = [
+        Example(row.id, transcripts[row.id], row.variables, said.get(row.id)) for row in chosen if row.id in transcripts
+    ]
+    return TestExamples(Examples(examples), test_id, criterion, from_judge)
+
+
+def _names(store: Store, rows: Sequence[RunRow]) -> dict[str, None]:
+    """The criteria that judged the newest run, in their order, and then others of the runs before."""
+    return dict.fromkeys(result.criterion for row in rows[:50] for result in store.results(row.id))
+
+
+def _labelled(store: Store, rows: Sequence[RunRow], criterion: str) -> dict[str, bool]:
+    """What people said of the runs: the last label counts, also one of an older grading of the same recording."""
+    labels = labels_by_recording(store, store.labels())
+    said: dict[str, bool] = {}
+    for row in rows:
+        given = labels.get(row.recorded)
+        if given:
+            label = _counting(given, criterion, store.results(row.id))
+            if label is not None:
+                said[row.id] = label.good
+    return said
+
+
+def _counting(given: Sequence[Label], criterion: str, results: Sequence[CriterionResult]) -> Label | None:
+    sole = sole_of_results(results)
+    if criterion:
+        return label_of(given, criterion, sole)
+    whole = [label for label in given if label.whole]
+    return whole[-1] if whole else label_of(given, sole, sole)
+
+
+def _judged(store: Store, rows: Sequence[RunRow], criterion: str) -> tuple[str, dict[str, bool]]:
+    """The judged criterion that is meant, and what its judge said of each run."""
+    verdicts: dict[str, dict[str, bool]] = {}
+    for row in rows:
+        for result in store.results(row.id):
+            if is_judged(result) and result.outcome in (Outcome.PASSED, Outcome.FAILED):
+                verdicts.setdefault(result.criterion, {})[row.id] = result.outcome is Outcome.PASSED
+    if not verdicts:
+        raise AgentevalError("no judge gave a verdict on a run of this test", mend="leave --from-judge out")
+    if not criterion and len(verdicts) > 1:
+        names = listed([f'"{name}"' for name in verdicts])
+        raise AgentevalError(f"several criteria of this test ask a judge: {names}", mend="name one: TEST/CRITERION")
+    name = named(verdicts, criterion) if criterion else next(iter(verdicts))
+    return name, verdicts[name]
+
+
+def named(names: Iterable[str] | Mapping[str, object], wanted: str) -> str:
+    """The criterion that is meant: by its number from 1, its name, or the name's beginning. Raises AgentevalError."""
+    known = list(names)
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(known):
+        return known[int(wanted) - 1]
+    alike = [name for name in known if name.casefold() == wanted.casefold()]
+    alike = alike or [name for name in known if name.casefold().startswith(wanted.casefold())]
+    if len(alike) != 1:
+        listing = ", ".join(f"{number} {name}" for number, name in enumerate(known, 1))
+        raise AgentevalError(f"there is no criterion {wanted!r}", mend=f"there are: {listing}" if known else "")
+    return alike[0]

@@ -1,0 +1,449 @@
+"""Texts that good answers have and bad ones lack, or the reverse; and patterns generalised from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import regex
+from msgspec import Struct
+
+from agenteval_tui.analysis.suggest.conditions import (
+    Condition,
+    Family,
+    Measure,
+    Pool,
+    agreed,
+    bits,
+    passing,
+)
+from agenteval_tui.analysis.suggest.examples import Examples, numbers
+from agenteval_tui.core.phrasing import quoted
+from agenteval_tui.grading.placeholders import text_of
+
+_READ = 20_000
+"""Characters of an answer that texts are taken from."""
+_PHRASE = 4
+"""Words of a text that is looked for."""
+_LONGEST = 60
+_PIECES = 400_000
+"""Texts that are counted; with more, phrases are shorter."""
+_KEPT = 160
+_ALIKE = 3
+"""Texts that are kept of those in the same runs."""
+_WORDS = 300
+"""Words whose frequency is looked at."""
+_SHORT_ANSWER = 80
+_TOKEN = regex.compile(r"[#$€£@]?[\p{L}\p{M}\p{N}]+(?:[.,:'’/@_-]+[\p{L}\p{M}\p{N}]+)*%?")
+_DIGITS = regex.compile(r"\d+")
+_LETTERS = regex.compile(r"[A-Z]+|[a-z]+")
+
+
+class _Piece(Struct, frozen=True):
+    """A text of one to four words: its words, and whether one of them is data (it has a digit)."""
+
+    text: str
+    words: int
+
+
+def text_families(examples: Examples) -> list[Family]:
+    """All families of texts and patterns."""
+    return [*_Texts(examples).families(), *_word_counts(examples), _paragraphs(examples)]
+
+
+class _Texts:
+    """The texts of the labelled answers."""
+
+    def __init__(self, examples: Examples) -> None:
+        self.examples = examples
+        self.texts = [text[:_READ] for text in examples.answers]
+        self.lower = [text.lower() for text in examples.answers]
+
+    def families(self) -> Iterator[Family]:
+        """Contains, does not contain, begins, ends, is."""
+        examples = self.examples
+        good, bad = examples.good, examples.bad
+        pieces = self._pieces()
+        cost = bits(len(pieces))
+        wanted, unwanted = Pool(40), Pool(40)
+        if not bad:
+            self._shared(pieces, wanted)
+        for text, mask in self._best(pieces, good, bad) if bad else ():
+            wanted.conditions += self._contains(text, mask, cost + self._cost(text), wanted)
+        for text, mask in self._best(pieces, bad, good) if bad else ():
+            unwanted.conditions += self._lacks(text, mask, cost + 0.5 + self._cost(text), unwanted)
+        yield wanted
+        yield unwanted
+        yield self._variables()
+        yield self._patterns(good, bad)
+        yield self._edges()
+        yield self._whole()
+
+    @cached_property
+    def known(self) -> list[str]:
+        """For each run, in lower case, what the agent could know: the prompt, the row, what tools gave."""
+        found = []
+        for one in self.examples.given:
+            parts = [message.content for message in one.transcript.messages if message.role in ("user", "tool")]
+            parts += [call.result or "" for call in one.transcript.tool_calls]
+            parts += [text_of(value) for value in one.variables.values()]
+            found.append("\n".join(parts)[: 4 * _READ].lower())
+        return found
+
+    def _cost(self, text: str) -> float:
+        """More for more words, and for short words that say little; less for data that the agent was given."""
+        words = text.count(" ") + 1
+        cost = 1.5 * (words - 1)
+        has_digit = any(char.isdigit() for char in text)
+        if has_digit or len(text) > 4:
+            cost -= 1.0 if any(text in self.known[number] for number in numbers(self.examples.good)) else 0.0
+            cost -= 1.0 if has_digit and len(text) > 2 else 0.0
+        if all(len(word) <= 3 and not any(char.isdigit() for char in word) for word in text.split()):
+            cost += 3.0
+        return cost
+
+    def _pieces(self) -> dict[str, int]:
+        """Every text of one to four words in lower case, with the labelled runs that have it."""
+        labelled = [(number, self.texts[number]) for number in numbers(self.examples.labelled)]
+        tokens = {number: _tokens(text) for number, text in labelled}
+        words = max(1, min(_PHRASE, _PIECES // max(1, sum(map(len, tokens.values())))))
+        found: dict[str, int] = {}
+        for number, text in labelled:
+            lower = text.lower()
+            if len(lower) != len(text):
+                continue
+            for piece in set(_phrases(lower, tokens[number], words)):
+                found[piece] = found.get(piece, 0) | 1 << number
+        return found
+
+    def _best(self, pieces: Mapping[str, int], inside: int, outside: int) -> list[tuple[str, int]]:
+        """The texts that part the runs best; of those in the same runs the cheapest."""
+        ranked = sorted(
+            ((-agreed(mask, inside, outside), mask) for mask in set(pieces.values()) if mask & inside),
+            key=lambda one: (one[0], -(one[1] & inside).bit_count(), one[1]),
+        )
+        if not outside:
+            ranked = [one for one in ranked if not inside & ~one[1]]
+        chosen = {mask for _, mask in ranked[:_KEPT]}
+        by_mask: dict[int, list[str]] = {}
+        for text, mask in pieces.items():
+            if mask in chosen:
+                by_mask.setdefault(mask, []).append(text)
+        found: list[tuple[str, int]] = []
+        most = _ALIKE if outside else 40
+        for _, mask in ranked[:_KEPT]:
+            texts = sorted(by_mask[mask], key=lambda text: (self._cost(text), -len(text), text))
+            found += [(text, mask) for text in texts[:most]]
+        return found[:_KEPT]
+
+    def _shared(self, pieces: Mapping[str, int], family: Pool) -> None:
+        """Without a bad run: what all good answers say, first what the agent was told (the longest piece of it), then
+        what has a number in it. Of a single answer only these: everything else in it may be chance."""
+        good = self.examples.good
+        few = good.bit_count() == 1
+        found: list[tuple[tuple[int, int, str], str]] = []
+        for text, mask in pieces.items():
+            if good & ~mask or len(text) < 2:
+                continue
+            told = len(text) > 3 and all(text in self.known[number] for number in numbers(good))
+            data = any(char.isdigit() for char in text)
+            words = text.count(" ") + 1
+            if not (told and data) and few and not (data and words == 1) and not (told and words > 1):
+                continue
+            found.append(((-2 * (told and data) - (told or data), -words if told or not few else words, text), text))
+        for place, (_, text) in enumerate(sorted(found)[:40]):
+            family.conditions += self._contains(text, pieces[text], 4.0 + place / 10, family)
+
+    def _written(self, text: str) -> set[str]:
+        """How a text is written in the runs, with its capitals."""
+        found = set()
+        for number in numbers(self.examples.labelled):
+            at = self.lower[number].find(text)
+            if at >= 0 and len(self.lower[number]) == len(self.examples.answers[number]):
+                found.add(self.examples.answers[number][at : at + len(text)])
+        return found or {text}
+
+    def _contains(self, text: str, mask: int, cost: float, family: Family) -> Iterator[Condition]:
+        written = self._written(text)
+        inside = self.examples.mask_of_texts(text)
+        title = f"says {quoted(min(written))}"
+        if inside & self.examples.labelled == mask:
+            if len(written) == 1:
+                metric = {"type": "TextMatch", "contains": literally(min(written))}
+                passes = self.examples.mask(lambda one: min(written) in one.transcript.final_output)
+            else:
+                metric, passes = {"type": "TextMatch", "contains_ignore_case": literally(text)}, inside
+        else:
+            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/i"}
+            passes = passing(self.examples, metric, "TextResponse", {})
+        yield Condition(title, metric, passes, cost, family, source=mask & self.examples.good, about="texts")
+
+    def _lacks(self, text: str, mask: int, cost: float, family: Family) -> Iterator[Condition]:
+        written = self._written(text)
+        inside = self.examples.mask_of_texts(text)
+        if inside & self.examples.labelled == mask and len(written) == 1:
+            metric: dict[str, Any] = {"type": "TextMatch", "not_contains_any": [literally(min(written))]}
+            passes = self.examples.mask(lambda one: min(written) not in one.transcript.final_output)
+        else:
+            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/i", "not": True}
+            passes = passing(self.examples, metric, "TextResponse", {})
+        title = f"does not say {quoted(min(written))}"
+        yield Condition(title, metric, passes, cost, family, source=mask & self.examples.bad, about="texts")
+
+    def _variables(self) -> Family:
+        """Values of the row: what is asked for differs from row to row, and the criterion follows."""
+        pool = Pool()
+        names = sorted({name for one in self.examples.given for name in one.variables})
+        for name in names:
+            values = [one.variables.get(name) for one in self.examples.given]
+            texts = [text_of(value) if isinstance(value, str | int | float) else "" for value in values]
+            if any(not text.strip() for text in texts) or not name.isidentifier():
+                continue
+            for metric, title in (
+                ({"type": "TextMatch", "contains_ignore_case": f"{{{{{name}}}}}"}, f"says the row's {name}"),
+                ({"type": "TextMatch", "not_contains_any": [f"{{{{{name}}}}}"]}, f"does not say the row's {name}"),
+                ({"type": "TextMatch", "equals": f"{{{{{name}}}}}"}, f"is the row's {name}"),
+            ):
+                passes = passing(self.examples, metric, "TextResponse", {})
+                cost = 2.0 + bits(len(names))
+                pool.conditions.append(Condition(title, metric, passes, cost, pool, about="row"))
+        return pool
+
+    def _patterns(self, good: int, bad: int) -> Family:
+        """Texts whose numbers, ids and dates differ from run to run, as regular expressions."""
+        pool = Pool()
+        found: dict[str, int] = {}
+        literal: dict[str, set[str]] = {}
+        for number in numbers(self.examples.labelled):
+            text = self.texts[number]
+            for pattern, source in _generalised(text):
+                found[pattern] = found.get(pattern, 0) | 1 << number
+                if len(known := literal.setdefault(pattern, set())) < 2:
+                    known.add(source)
+        varied = {pattern: mask for pattern, mask in found.items() if len(literal[pattern]) > 1}
+        if len(varied) > 5_000:
+            varied = {pattern: mask for pattern, mask in varied.items() if " " not in pattern}
+        cost = bits(len(varied)) + 4.0
+        for inside, outside, unwanted in ((good, bad, False), (bad, good, True)):
+            ranked = sorted(
+                (one for one in varied.items() if one[1] & inside and (outside or not inside & ~one[1])),
+                key=lambda one: (-agreed(one[1], inside, outside), len(one[0]), one[0]),
+            )
+            for pattern, mask in ranked[:20]:
+                metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{pattern}/"}
+                if unwanted:
+                    metric["not"] = True
+                passes = passing(self.examples, metric, "TextResponse", {})
+                title = f"{'lacks' if unwanted else 'has'} a text like {quoted(min(literal[pattern]))}"
+                price = cost + 1.5 * pattern.count(" ")
+                pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about="texts"))
+        return pool
+
+    def _edges(self) -> Family:
+        """How answers begin and end."""
+        pool = Pool()
+        begins: dict[str, int] = {}
+        ends: dict[str, int] = {}
+        around: dict[tuple[str, str], int] = {}
+        possible: set[tuple[str, str]] = set()
+        for number in numbers(self.examples.labelled):
+            text = self.texts[number].strip()
+            if not text or len(self.examples.answers[number]) > _READ:
+                continue
+            places = _tokens(text)
+            starts = {text[: places[count][1]] for count in range(min(3, len(places)))} | {text[:1]}
+            stops = {text[places[-count - 1][0] :] for count in range(min(4, len(places)))} | {text[-1:]}
+            for name, texts, known in (("begins", starts, begins), ("ends", stops, ends)):
+                for piece in texts:
+                    if len(piece) <= _LONGEST and "\n" not in piece:
+                        possible.add((name, piece))
+                        if self.examples.good >> number & 1:
+                            known[piece] = known.get(piece, 0) | 1 << number
+            if not text[0].isalnum() and not text[-1].isalnum() and len(text) > 1 and self.examples.good >> number & 1:
+                key = text[0], text[-1]
+                around[key] = around.get(key, 0) | 1 << number
+        cost = bits(len(possible)) + 1.0
+        for pieces, name, said in ((begins, "starts_with", "begins with"), (ends, "ends_with", "ends with")):
+            ranked = sorted(
+                ((text, mask) for text, mask in pieces.items() if self.examples.bad or not self.examples.good & ~mask),
+                key=lambda one: (-one[1].bit_count(), len(one[0]), one[0]),
+            )
+            for text, mask in ranked[:30]:
+                metric = {"type": "TextMatch", name: literally(text)}
+                passes = passing(self.examples, metric, "TextResponse", {})
+                price = cost + 0.5 * text.count(" ") - (2.0 if len(text) == 1 and not text.isalnum() else 0.0)
+                title = f"{said} {quoted(text)}"
+                pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about=name))
+        for (first, last), mask in sorted(around.items()):
+            metric = {"type": "Regex", "pattern": f"/\\A\\s*{escaped(first)}[\\s\\S]*{escaped(last)}\\s*$/"}
+            passes = passing(self.examples, metric, "TextResponse", {})
+            title = f"is wrapped in {quoted(first)} and {quoted(last)}"
+            pool.conditions.append(Condition(title, metric, passes, 6.0, pool, source=mask, about="edges"))
+        return pool
+
+    def _whole(self) -> Family:
+        """Answers that are a word or two."""
+        pool = Pool()
+        answers: dict[str, int] = {}
+        for number in numbers(self.examples.good):
+            text = self.examples.answers[number]
+            if 0 < len(text) <= _SHORT_ANSWER and text == text.strip():
+                answers[text] = answers.get(text, 0) | 1 << number
+        for text, mask in sorted(answers.items(), key=lambda one: (-one[1].bit_count(), one[0]))[:8]:
+            metric: dict[str, Any] = {"type": "TextMatch", "equals": literally(text)}
+            passes = passing(self.examples, metric, "TextResponse", {})
+            cost = 3.0 + bits(len(answers)) + 1.5 * text.count(" ")
+            pool.conditions.append(Condition(f"is {quoted(text)}", metric, passes, cost, pool, source=mask))
+        if 1 < len(answers) <= 5:
+            texts = sorted(answers)
+            metric = {"type": "Regex", "pattern": f"/\\A(?:{'|'.join(map(escaped, texts))})\\s*$/"}
+            passes = passing(self.examples, metric, "TextResponse", {})
+            title = f"is one of {', '.join(quoted(text, 20) for text in texts)}"
+            cost = 4.0 + sum(2.0 + 1.5 * text.count(" ") for text in texts)
+            pool.conditions.append(Condition(title, metric, passes, cost, pool))
+        return pool
+
+
+def _tokens(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+def _phrases(text: str, places: Sequence[tuple[int, int]], most: int) -> Iterator[str]:
+    """The texts of up to `most` words that stand on one line."""
+    for first, (start, _) in enumerate(places):
+        for last in range(first, min(first + most, len(places))):
+            end = places[last][1]
+            if last > first and (places[last][0] - places[last - 1][1] > 3 or "\n" in text[places[last - 1][1] : end]):
+                break
+            if end - start > _LONGEST:
+                break
+            yield text[start:end]
+
+
+def _generalised(text: str) -> Iterator[tuple[str, str]]:
+    """Patterns for what has digits in it: alone, and with a word before or after; each with the text it is of."""
+    places = _tokens(text)
+    for at, (start, end) in enumerate(places):
+        token = text[start:end]
+        if not any(char.isdigit() for char in token):
+            continue
+        for pattern in {_pattern(token, letters=False), _pattern(token, letters=True)}:
+            before = after = ""
+            if at and "\n" not in (between := text[places[at - 1][1] : start]) and len(between) <= 3:
+                before = escaped(text[places[at - 1][0] : start])
+            if at + 1 < len(places) and "\n" not in (between := text[end : places[at + 1][0]]) and len(between) <= 3:
+                after = escaped(text[end : places[at + 1][1]])
+            yield pattern, token
+            if before and not any(char.isdigit() for char in before):
+                yield before + pattern, token
+            if after and not any(char.isdigit() for char in after):
+                yield pattern + after, token
+
+
+def _pattern(token: str, *, letters: bool) -> str:
+    """A pattern for a token: digits become `\\d+`, runs of letters `[A-Z]+` and `[a-z]+` where they may differ."""
+    parts: list[str] = []
+    at = 0
+    while at < len(token):
+        digits = _DIGITS.match(token, at)
+        run = _LETTERS.match(token, at) if letters else None
+        if digits is not None:
+            parts.append("\\d+")
+            at = digits.end()
+        elif run is not None:
+            parts.append("[A-Z]+" if run[0][0].isupper() else "[a-z]+")
+            at = run.end()
+        else:
+            parts.append(escaped(token[at]))
+            at += 1
+    edge = "\\b" if token[0].isalnum() else ""
+    return f"{edge}{''.join(parts)}\\b" if token[-1].isalnum() else edge + "".join(parts)
+
+
+def _word_counts(examples: Examples) -> Iterator[Family]:
+    """How often a word is said."""
+    counts: list[Counter[str]] = []
+    for number in range(len(examples)):
+        text = examples.answers[number][:_READ].lower()
+        counts.append(Counter(text[start:end] for start, end in _tokens(text)))
+    often: Counter[str] = Counter()
+    for number in numbers(examples.labelled):
+        often.update({word: 1 for word, count in counts[number].items() if count > 1 and not word[0].isdigit()})
+    chosen = [word for word, _ in sorted(often.items(), key=lambda one: (-one[1], one[0]))[:_WORDS]]
+    cost = bits(len(chosen)) + 3.0
+    for word in chosen:
+        short = 2.0 if len(word) <= 3 else 0.0
+        values = [float(count[word]) for count in counts]
+        yield Measure(values, counter(_bounded(word), "i", f"{quoted(word)}"), cost + short, about=f"word {word}")
+
+
+def _paragraphs(examples: Examples) -> Family:
+    """With which word a paragraph begins."""
+    pool = Pool()
+    found: dict[tuple[int, str], int] = {}
+    for number in numbers(examples.good):
+        for place, part in enumerate(regex.split(r"\n[ \t]*\n\s*", examples.answers[number][:_READ].strip())[:8]):
+            match = _TOKEN.search(part[:100])
+            if match is not None:
+                key = place, match[0].lower()
+                found[key] = found.get(key, 0) | 1 << number
+    cost = bits(len(found)) + 3.0
+    ranked = sorted(found.items(), key=lambda one: (-agreed(one[1], examples.good, examples.bad), one[0]))
+    for (place, word), mask in ranked[:30]:
+        before = f"(?>[\\s\\S]*?\\n[ \\t]*\\n\\s*){{{place}}}" if place else "\\s*"
+        metric = {"type": "Regex", "pattern": f"/\\A{before}[^\\p{{L}}\\p{{N}}]{{0,9}}{_bounded(word)}/i"}
+        title = f"paragraph {place + 1} begins with {quoted(word)}"
+        passes = passing(examples, metric, "TextResponse", {})
+        pool.conditions.append(Condition(title, metric, passes, cost, pool, source=mask, about="paragraphs"))
+    return pool
+
+
+# Patterns that are linear in the text, whatever it is: each repetition is atomic, and the first one is anchored
+
+
+def escaped(text: str) -> str:
+    """The text as a pattern finds it, between slashes."""
+    made = "".join("\\" + char if char in "\\^$.|?*+()[]{}/" else char for char in text)
+    return made.replace("\n", "\\n").replace("\t", "\\t")
+
+
+def literally(text: str) -> str:
+    """Braces that are meant as such, not as a placeholder."""
+    return text.replace("{{", '{{"{{"}}') if "{{" in text else text
+
+
+def _bounded(word: str) -> str:
+    left = "\\b" if word[0].isalnum() else ""
+    return f"{left}{escaped(word)}" + ("\\b" if word[-1].isalnum() else "")
+
+
+def counter(token: str, flags: str, what: str, literal: str = "") -> Any:
+    """Words and the metric for bounds on how often a pattern is found (`Measure.say`). `literal`: the text that it
+    finds, if that is all."""
+
+    def say(least: float | None, most: float | None) -> tuple[str, dict[str, Any]]:
+        none = "no " + regex.sub(r"^(?:an?|the) ", "", what).removeprefix("something")
+        none = none.replace("no  ", "nothing ")
+        if most == 0 and literal:
+            return f"has {none}", {"type": "TextMatch", "not_contains_any": [literally(literal)]}
+        if least == 1 and most is None and literal:
+            return f"has {what}", {"type": "TextMatch", "contains": literally(literal)}
+        if most == 0:
+            return f"has {none}", {"type": "Regex", "pattern": f"/{token}/{flags}", "not": True}
+        if least == 1 and most is None:
+            return f"has {what}", {"type": "Regex", "pattern": f"/{token}/{flags}"}
+        if most is None:
+            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{least}}}/{flags}"
+            return f"has {what} at least {least} times", {"type": "Regex", "pattern": pattern}
+        if least is None:
+            pattern = f"/\\A(?>[\\s\\S]*?{token}){{{int(most) + 1}}}/{flags}"
+            return f"has {what} at most {most} times", {"type": "Regex", "pattern": pattern, "not": True}
+        times = f"{least}" if least == most else f"{least},{most}"
+        # Possessive: what was counted is not given back, and nothing may follow.
+        pattern = f"/\\A(?>(?:(?>[\\s\\S]*?{token})){{{times}}})(?![\\s\\S]*?{token})/{flags}"
+        words = f"exactly {least} times" if least == most else f"{least} to {most} times"
+        return f"has {what} {words}", {"type": "Regex", "pattern": pattern}
+
+    return say

@@ -1,0 +1,51 @@
+"""`agenteval suggest`: criteria from runs that people labelled, or that a judge has judged."""
+
+from __future__ import annotations
+
+import click
+
+from agenteval_tui.analysis.suggest.search import MOST, suggest
+from agenteval_tui.analysis.suggest.stored import TestExamples, examples_of_execution, examples_of_test
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.formats.documents.suggest import suggested_document
+from agenteval_tui.history.references import References
+from agenteval_tui.views.suggestions import suggestions_view
+
+
+@click.command("suggest")
+@click.argument("reference", metavar="[TEST[/CRITERION]]", default="")
+@click.option("--execution", metavar="REF", help="Of the runs of this execution (an id, or `last`), not of a test.")
+@click.option("--from-judge", is_flag=True, help="Take a judge's stored verdicts as the labels.")
+@click.option("--most", type=click.IntRange(1, 20), default=MOST, show_default=True, help="How many criteria to print.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation, reference: str, execution: str | None, from_judge: bool, most: int, as_json: bool
+) -> int:
+    """Suggest criteria for TEST: the smallest configs that agree with the labels of its runs, best first.
+
+    Label runs with `agenteval label RUN passed` or `failed`: two good and a bad one are enough. With good runs only it
+    says what these share. Labels of the run as a whole count; with /CRITERION (a number, a name or its beginning) those
+    of that criterion. With --from-judge: which criterion would say what the judge says, without asking it.
+
+    TEST is a test's id (FILE::ID where several suites have it), or a run of it. No model is asked, nothing is written.
+    """
+    if bool(reference) == bool(execution):
+        raise click.UsageError("name a test, or an execution by --execution")
+    with invocation.store(to_look=True) as store:
+        given = _given(invocation.references(store), reference, execution or "", from_judge)
+        found = suggest(given.examples, most)
+    if as_json:
+        invocation.out.json(suggested_document(found, given))
+    else:
+        invocation.out.view(suggestions_view(found, given))
+    return 0
+
+
+def _given(find: References, reference: str, execution: str, from_judge: bool) -> TestExamples:
+    if execution:
+        return examples_of_execution(find.store, find.execution(execution).id, from_judge=from_judge)
+    row, criterion = find.address(reference)
+    return examples_of_test(find.store, row.suite_key, row.test_id, criterion=criterion, from_judge=from_judge)

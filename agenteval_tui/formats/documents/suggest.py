@@ -1,0 +1,80 @@
+"""Suggested criteria as the document of `agenteval suggest --json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis.suggest.search import Suggestions
+from agenteval_tui.analysis.suggest.stored import TestExamples
+from agenteval_tui.core.document import Count, Document, Share
+
+
+class SuggestedCriterion(Document, frozen=True, kw_only=True):
+    """A criterion that agrees with the labels."""
+
+    title: Annotated[str, Meta(description="what it checks, in words")]
+    name: Annotated[str, Meta(description="a name for the criterion")]
+    prototype_class: str
+    config_uxon: Annotated[str, Meta(description="the config, as a suite file has it")]
+    conditions: Annotated[Count, Meta(description="how many conditions it has")]
+    agrees: Annotated[Count, Meta(description="labels that it agrees with")]
+    left_out: Annotated[
+        Count | None,
+        Meta(description="labels that the same kind of criterion agrees with, made without the run; null: no bad run"),
+    ]
+    size: Annotated[float, Meta(description="what it takes to say it, in bits; smaller ones come first")]
+    margin: Annotated[Share, Meta(description="how clearly it parts good and bad")]
+    wrong: Annotated[tuple[str, ...], Meta(description="labelled runs that it gets wrong")]
+    passes: Annotated[Count, Meta(description="runs that pass it, of all that were looked at")]
+    teaches: Annotated[str, Meta(description="the run without a label that would tell most about it; empty: none")]
+
+
+class Suggested(Document, frozen=True, kw_only=True):
+    """`agenteval suggest`: criteria from examples."""
+
+    version: Literal[1] = 1
+    test: Annotated[str, Meta(description="the test's id; empty: of an execution")]
+    criterion: Annotated[str, Meta(description="the criterion that the labels are of; empty: of the run as a whole")]
+    from_judge: Annotated[bool, Meta(description="whether the labels are a judge's stored verdicts")]
+    runs: Count
+    good: Count
+    bad: Count
+    label_next: Annotated[str, Meta(description="the run whose label would tell most; empty: none")]
+    unseen: Annotated[
+        Share | None,
+        Meta(description="the share of good runs that may lack what these share (95 %); null: bad runs are known"),
+    ]
+    suggestions: tuple[SuggestedCriterion, ...]
+
+
+def suggested_document(found: Suggestions, given: TestExamples) -> Suggested:
+    """The criteria, best first."""
+    return Suggested(
+        test=given.test_id,
+        criterion=given.criterion,
+        from_judge=given.judge,
+        runs=found.runs,
+        good=found.good,
+        bad=found.bad,
+        label_next=found.label_next,
+        unseen=found.unseen,
+        suggestions=tuple(
+            SuggestedCriterion(
+                title=one.title,
+                name=one.name,
+                prototype_class=one.prototype_class,
+                config_uxon=one.config,
+                conditions=one.conditions,
+                agrees=one.agrees,
+                left_out=one.left_out,
+                size=one.size,
+                margin=one.margin,
+                wrong=one.wrong,
+                passes=one.passes,
+                teaches=one.teaches,
+            )
+            for one in found.suggestions
+        ),
+    )
