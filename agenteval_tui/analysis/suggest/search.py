@@ -207,7 +207,8 @@ def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choic
             pairs.append(both)
     pairs.sort(key=lambda one: one.rank(good, bad))
     yield from pairs[:_PARTS]
-    best = max((agreed(one.passes, good, bad) for one in (*pool[:1], *pairs[:1])), default=0)
+    found = [*(one.passes for one in pool[:1]), *(one.passes for one in pairs[:1])]
+    best = max((agreed(passes, good, bad) for passes in found), default=0)
     if best < (good | bad).bit_count():
         for pair in pairs[:8]:
             for part in parts:
