@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
 from collections import Counter
@@ -115,6 +116,14 @@ class Session:
     @property
     def history(self) -> agenteval.History:
         return agenteval.History(self.folder / "history.db", all_projects=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_what_is_made_here_is_looked_through() -> None:
+    """Each session ends with five looks through all there is for what breaks as it goes: a second and a half where
+    thousands of tests ran before."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -106,6 +106,7 @@ class CompareScreen(FilteredScreen):
         rows = self.controller.rows
         if rows is not None:
             self._list.cursor_width = GUTTER + rows.cells_to_figures(self._list.size.width - GUTTER)
+            self._list.refresh()  # its rows end their background there
 
     @property
     def _list(self) -> VirtualList:
