@@ -7,19 +7,17 @@ import json
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentRequest, Done, Failed, TranscriptSource
+from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.errors import stderr_tail
 from agenteval_tui.agents.process.python_host import HostError, RaisedError, start_host
-from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
@@ -34,6 +32,8 @@ from agenteval_tui.runs.attempt import Retries
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import Price, price_for
+from agenteval_tui.runs.shared_calls import SharedCalls
+from agenteval_tui.runs.single_answer import ask_once, cost_of
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import to_json
@@ -49,7 +49,6 @@ AT_ONCE = 8
 ATTEMPTS = 3
 ROUNDS = 3  # a reply may need a second question; a third round finds that nothing is left
 _REMEMBERED = 2_000
-T = TypeVar("T")
 Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
 _MOST = 4_000_000  # bytes of an answer
@@ -104,7 +103,7 @@ class JudgeClient:
         self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
-        self._asking: dict[tuple[str, str], _Shared] = {}
+        self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
         self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
         self.usage = Usage()
         """What was asked of servers since the start: tokens and cost, apart from those of the tested agents."""
@@ -142,9 +141,7 @@ class JudgeClient:
 
     async def close(self) -> None:
         """End what is still being asked, and give back connections."""
-        for shared in list(self._asking.values()):
-            shared.task.cancel()
-        await asyncio.gather(*(shared.task for shared in self._asking.values()), return_exceptions=True)
+        await self._calls.close()
         for made, *_ in self._made.values():
             try:
                 await asyncio.wait_for(made.close(), 5)
@@ -171,27 +168,13 @@ class JudgeClient:
                 known = None  # a history that can't be read only means that it is asked again
             found = known.reply if known is not None else None
         if found is None:
-            found = await self._shared(key, request, plan)
+            found = await self._calls.get(key, lambda: self._ask(request, plan))
         if not found.error:
             self._remembered[key] = found
             self._remembered.move_to_end(key)
             while len(self._remembered) > _REMEMBERED:
                 self._remembered.popitem(last=False)
         return StoredReply(request, plan.hash, found)
-
-    async def _shared(self, key: tuple[str, str], request: RemoteRequest, plan: AgentPlan) -> Reply:
-        """Ask, together with all callers that ask the same at this time; cancelled when no caller waits any more."""
-        shared = self._asking.get(key)
-        if shared is None:
-            shared = self._asking[key] = _Shared(asyncio.create_task(self._ask(request, plan)))
-            shared.task.add_done_callback(lambda _: self._asking.pop(key, None))
-        shared.waiting += 1
-        try:
-            return await asyncio.shield(shared.task)
-        finally:
-            shared.waiting -= 1
-            if not shared.waiting and not shared.task.done():
-                shared.task.cancel()
 
     async def _ask(self, request: RemoteRequest, plan: AgentPlan) -> Reply:
         try:
@@ -260,11 +243,6 @@ class JudgeClient:
         self.usage += Usage(reply.input_tokens, reply.output_tokens, cost=reply.cost)
 
 
-class _Shared(Struct):
-    task: asyncio.Task[Reply]
-    waiting: int = 0
-
-
 class _Got(Struct, frozen=True):
     """An attempt's reply, and whether another attempt may help."""
 
@@ -278,30 +256,12 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     messages = tuple(Message(one["role"], one["content"]) for one in request.payload["messages"])
     vote = int(request.payload.get("vote", 1))
     asked = AgentRequest(messages, config, {}, "judge", vote, int(request.hash[:8], 16))
-    recorder = Recorder(messages)
-    failed: Failed | None = None
-    done = False
-    async with aclosing(_closable(agent.run(asked))) as events:
-        async for event in events:
-            recorder.apply(event)
-            if isinstance(event, Failed):
-                failed = event
-                break
-            if isinstance(event, Done):
-                done = True
-                break
-    transcript = recorder.transcript()
-    usage = transcript.usage
-    error = ""
-    if failed is not None:
-        error = _failure(failed.error)
-    elif transcript.error is not None:  # of a recording
-        error = _failure(transcript.error)
-    elif not done:  # the text may be the beginning of another: "1" of "10"
-        error = "stopped without saying that it was done"
-    cost = _cost(price, transcript.model, usage)
-    reply = Reply(transcript.final_output, transcript.model, error, usage.input_tokens, usage.output_tokens, cost)
-    return _Got(reply, failed is not None and failed.retry, None if failed is None else failed.retry_after_s)
+    got = await ask_once(agent, asked)
+    usage, model = got.transcript.usage, got.transcript.model
+    error = "" if got.error is None else _failure(got.error)
+    cost = cost_of(price, model, usage)
+    reply = Reply(got.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
+    return _Got(reply, got.retry, got.retry_after_s)
 
 
 async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
@@ -312,25 +272,8 @@ async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: Remot
     if got.note:
         raw["note"] = got.note
     used = got.usage
-    cost = _cost(price, got.model, used)
+    cost = cost_of(price, got.model, used)
     return _Got(Reply(json.dumps(raw), got.model, "", used.input_tokens, used.output_tokens, cost))
-
-
-async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-    """The events; what yields them is closed with this, where it can be."""
-    try:
-        async for event in events:
-            yield event
-    finally:
-        if hasattr(events, "aclose"):
-            await cast(Any, events).aclose()
-
-
-def _cost(price: Price, model: str, usage: Usage) -> float | None:
-    """What a reply cost: as its server says, else by the lists of prices."""
-    if usage.cost is not None or usage.total_tokens is None:
-        return usage.cost
-    return price(model, usage)
 
 
 def _failure(error: RunError) -> str:

@@ -221,7 +221,7 @@ async def test_a_run_that_is_cancelled_while_it_is_judged(execution: Made) -> No
         assert made.of(AgentFinished)
         made.engine.command(Command("cancel"))
         ended = await running
-        assert not made.engine.grading.asker._asking  # nobody waits any more: the question is dropped
+        assert not made.engine.grading.asker._calls  # nobody waits any more: the question is dropped
     assert ended.status == "cancelled"
     assert [event.outcome for event in made.of(Graded)] == ["cancelled"]
     assert len(made.of(AgentFinished)) == 1

@@ -1,0 +1,68 @@
+"""One answer of an agent that is not tested: a judge, a simulated user."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+
+from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed
+from agenteval_tui.agents.recorder import Recorder
+from agenteval_tui.runs.pricing import Price
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+
+T = TypeVar("T")
+
+
+class SingleAnswer(Struct, frozen=True):
+    """What the agent left behind, and why it gave no answer (`error`; `retry`: another attempt may help). `recorded`:
+    the transcript is a recording, whatever was asked."""
+
+    transcript: Transcript
+    error: RunError | None = None
+    retry: bool = False
+    retry_after_s: float | None = None
+    recorded: bool = False
+
+
+async def ask_once(agent: Agent, request: AgentRequest) -> SingleAnswer:
+    """Ask the agent once. Raises what the agent raises."""
+    recorder = Recorder(request.messages, tool_calls=request.tool_calls)
+    failed: Failed | None = None
+    done = False
+    async with aclosing(_closable(agent.run(request))) as events:
+        async for event in events:
+            recorder.apply(event)
+            if isinstance(event, Failed):
+                failed = event
+                break
+            if isinstance(event, Done):
+                done = True
+                break
+    transcript, recorded = recorder.transcript(), recorder.recorded
+    if failed is not None:
+        return SingleAnswer(transcript, failed.error, failed.retry, failed.retry_after_s, recorded)
+    error = transcript.error  # of a recording
+    if error is None and not done:  # the text may be the beginning of another: "1" of "10"
+        error = RunError("protocol", "stopped without saying that it was done", code=ErrorCode.NOT_DONE)
+    return SingleAnswer(transcript, error, recorded=recorded)
+
+
+def cost_of(price: Price | None, model: str, usage: Usage) -> float | None:
+    """What an answer cost: as its server says, else by the lists of prices."""
+    if usage.cost is not None or usage.total_tokens is None or price is None:
+        return usage.cost
+    return price(model, usage)
+
+
+async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
+    """The events; what yields them is closed with this, where it can be."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        if hasattr(events, "aclose"):
+            await cast(Any, events).aclose()
