@@ -77,7 +77,13 @@ def label(model: type[BaseModel]) -> str:
     return LABELS.get(model.__name__, model.__name__.lower())
 
 
-LABELS = {"AgentConfig": "agent", "InputMessage": "message", "RequestResponse": "pair", "SampleTool": "mock tool"}
+LABELS = {
+    "AgentConfig": "agent",
+    "InputMessage": "message",
+    "RequestResponse": "pair",
+    "SampleTool": "mock tool",
+    "SimulatedUser": "simulated user",
+}
 # What the sections are called: a model without an entry is not documented, and the test says so.
 HEADINGS = {
     "Suite": "The file",
@@ -85,6 +91,7 @@ HEADINGS = {
     "AgentConfig": "`agents`",
     "Test": "`tests`",
     "InputMessage": "`messages`",
+    "SimulatedUser": "`user`",
     "Criterion": "`criteria`",
     "Variation": "`variations`",
     "Dataset": "`dataset`",

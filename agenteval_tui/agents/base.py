@@ -11,6 +11,11 @@ from msgspec import Struct, field
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 
+SIMULATED_USER = "simulated_user"
+"""The key of a request's `context` with the brief of a simulated user: an agent that finds it plays the user."""
+STOP = "###STOP###"
+"""What a simulated user writes to end the conversation: tau-bench's word, which models know."""
+
 
 class ToolSpec(Struct, frozen=True):
     """A tool that the model may call: what a Chat Completions server is told of it (`parameters` is a JSON Schema)."""
@@ -35,7 +40,8 @@ class AgentRequest(Struct, frozen=True):
     anything; one that does can tell a run by `run` (the same in all its turns and attempts) and `turn` (from 1).
 
     `config` is the agent's configuration after a variation's was merged in. `context` is the test's testing context
-    (Power UI's `sample_system_prompt`, `sample_tools`, ...). `repetition` counts from 1; `seed` is derived from
+    (Power UI's `sample_system_prompt`, `sample_tools`, ...), or, where the agent plays a simulated user, that user's
+    brief under `simulated_user`. `repetition` counts from 1; `seed` is derived from
     test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
     row's of its dataset; the messages have them filled in already.
     """

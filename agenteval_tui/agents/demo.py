@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 from agenteval_tui.agents.base import (
+    SIMULATED_USER,
     AgentEvent,
     AgentRequest,
     AgentSetup,
@@ -25,6 +26,7 @@ from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV1
 from agenteval_tui.agents.shop.continuation import known_outcome, made_since, take_up
+from agenteval_tui.agents.shop.customer import next_message
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.protocol import Call, Talk, Turn
 from agenteval_tui.agents.shop.seeded_random import Dice
@@ -65,9 +67,17 @@ class DemoAgent:
         self._clock = clock
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        """One conversation with the shop's assistant."""
+        """One conversation with the shop's assistant, or what the shop's customer says next in one."""
         options = options_for(request, self._setup, self._options)
         seed = request.seed if options.seed is None else options.seed
+        brief = request.context.get(SIMULATED_USER)
+        if isinstance(brief, Mapping):
+            said = next_message(brief, request.messages, Dice(seed))
+            async for event in self._stream(Turn(said), 0, options.pace, set()):
+                yield event
+            yield UsageReported(Usage(tokens(m.content for m in request.messages), tokens([said]), cost=0.0))
+            yield Done("stop", "demo-rules customer")
+            return
         version = VERSIONS[options.version]
         if not any(message.role == "user" for message in request.messages):
             yield Failed(

@@ -110,6 +110,7 @@ class Recorder:
         self._setup: list[Step] = []
         self._notes: list[Note] = []
         self._answers_from = 0  # of the turns, the first that answers what the user said last
+        self._farewell: Message | None = None
 
     def apply(self, event: AgentEvent) -> None:
         """Take one event. Its time is now."""
@@ -140,8 +141,7 @@ class Recorder:
             case Restarted():
                 self._restart()
             case Noted(note):
-                if note not in self._notes and len(self._notes) < NOTES_KEPT:
-                    self._notes.append(note)
+                self.note(note)
             case UsageReported(usage):
                 self._usage += usage
             case PromptSent(messages):
@@ -171,6 +171,15 @@ class Recorder:
         self._answers_from = len(self._turns)
         self._ended, self._finish = None, ""
 
+    def end_with(self, message: Message) -> None:
+        """The user's last words: nobody answers them, and the final output stays what it is."""
+        self._farewell = message
+
+    def note(self, note: Note) -> None:
+        """Something that the run must say, once; the first `NOTES_KEPT` are kept."""
+        if note not in self._notes and len(self._notes) < NOTES_KEPT:
+            self._notes.append(note)
+
     def transcript(self) -> Transcript:
         """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""
         if self._recorded is not None:
@@ -197,7 +206,7 @@ class Recorder:
         total = self._now if self._ended is None else self._ended
         done = tuple(messages)
         return Transcript(
-            messages=done,
+            messages=done if self._farewell is None else (*done, self._farewell),
             tool_calls=tuple(calls),
             timing=Timing(self._first_token, total, (*self._setup, *steps)),
             usage=self._usage,
@@ -227,11 +236,11 @@ class Recorder:
     def _prompted(self, messages: tuple[Message, ...]) -> None:
         """What the model really gets. In a later turn that holds the whole conversation: only what is new is taken."""
         if not self._later:
-            self._given = messages
+            self._given = _marked(messages, self._given)
             return
         place, said = self._later[-1]
         if messages and messages[-1].role == said.role:
-            self._later[-1] = (place, messages[-1])
+            self._later[-1] = (place, _marked(messages[-1:], (said,))[0])
         if not any(message.role in _PROMPTS for message in self._given):
             self._given = (*takewhile(lambda message: message.role in _PROMPTS, messages), *self._given)
 
@@ -305,3 +314,16 @@ class Recorder:
                 messages.append(
                     Message(role="tool", content=call.result, tool_call=index, tool_call_id=call.id, name=call.name)
                 )
+
+
+def _marked(messages: tuple[Message, ...], given: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What an agent says that it sent, with the marks of the messages that it was given: prompts come before those."""
+    if not any(message.simulated for message in given):
+        return messages
+    first = len(messages) - len(given)
+    return tuple(
+        replace(message, simulated=True)
+        if place >= first and given[place - first].simulated and message.role == given[place - first].role
+        else message
+        for place, message in enumerate(messages)
+    )

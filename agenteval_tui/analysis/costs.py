@@ -1,4 +1,5 @@
-"""What an execution used: tokens and US dollars by test, agent and criterion; judges apart from the agents.
+"""What an execution used: tokens and US dollars by test, agent and criterion; judges and simulated users apart
+from the agents.
 
 Failed attempts are in it, because they were paid for; answers that the history knew are not.
 """
@@ -49,8 +50,11 @@ class CostTotals(Struct, frozen=True):
         return self.cost / over if self.cost is not None and over else None
 
 
+NOTHING_SPENT = CostTotals(0, 0, 0, None)
+
+
 class TestCost(Struct, frozen=True):
-    """A test: what its agents used, and what its judges did."""
+    """A test: what its agents used, what its judges did, and what the agents that played its user did."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
 
@@ -59,10 +63,12 @@ class TestCost(Struct, frozen=True):
     name: str
     agents: CostTotals
     judges: CostTotals
+    users: CostTotals = NOTHING_SPENT
 
 
 class NamedCost(Struct, frozen=True):
-    """What one agent used over all tests, or the judges that one criterion asked (with their models)."""
+    """What one agent used over all tests, as the tested one or as the user, or the judges that one criterion asked
+    (with their models)."""
 
     name: str
     key: str
@@ -82,17 +88,19 @@ class Costs(Struct, frozen=True):
     by_criterion: tuple[NamedCost, ...]
     cached: int = 0
     failed_attempts: int = 0
+    users: CostTotals = NOTHING_SPENT
+    by_user: tuple[NamedCost, ...] = ()
 
     @property
     def cost(self) -> float | None:
-        """US dollars of agents and judges together, as far as they are known; None: nothing is."""
-        known = [one.cost for one in (self.agents, self.judges) if one.cost is not None]
+        """US dollars of agents, judges and users together, as far as they are known; None: nothing is."""
+        known = [one.cost for one in (self.agents, self.judges, self.users) if one.cost is not None]
         return sum(known) if known else None
 
     @property
     def tokens(self) -> int:
-        """Tokens of agents and judges together."""
-        return self.agents.tokens + self.judges.tokens
+        """Tokens of agents, judges and users together."""
+        return self.agents.tokens + self.judges.tokens + self.users.tokens
 
 
 def execution_costs(store: Store, reference: str) -> Costs:
@@ -105,6 +113,7 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
     """The same from what the store gives: sums by test and agent or criterion, and the runs."""
     agents = [row for row in rows if row.kind == "agent"]
     judges = [row for row in rows if row.kind == "judge"]
+    users = [row for row in rows if row.kind == "user"]
     paid = [run for run in runs if run.cost is not None and not run.cached]
     read = [run for run in runs if (run.input_tokens, run.output_tokens) != (None, None) and not run.cached]
     tests: dict[tuple[str, str], CostRow] = {}
@@ -112,7 +121,7 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
         tests.setdefault((row.suite_key, row.test_id), row)
     by_test = [Counter((run.suite_key, run.test_id) for run in some) for some in (paid, read)]
     by_agent = [Counter(run.agent for run in some) for some in (paid, read)]
-    of_tests, of_judges = _grouped(agents, _test), _grouped(judges, _test)
+    of_tests, of_judges, of_users = _grouped(agents, _test), _grouped(judges, _test), _grouped(users, _test)
     of_criteria = _grouped(judges, lambda row: (row.criterion, row.criterion_name))
     names = {run.suite_key: run.suite_name for run in runs}
     return Costs(
@@ -125,6 +134,7 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
                 row.test_name,
                 _spent(of_tests.get(key, []), *(some[key] for some in by_test)),
                 _spent(of_judges.get(key, [])),
+                _spent(of_users.get(key, [])),
             )
             for key, row in tests.items()
         ),
@@ -135,6 +145,10 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
         by_criterion=_dearest(
             NamedCost(name, key, _spent(listed), tuple(dict.fromkeys(row.agent for row in listed if row.agent)))
             for (key, name), listed in of_criteria.items()
+        ),
+        users=_spent(users),
+        by_user=_dearest(
+            NamedCost(name, "", _spent(listed)) for name, listed in _grouped(users, lambda row: row.agent).items()
         ),
         cached=sum(run.cached for run in runs),
         failed_attempts=sum(max(0, run.attempts - 1) for run in runs),

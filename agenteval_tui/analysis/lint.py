@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,7 @@ def _test(
 ) -> Iterator[Problem]:
     node = loaded.node(test.id)
     yield from _agent_named(loaded, node, test.agent, suite, user_agents)
+    yield from user_problems(loaded, suite, test, user_agents)
     variations = _items(_child(node, "variations"))
     for number, variation in enumerate(test.variations):
         owner = variations[number] if number < len(variations) else node
@@ -356,14 +357,32 @@ def _at(
 
 
 def template_nodes(test_node: Node) -> Iterator[Node]:
-    """The texts of a test that are templates: prompt, turns, contents of messages, and arguments of their calls."""
+    """The texts of a test that are templates: prompt, turns, contents of messages, arguments of their calls, and what a
+    simulated user is told."""
     yield from _scalars(_child(test_node, "prompt"))
     for turn in _items(_child(test_node, "turns")):
         yield from _scalars(turn)
+    for key in ("persona", "goal", "knows", "stop_when"):
+        yield from _scalars(_child(_child(test_node, "user"), key))
     for message in _items(_child(test_node, "messages")):
         yield from _scalars(_child(message, "content"))
         for call in _items(_child(message, "tool_calls")):
             yield from _scalars(_child(_child(call, "function") or call, "arguments"))
+
+
+def user_problems(
+    loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[str, AgentConfig]
+) -> Iterator[Problem]:
+    """A simulated user that no agent plays, or one that would work with an agent's tools."""
+    if test.user is None:
+        return
+    owner, name = _child(loaded.node(test.id), "user"), test.user.agent
+    unknown = list(_agent_named(loaded, owner, name, suite, user_agents))
+    yield from unknown
+    if not unknown and resolve_agent(name, suite, user_agents).options.get("tools"):
+        message = f'agent "{name}" plays the user of test "{test.id}" and has tools: users have none'
+        fix = "let an agent without `tools` play the user"
+        yield _at(loaded, _child(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
 
 
 def conversation_problems(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
@@ -425,7 +444,7 @@ class Datasets:
         check = self._check(test.dataset)
         found = list(check.problems)
         if check.read:
-            if test.prompt is None and not test.messages and not test.turns:
+            if test.prompt is None and not test.messages and not test.turns and test.user is None:
                 found += check.prompt_problems()
             for who, asked in _askers(test):
                 found += check.missing_problems(asked - test.variables.keys(), who)
@@ -500,18 +519,25 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
         for call in message.tool_calls:
             inner = call.get("function", call) if isinstance(call, dict) else None
             texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
-    asked = set()
-    for text in texts:
-        for one in template_problems(text or "", ()):
-            if one.code == "unknown-variable":
-                asked.add((text or "")[one.start : one.end])
-    yield "the prompt", asked
+    yield "the prompt", _variables_in(texts)
+    if test.user is not None:
+        yield "the simulated user", _variables_in(strings_in(test.user.model_dump(exclude={"agent"})))
     for criterion in test.criteria:
         spec = spec_of(criterion)
         if not spec.broken:
             own = {"expected_value"} if criterion.expected_value is not None else set()
             names = {name.partition(".")[0] for name in names_in(spec.document.value)}
             yield f'criterion "{criterion.name}"', names - own
+
+
+def _variables_in(texts: Iterable[str | None]) -> set[str]:
+    """The variables that templates need."""
+    asked = set()
+    for text in texts:
+        for one in template_problems(text or "", ()):
+            if one.code == "unknown-variable":
+                asked.add((text or "")[one.start : one.end])
+    return asked
 
 
 # Judges and embedders that metrics name: whether there is an agent of that name

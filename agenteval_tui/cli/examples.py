@@ -60,7 +60,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "stats": (
         ("agenteval stats last", "pass rates with intervals, pass@k and pass^k"),
-        ("agenteval stats last --costs", "what agents and judges used"),
+        ("agenteval stats last --costs", "what agents, judges and simulated users used"),
     ),
     "trends": (
         ("agenteval trends --window 7d --group test", "the last week, test by test"),

@@ -41,7 +41,7 @@ def limit_options(function: F) -> F:
         click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many runs at the same time."),
         click.option(
             "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
-            help="Stop when agents and judges have cost this much; exit code 1.",
+            help="Stop when agents, judges and simulated users have cost this much; exit code 1.",
         ),
         click.option(
             "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop at this number of tokens; exit code 1."

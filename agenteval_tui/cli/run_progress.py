@@ -292,10 +292,8 @@ class RunProgress:
             figures.append("paused")
         if view.eta_s is not None and view.eta_s >= 1:
             figures.append(f"about {duration(1000 * view.eta_s)} left")
-        if view.progress is not None:
-            cost = (view.progress.cost or 0) + (view.progress.judged_cost or 0)
-            if cost:
-                figures.append(dollars(cost))
+        if view.progress is not None and (cost := view.progress.total_cost):
+            figures.append(dollars(cost))
         if self.retries:
             figures.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
         figures += [f"{one_line(value.agent, 20)} throttled to {value.limit}" for value in self._throttled.values()]

@@ -35,7 +35,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.grading.sentences import MEASURES, dotted_path
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import USER, RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]
 """`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
@@ -161,6 +161,8 @@ _AGENT: dict[str, str] = {
     ErrorCode.WORKER_LOST: "its worker was lost while it ran",
     ErrorCode.SCHEDULER_LOST: "the connection to the scheduler was lost",
     ErrorCode.NO_REASON: "it gave no reason",
+    ErrorCode.USER_SILENT: "it said nothing",
+    ErrorCode.USER_TIMEOUT: "it had not answered when the run's time was over",
 }
 _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.NO_CONNECTION, "lookup_failed"): "the server's name can't be looked up",
@@ -173,6 +175,7 @@ _AGENT_WAYS: dict[tuple[str, str], str] = {
     (ErrorCode.CERTIFICATE, "other_host"): "the server's certificate was made for another host",
     (ErrorCode.CERTIFICATE, "self_signed"): "the server's certificate is self-signed",
     (ErrorCode.CERTIFICATE, "unknown_authority"): "the server's certificate was signed by an unknown authority",
+    (ErrorCode.USER_SILENT, "opening"): "it ended the conversation before it began",
     **{(ErrorCode.ENDING, code): said for code, said in ENDINGS.items()},
 }
 
@@ -280,13 +283,17 @@ def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Caus
 
 
 def agent_cause(error: RunError) -> Cause:
-    """The cause of a run whose agent did not finish: what its code and fields say, or the reduced words of others."""
+    """The cause of a run whose agent, or simulated user, did not finish: what its code and fields say, or the reduced
+    words of others."""
     error = error.coded
     condition, words = cut(error.kind, LONGEST) or "unknown", error.fields.get("fingerprint")
     if isinstance(words, str):
         return Cause("agent", condition=condition, way=cut(words, LONGEST))
-    details = " ".join(str(value) for _, value in sorted(error.fields.items()))
-    return Cause("agent", condition=condition, about=cut(error.code, LONGEST), way=cut(details, LONGEST))
+    fields, code = dict(error.fields), error.code
+    if code == ErrorCode.USER_FAILED:  # as the agent that played the user said it
+        code = str(fields.pop("why", code))
+    details = " ".join(str(value) for _, value in sorted(fields.items()))
+    return Cause("agent", condition=condition, about=cut(code, LONGEST), way=cut(details, LONGEST))
 
 
 def signatures(
@@ -493,7 +500,8 @@ def words_of(cause: Cause, wanted: str = "") -> str:
         told = _told(cause, wanted)
         return told or f"{words_of(cause)} ({wanted})"
     if cause.kind == "agent":
-        return f"the agent failed ({cause.condition.replace('_', ' ')}): {_of_agent(cause)}"
+        whose = f"the agent failed ({cause.condition.replace('_', ' ')})"
+        return f"{'the simulated user failed' if cause.condition == USER else whose}: {_of_agent(cause)}"
     if cause.kind == "ending":
         return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
     if cause.kind == "threshold":

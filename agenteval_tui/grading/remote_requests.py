@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.ids import content_hash
 
-AskKind = Literal["chat", "embed", "call", "person"]
+AskKind = Literal["chat", "embed", "call", "person", "user"]
 
 GOOD_FROM = 4
 """The least rating 1..5 with which a person says yes: 3 is undecided, and no approval."""
@@ -22,6 +22,7 @@ class RemoteRequest(Struct, frozen=True, dict=True):
     `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge).
     `embed`: `text` for the embedder `target`. `call`: `target` is `module:function`, `payload` what it is called with.
     `person`: `target` is the criterion that asks, by name: two criteria may ask the same. `question` and its subject.
+    `user`: what the simulated user that the agent `target` plays says next; no criterion asks that.
     """
 
     kind: AskKind

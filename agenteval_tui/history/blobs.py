@@ -129,7 +129,9 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
         [
             _LAYOUT,
             [
-                (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name)
+                (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name, True)
+                if m.simulated
+                else (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name)
                 if m.reasoning
                 or m.tool_calls
                 or m.tool_call is not None
@@ -143,17 +145,30 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
                 for c in transcript.tool_calls
             ],
             (timing.first_token_ms, timing.total_ms, [_step(s) for s in timing.steps]),
-            (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost),
+            _usage(usage),
             transcript.model,
             transcript.finish_reason,
             transcript.final_output,
             _error(error),
-            *((transcript.log,) if transcript.log or transcript.notes else ()),
-            *(([(note.code, note.what) for note in transcript.notes],) if transcript.notes else ()),
+            *_rest(transcript),
         ]
     )
     data = text.encode("ascii")
     return hashlib.sha256(data).digest()[:16], _compress(data)
+
+
+def _usage(usage: Usage) -> tuple[object, ...]:
+    return usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost
+
+
+def _rest(transcript: Transcript) -> tuple[object, ...]:
+    """What few transcripts have, as far as the last of it that this one has."""
+    simulated = transcript.user_usage != Usage()
+    if not (transcript.log or transcript.notes or simulated):
+        return ()
+    notes = [(note.code, note.what) for note in transcript.notes]
+    rest = (transcript.log, notes, _usage(transcript.user_usage))
+    return rest[: 3 if simulated else 2 if notes else 1]
 
 
 def _error(error: RunError | None) -> tuple[object, ...] | None:
@@ -177,7 +192,9 @@ def unpack_transcript(data: bytes) -> Transcript:
         return Transcript(
             messages=tuple(
                 [
-                    Message(m[0], m[1]) if len(m) == 2 else Message(m[0], m[1], m[2], tuple(m[3]), m[4], m[5], m[6])
+                    Message(m[0], m[1])
+                    if len(m) == 2
+                    else Message(m[0], m[1], m[2], tuple(m[3]), m[4], m[5], m[6], len(m) > 7)
                     for m in messages
                 ]
             ),
@@ -190,6 +207,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             error=None if error is None else RunError(*error),
             log=more[0] if more else "",
             notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
+            user_usage=Usage(*more[2]) if len(more) > 2 else Usage(),
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are not a transcript: {wrong}") from wrong

@@ -12,6 +12,7 @@ import sqlite3
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.recordings import ASKED
 from agenteval_tui.history.records import CostRow
+from agenteval_tui.history.replies import OF_USERS, USER_NAME
 
 _RUNS = (
     f"WITH mine AS (SELECT id, test, agent, status, ({ASKED}) AS cached, input_tokens, output_tokens, cost FROM runs"
@@ -34,14 +35,23 @@ _JUDGES = (
     " coalesce(sum(p.output_tokens), 0), sum(p.cost)"
     " FROM mine m JOIN run_replies l ON l.run = m.id AND l.paid JOIN judge_replies p ON p.id = l.reply"
     " JOIN tests t ON t.id = m.test JOIN suites s ON s.id = t.suite LEFT JOIN criteria c ON c.id = l.criterion"
+    f" WHERE NOT {OF_USERS}"
     " GROUP BY m.test, l.criterion, p.model ORDER BY m.test, l.criterion, p.model"
+)
+_USERS = (
+    _RUNS + f" SELECT s.key, t.test_id, t.name, {USER_NAME}, '', '', count(*), coalesce(sum(p.input_tokens), 0),"
+    " coalesce(sum(p.output_tokens), 0), sum(p.cost)"
+    " FROM mine m JOIN run_replies l ON l.run = m.id AND l.paid JOIN judge_replies p ON p.id = l.reply"
+    " JOIN tests t ON t.id = m.test JOIN suites s ON s.id = t.suite"
+    f" WHERE {OF_USERS} GROUP BY m.test, p.answerer ORDER BY m.test, p.answerer"
 )
 
 
 def costs(connection: sqlite3.Connection, execution_id: str) -> list[CostRow]:
-    """The rows of agents, then those of judges; each in the order of the tests."""
+    """The rows of agents, then those of judges, then those of simulated users; each in the order of the tests."""
     uid = clean(execution_id)
     return [
         *(CostRow("agent", *row) for row in connection.execute(_AGENTS, (uid,)).fetchall()),
         *(CostRow("judge", *row) for row in connection.execute(_JUDGES, (uid,)).fetchall()),
+        *(CostRow("user", *row) for row in connection.execute(_USERS, (uid,)).fetchall()),
     ]

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.recordings import FORK
+from agenteval_tui.history.replies import OF_USERS
 
 # An error says little of what a run takes, and an answer of the history nothing.
 _ENDED = "status IN ('passed', 'failed', 'needs_review', 'skipped')"
@@ -25,24 +26,28 @@ _FIGURES = (
     " SELECT {key}, r.agent, r.variation, r.duration_ms,"
     " CASE WHEN r.input_tokens IS NULL AND r.output_tokens IS NULL THEN NULL"
     "  ELSE coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0) END, r.cost,"
-    " (SELECT json_array(count(*), sum(coalesce(p.input_tokens, 0) + coalesce(p.output_tokens, 0)), sum(p.cost),"
-    "   count(p.cost)) FROM run_replies l JOIN judge_replies p ON p.id = l.reply WHERE l.run = r.id AND l.paid"
-    "   AND coalesce(p.input_tokens, p.output_tokens, p.cost) IS NOT NULL)"
+    " {judges}, {users}"
 )
+_REPLIES = (
+    "(SELECT json_array(count(*), sum(coalesce(p.input_tokens, 0) + coalesce(p.output_tokens, 0)), sum(p.cost),"
+    " count(p.cost)) FROM run_replies l JOIN judge_replies p ON p.id = l.reply WHERE l.run = r.id AND l.paid"
+    " AND coalesce(p.input_tokens, p.output_tokens, p.cost) IS NOT NULL AND {whose})"
+)
+_WHOSE = {"judges": _REPLIES.format(whose=f"NOT {OF_USERS}"), "users": _REPLIES.format(whose=OF_USERS)}
 _OF_TESTS = (
     "WITH wanted AS (SELECT t.id, t.test_id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ?1"
     " AND t.test_id IN (SELECT value FROM json_each(?2))"
     # By index: the runs of a test that the agents never ran are not looked through in vain.
     " AND EXISTS (SELECT 1 FROM json_each(?3) a CROSS JOIN runs f INDEXED BY runs_facets"
     f" WHERE f.{_ENDED} AND f.agent = a.value AND f.test = t.id))"
-    + _FIGURES.format(key="wanted.test_id")
+    + _FIGURES.format(key="wanted.test_id", **_WHOSE)
     + " FROM wanted JOIN runs r ON r.id IN (SELECT w.id FROM runs w WHERE w.test = wanted.id"
     " AND w.agent IN (SELECT value FROM json_each(?3)) AND NOT w.cached AND w.recording = ''"
     f" AND w.superseded != {FORK} AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?4)"
     " ORDER BY r.id DESC"
 )
 _OF_AGENT = (
-    _FIGURES.format(key="''")
+    _FIGURES.format(key="''", **_WHOSE)
     + " FROM runs r WHERE r.id IN (SELECT id FROM runs WHERE {range} agent = ?2 AND NOT cached AND recording = ''"
     f" AND superseded != {FORK} AND {_ENDED} ORDER BY id DESC LIMIT ?3) ORDER BY r.id DESC"
 )
@@ -51,7 +56,7 @@ _NEAR = 5_000  # newest runs of the history that are looked through for an agent
 
 class RunUsage(Struct, frozen=True):
     """What one run used. None: not measured. `replies` of judges and others were asked for it, with their tokens
-    and their cost (None: no price is known of some of them).
+    and their cost (None: no price is known of some of them). `user_replies`: the same of its simulated user.
     """
 
     test_id: str
@@ -63,6 +68,9 @@ class RunUsage(Struct, frozen=True):
     replies: int
     judge_tokens: int
     judge_cost: float | None
+    user_replies: int = 0
+    user_tokens: int = 0
+    user_cost: float | None = None
 
 
 def figures_of_tests(
@@ -89,7 +97,11 @@ def figures_of_agent(connection: sqlite3.Connection, agent: str, window: int) ->
 
 
 def _figures(row: tuple[Any, ...]) -> RunUsage:
-    replies, tokens, cost, priced = json.loads(row[6])
-    # A sum over some of the replies would be said as if it were all of it.
-    values = (*row[:6], replies, tokens or 0, cost if priced == replies else None)
+    values = (*row[:6], *_asked(row[6]), *_asked(row[7]))
     return RunUsage(*values)
+
+
+def _asked(packed: str) -> tuple[int, int, float | None]:
+    replies, tokens, cost, priced = json.loads(packed)
+    # A sum over some of the replies would be said as if it were all of it.
+    return replies, tokens or 0, cost if priced == replies else None

@@ -241,9 +241,10 @@ class StoredTask(Struct, frozen=True):
 
 
 class CostRow(Struct, frozen=True):
-    """What one agent used for one test of an execution, or the judges asked by one criterion of it.
+    """What one agent used for one test of an execution, or the judges asked by one criterion of it, or the agent that
+    played the test's user.
 
-    `kind` is "agent" or "judge" (embedders too). `agent`: the agent's name; of a judge the model that answered.
+    `kind` is "agent", "judge" (embedders too) or "user". `agent`: the agent's name; of a judge the model that answered.
     `criterion` is the hash and `criterion_name` the name of the criterion that asked, "" for agents, and where it is
     not known. `count`: ended runs, or replies that were asked for. Failed attempts are in the tokens and the cost;
     what came from the history (cached answers, known replies) is not in the figures: it cost nothing.

@@ -27,6 +27,19 @@ _SELECT = (
 )
 
 
+_USER = "user:"
+OF_USERS = f"p.answerer GLOB '{_USER}*'"
+"""In SQL: the reply `p` is what a simulated user said."""
+_BEHIND = f"substr(p.answerer, {len(_USER) + 1})"
+USER_NAME = f"substr({_BEHIND}, instr({_BEHIND}, ':') + 1)"
+"""In SQL: the agent that played that user."""
+
+
+def user_answerer(name: str, fingerprint: str) -> str:
+    """Who answered, where the agent `name` played the user: `user:FINGERPRINT:NAME`."""
+    return f"{_USER}{fingerprint}:{name}"
+
+
 class StoredReply(Struct, frozen=True):
     """A question, who was asked (`answerer`: a hash of the respondent and its configuration), and the reply.
 
@@ -107,13 +120,15 @@ def forget_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> None:
 
 
 def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[str, list[StoredReply]]:
-    """The replies of runs, oldest first, by run id; runs without any are left out."""
+    """What judges and others replied about runs, oldest first, by run id; runs without any are left out. What a
+    simulated user said is a part of the run's conversation, and not among them."""
     found: dict[str, list[StoredReply]] = {}
     for chunk in batches(map(clean, run_ids), _CHUNK):
         rows = connection.execute(
             f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
             " LEFT JOIN criteria c ON c.id = l.criterion"
-            f" JOIN runs r ON r.id = l.run WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY p.id",
+            f" JOIN runs r ON r.id = l.run WHERE r.uid IN ({','.join('?' * len(chunk))})"
+            f" AND NOT {OF_USERS} ORDER BY p.id",
             chunk,
         ).fetchall()
         for uid, criterion, *row in rows:
@@ -131,9 +146,11 @@ def known_reply(connection: sqlite3.Connection, request: str, answerer: str) -> 
 
 
 def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int, Usage]:
-    """How many replies the runs of an execution rest on, and what they cost; a shared reply counts once."""
+    """How many replies of judges and others the runs of an execution rest on, and what they cost; a shared reply counts
+    once."""
     row = connection.execute(
-        "SELECT count(*), sum(input_tokens), sum(output_tokens), sum(cost) FROM judge_replies WHERE id IN"
+        "SELECT count(*), sum(input_tokens), sum(output_tokens), sum(cost) FROM judge_replies p"  # noqa: S608
+        f" WHERE NOT {OF_USERS} AND id IN"
         " (SELECT l.reply FROM run_replies l JOIN runs r ON r.id = l.run"
         "  JOIN executions e ON e.id = r.execution WHERE e.uid = ?)",
         (clean(execution_id),),

@@ -13,14 +13,16 @@ from agenteval_tui.agents.registry import is_model, make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import canonical_json
+from agenteval_tui.grading.spec import json_like
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
-from agenteval_tui.runs.attempt import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.executors.base import Executor
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
-from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
 from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_environment
+from agenteval_tui.runs.retries import MAX_ATTEMPTS, Retries
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
@@ -61,19 +63,33 @@ class Prepared(Struct, frozen=True):
                 log.warning("agent %s could not let a run go", self.name, exc_info=True)
 
 
+def asked_hash(agents: Mapping[str, Prepared], run: RunPlan, request: AgentRequest) -> str:
+    """The hash by which the history knows what a run is asked; "" where no answer may be used again. What a simulated
+    user says follows from its brief and from the agent that plays it."""
+    turns = run.turns
+    if run.user is not None:
+        player = agents[run.user.agent.hash]
+        if not player.fingerprint:
+            return ""
+        turns = (*turns, canonical_json([player.fingerprint, json_like(run.user.brief.as_dict())]))
+    return agents[run.agent.hash].request_hash(request, turns)
+
+
 def prepare_agents(
     plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None = None
 ) -> dict[str, Prepared]:
-    """By hash, the agents of all runs of the plan. Raises `AgentevalError` where one is wrong (unknown kind or option,
-    missing variable), or where a limit on cost can't be kept because a price is not known.
+    """By hash, the agents of all runs of the plan, those of simulated users among them. Raises `AgentevalError` where
+    one is wrong (unknown kind or option, missing variable), or where a limit on cost can't be kept because a price is
+    not known.
 
     With an `executor` those that it takes run there: a variable that is missing here may be set there.
     """
     fresh_prices(config_dir())
     made: dict[str, Prepared] = {}
     for run in plan.runs:
-        if run.agent.hash not in made:
-            made[run.agent.hash] = _prepared(run.agent, plan, store, env, retry_base_s, executor)
+        for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
+            if agent.hash not in made:
+                made[agent.hash] = _prepared(agent, plan, store, env, retry_base_s, executor)
     return made
 
 

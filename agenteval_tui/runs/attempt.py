@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Container, Iterator
 from contextlib import aclosing
 from typing import Any, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import (
@@ -18,6 +16,7 @@ from agenteval_tui.agents.base import (
     AgentRequest,
     Done,
     Failed,
+    Prepared,
     Recorded,
     Restarted,
     TextDelta,
@@ -28,34 +27,20 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.timespan import spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.events import AttemptFailed, RunStarted, Tell, TurnStarted
+from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.pricing import Price, Priced
+from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.run_stream import Stream
+from agenteval_tui.runs.simulated_user import SimulatedUser
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.finish_reason import ending_of
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
-MAX_ATTEMPTS = 3
-MAX_BACK_OFF_S = 30.0
 _NO_USAGE = Usage()
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
-
-
-class Retries(Struct, frozen=True):
-    """When to try again: at most `attempts` in all, waiting `base_s`, twice that, ... (with jitter) between them."""
-
-    attempts: int = MAX_ATTEMPTS
-    base_s: float = 0.5
-
-    def wait_s(self, attempt: int, retry_after_s: float | None) -> float:
-        """Seconds to wait after failed attempt number `attempt`. What a server asks for is the least."""
-        back_off = min(self.base_s * 2.0 ** (attempt - 1), MAX_BACK_OFF_S)
-        jitter = random.random()  # noqa: S311 - spreads load, hides nothing
-        if retry_after_s is not None:
-            return max(retry_after_s, 0.0) + back_off * 0.1 * jitter
-        return back_off * (0.5 + 0.5 * jitter)
 
 
 class RunAttempts:
@@ -75,6 +60,7 @@ class RunAttempts:
         price: Price | None = None,
         withheld: TranscriptRedactor = NOTHING,
         error_on_finish: Container[str] = (),
+        user: SimulatedUser | None = None,
     ) -> None:
         self.plan = plan
         self.run = plan.ref.run
@@ -108,6 +94,9 @@ class RunAttempts:
         self.asked_at = 0.0
         """When the current attempt started, on the monotonic clock."""
         self.request = request
+        self.user = user
+        """The simulated user who speaks in it."""
+        self._user_asked = False
         self._agent = agent
         self._retries = retries
         self._tell = tell
@@ -226,6 +215,8 @@ class RunAttempts:
             limit = f"{self.plan.timeout_s:g} s"
             said, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
             error = RunError("timeout", said, mend, ErrorCode.RUN_TIMEOUT)
+            if self.user is not None and self._user_asked:
+                error = self.user.late(limit)
         elif self.stop == "cancelled":
             error = RunError("cancelled", "the run was cancelled", code=ErrorCode.CANCELLED)
         ending = ending_of(transcript) if self._error_on_finish and error is None else None
@@ -235,6 +226,8 @@ class RunAttempts:
             error = RunError(ending.code, ending.said, more + mend, ErrorCode.ENDING, {"ending": ending.code})
         if error is not None:
             transcript = replace(transcript, error=error)
+        if self.user is not None and not self.cached:
+            transcript = replace(transcript, user_usage=self.user.usage)
         return self._withheld.transcript(transcript) if self._withheld else transcript
 
     def bare(self) -> Transcript:
@@ -266,18 +259,50 @@ class RunAttempts:
         self.usage = _NO_USAGE
         self.asked_at = time.monotonic()
         self._attempt_ms = now_ms()
-        failed = await self._turn(request, recorder)
-        for number, text in enumerate(self.plan.turns, request.turn + 1):
-            if failed is not None or self.stop or recorder.recorded:
+        self._user_asked = False
+        turns, number, failed = iter(self.plan.turns), request.turn - 1, None
+        if self.user is None or answers_last(request.messages):
+            number += 1
+            failed = await self._turn(request, recorder)
+        while failed is None and not self.stop and not recorder.recorded:
+            said = await self._next(turns, recorder)
+            if said is None:
                 break
-            so_far, said = recorder.transcript(), Message("user", text)
+            number += 1
+            so_far = recorder.transcript()
             recorder.next_turn(said)
             self._stream.next_turn()
-            self._tell(TurnStarted, self.run, number, text)
+            self._tell(TurnStarted, self.run, number, said.content, said.simulated)
             messages = (*so_far.messages, said)
             request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
             failed = await self._turn(request, recorder)
         return failed
+
+    async def _next(self, turns: Iterator[str], recorder: Recorder) -> Message | None:
+        """What is said next: what was written for the test, then what a simulated user says. None: nothing more."""
+        text = next(turns, None)
+        if text is not None:
+            return Message("user", text)
+        if self.user is None:
+            return None
+        so_far = recorder.transcript()
+        if self._withheld:
+            so_far = self._withheld.transcript(so_far)
+        most = self.user.brief.max_turns
+        if self.user.spoken(so_far) >= most:
+            recorder.note(Note("user_turns", str(most)))
+            return None
+        self._user_asked, asked_at = True, time.monotonic()
+        said = await self.user.say(so_far)
+        self._user_asked = False
+        recorder.apply(Prepared("simulated user", (time.monotonic() - asked_at) * 1000))
+        self._error = said.error
+        if said.error is not None:
+            return None
+        message = Message("user", said.text, simulated=True)
+        if said.ends and said.text:
+            recorder.end_with(message)
+        return None if said.ends else message
 
     async def _turn(self, request: AgentRequest, recorder: Recorder) -> Failed | None:
         try:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agenteval_tui.history.records import RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_pool import asked_hash
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.early_stopping import Repetitions
 from agenteval_tui.runs.events import AgentFinished, Graded, Tell
@@ -74,12 +75,13 @@ class RunCompletion:
     def end(self, attempts: RunAttempts, transcript: Transcript, judged: GradedRun) -> None:
         """Hand the graded run to the store; `Graded` goes out when it is on the disk."""
         state = self._state
-        agent = state.agents[attempts.plan.agent.hash]
         attempts.handed_to_store = True
-        agent.release_run(attempts.run)
+        state.agents[attempts.plan.agent.hash].release_run(attempts.run)
+        if attempts.user is not None:
+            attempts.user.release()
         state.totals.add(attempts, judged.status)
         answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
-        request = agent.request_hash(attempts.request, attempts.plan.turns) if answered else ""
+        request = asked_hash(state.agents, attempts.plan, attempts.request) if answered else ""
         self.writes.add(run_ended(attempts, judged, transcript, request), judged)
         group = state.repetitions.get(attempts.run) if state.repetitions else None
         if group is not None and group.add(judged.status):

@@ -18,7 +18,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.agent_pool import prepare_agents
+from agenteval_tui.runs.agent_pool import asked_hash, prepare_agents
 from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Budget
 from agenteval_tui.runs.completion import RunCompletion
@@ -42,6 +42,7 @@ from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
+from agenteval_tui.runs.simulated_user import SimulatedUsers
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.throttle import Refusals
 from agenteval_tui.transcripts.model import Transcript
@@ -81,6 +82,7 @@ class Engine:
         self.state = ExecutionState(plan, plan.concurrency, Budget(plan.limits))
         self._env = dict(os.environ) if env is None else env
         self.grading = GradingPool(plan, store, self._env, retry_base_s)
+        self._users = SimulatedUsers(self.state.agents, store)
         self._store = store
         self._retry_base_s = retry_base_s
         self._grace_s = grace_s
@@ -223,7 +225,7 @@ class Engine:
     def _held_up(self) -> bool:
         """Whether no run may begin now."""
         state = self.state
-        return state.paused or bool(state.stopping) or bool(state.limit_reached(self.grading.usage))
+        return state.paused or bool(state.stopping) or bool(state.limit_reached(self.grading.usage + self._users.usage))
 
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -265,8 +267,9 @@ class Engine:
             variables=run.variables,
         )  # fmt: skip
         return RunAttempts(
-            run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish
-        )
+            run, agent.agent, request, agent.retries, self._tell, agent.price, agent.withheld, agent.error_on_finish,
+            self._users.of(run),
+        )  # fmt: skip
 
     async def _do(self, attempts: RunAttempts) -> None:
         """One run, from its agent to its end."""
@@ -312,7 +315,7 @@ class Engine:
         run = attempts.plan
         if attempts.attempt or (self.plan.cache == "first" and run.ref.repetition > 1):
             return None
-        asked = self.state.agents[run.agent.hash].request_hash(attempts.request, run.turns)
+        asked = asked_hash(self.state.agents, run, attempts.request)
         if not asked:
             return None
         try:
@@ -345,7 +348,7 @@ class Engine:
     def _tell_progress(self) -> None:
         if not self.state.begun:
             return
-        figures = self.state.progress(self.grading.usage)
+        figures = self.state.progress(self.grading.usage, self._users.usage)
         if figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)
@@ -381,7 +384,7 @@ class Engine:
         if state.workers or state.in_flight or self._completion.writes.waiting or not (state.begun or state.stopping):
             return
         if len(state.waiting) and not state.stopping:
-            reached = state.limit_reached(self.grading.usage)
+            reached = state.limit_reached(self.grading.usage + self._users.usage)
             if reached:
                 self._stop_at(reached)
         if state.stopping == STOPPED or not len(state.waiting):
@@ -427,6 +430,7 @@ class Engine:
 
     async def _close(self) -> None:
         await self.grading.close()
+        await self._users.close()
         for agent in self.state.agents.values():
             try:
                 await asyncio.wait_for(agent.agent.close(), self._grace_s)

@@ -40,10 +40,11 @@ class Range(Struct, frozen=True):
     basis: int
 
 
-class JudgeEstimate(Struct, frozen=True):
-    """What judges (and embedders on servers) will take, apart from the agents: how many questions, tokens, US dollars.
+class ReplyEstimate(Struct, frozen=True):
+    """What judges (and embedders on servers), or simulated users, will take, apart from the agents: how many questions,
+    tokens, US dollars.
 
-    `asked`: the planned runs that ask a judge. None: unknown, or nothing to know where `asked` is 0.
+    `asked`: the planned runs that ask them. None: unknown, or nothing to know where `asked` is 0.
     """
 
     asked: int
@@ -56,8 +57,8 @@ class Estimate(Struct, frozen=True):
     """What a plan will take. `agents`: planned runs by agent. None where nothing is known, and never 0 for that.
 
     `seconds` is for the plan's concurrency, and of the agents only: the time of judges is not measured. `tokens` and
-    `cost` (US dollars) are the agents'; `judges` are apart. `may_stop`: runs that early stopping may save; the
-    estimate is of all of them. Failed attempts and cached answers are left out of account.
+    `cost` (US dollars) are the agents'; `judges` and simulated `users` are apart. `may_stop`: runs that early stopping
+    may save; the estimate is of all of them. Failed attempts and cached answers are left out of account.
     """
 
     runs: int
@@ -66,19 +67,20 @@ class Estimate(Struct, frozen=True):
     seconds: Range | None
     tokens: Range | None
     cost: Range | None
-    judges: JudgeEstimate
+    judges: ReplyEstimate
     may_stop: int = 0
+    users: ReplyEstimate = ReplyEstimate(0, None, None, None)
 
     @property
     def total_cost(self) -> float | None:
-        """The expected cost with the judges', as far as it is known; None: nothing is."""
-        known = [one.expected for one in (self.cost, self.judges.cost) if one is not None]
+        """The expected cost of all of it, as far as it is known; None: nothing is."""
+        known = [one.expected for one in (self.cost, self.judges.cost, self.users.cost) if one is not None]
         return sum(known) if known else None
 
     @property
     def total_tokens(self) -> float | None:
-        """The expected tokens with the judges', as far as they are known; None: nothing is."""
-        known = [one.expected for one in (self.tokens, self.judges.tokens) if one is not None]
+        """The expected tokens of all of it, as far as they are known; None: nothing is."""
+        known = [one.expected for one in (self.tokens, self.judges.tokens, self.users.tokens) if one is not None]
         return sum(known) if known else None
 
 
@@ -88,14 +90,6 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
     if store is not None:
         _look_up(groups, store)
     durations = _total(groups, lambda one: one.duration_ms)
-    asking = [group for group in groups if group.asks]
-    answered = [group for group in groups if group.asks or any(one.replies for one in group.known)]
-    judges = JudgeEstimate(
-        sum(group.runs for group in asking),
-        _range(_judged(answered, lambda one: float(one.replies))),
-        _range(_judged(answered, lambda one: float(one.judge_tokens))),
-        _range(_judged(answered, lambda one: one.judge_cost)),
-    )
     return Estimate(
         runs=len(plan.runs),
         tests=plan.tests,
@@ -103,7 +97,8 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
         seconds=_seconds(plan, groups, durations),
         tokens=_range(_total(groups, lambda one: one.tokens)),
         cost=_range(_total(groups, lambda one: one.cost)),
-        judges=judges,
+        judges=_replies(groups, lambda group: group.asks, _of_judges),
+        users=_replies(groups, lambda group: group.simulated, _of_users),
         may_stop=sum(group.may_stop for group in groups),
     )
 
@@ -122,6 +117,7 @@ class _Group(Struct):
     variation: str
     limit: int | None
     asks: bool
+    simulated: bool
     runs: int = 0
     may_stop: int = 0
     known: Sequence[RunUsage] = ()
@@ -139,7 +135,10 @@ def _groups(plan: Plan) -> Iterator[_Group]:
             asks = asking.get(id(run.specs))
             if asks is None:
                 asks = asking[id(run.specs)] = any(asks_judge(spec) for spec in run.specs)
-            group = _Group(run.suite_key, ref.test, ref.agent, run.agent.hash, ref.variation, _limit(run), asks)
+            group = _Group(
+                run.suite_key, ref.test, ref.agent, run.agent.hash, ref.variation, _limit(run), asks,
+                run.user is not None,
+            )  # fmt: skip
             found[key] = group
         group.runs += 1
         group.may_stop += run.stop is not None and ref.repetition > 1
@@ -219,14 +218,32 @@ def _total(groups: Iterable[_Group], value: Callable[[RunUsage], float | None]) 
     return made
 
 
-def _judged(groups: Iterable[_Group], value: Callable[[RunUsage], float | None]) -> _Sum:
-    made = _Sum()
-    for group in groups:
-        # A run for which nothing was asked says nothing, where something will be: its criteria were others.
-        asked = [one for one in group.known if one.replies or not group.asks]
-        measured = [(number, id(one)) for one in asked if (number := value(one) if one.replies else 0.0) is not None]
-        made.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
-    return made
+def _of_judges(one: RunUsage) -> tuple[int, int, float | None]:
+    return one.replies, one.judge_tokens, one.judge_cost
+
+
+def _of_users(one: RunUsage) -> tuple[int, int, float | None]:
+    return one.user_replies, one.user_tokens, one.user_cost
+
+
+def _replies(
+    groups: Sequence[_Group],
+    asks: Callable[[_Group], bool],
+    used: Callable[[RunUsage], tuple[int, int, float | None]],
+) -> ReplyEstimate:
+    """What is asked beside the agents. `used`: of an earlier run, how many replies, their tokens, their cost."""
+    answered = [group for group in groups if asks(group) or any(used(one)[0] for one in group.known)]
+    sums: list[_Sum] = []
+    for place in range(3):
+        made = _Sum()
+        for group in answered:
+            # A run for which nothing was asked says nothing, where something will be: its criteria were others.
+            asked = [one for one in group.known if used(one)[0] or not asks(group)]
+            figures = [(used(one)[place] if used(one)[0] else 0.0, id(one)) for one in asked]
+            measured = [(float(number), one) for number, one in figures if number is not None]
+            made.add(group.runs, [number for number, _ in measured], [one for _, one in measured], own=group.own)
+        sums.append(made)
+    return ReplyEstimate(sum(group.runs for group in groups if asks(group)), *map(_range, sums))
 
 
 def _range(total: _Sum, middle: float | None = None) -> Range | None:

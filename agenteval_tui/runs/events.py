@@ -75,6 +75,8 @@ class TurnStarted(Event, frozen=True, omit_defaults=True):
     run: str
     turn: int
     text: str
+    simulated: bool = False
+    """A simulated user wrote it."""
 
 
 class Throttled(Event, frozen=True, omit_defaults=True):
@@ -204,7 +206,8 @@ class Graded(Event, frozen=True, omit_defaults=True):
 class Progress(Event, frozen=True, omit_defaults=True):
     """Figures of the whole execution, a few times a second. `rate` is ended runs a second; `eta_s` None: unknown.
 
-    Tokens and `cost` are the agents'; the judges' are apart. `skipped` runs were not needed: their test was decided.
+    Tokens and `cost` are the agents'; those of judges and simulated users are apart. `skipped` runs were not needed:
+    their test was decided.
     """
 
     type: ClassVar[str] = "progress"
@@ -226,6 +229,19 @@ class Progress(Event, frozen=True, omit_defaults=True):
     skipped: int = 0
     judged_tokens: int = 0
     judged_cost: float | None = None
+    user_tokens: int = 0
+    user_cost: float | None = None
+
+    @property
+    def total_cost(self) -> float | None:
+        """US dollars of agents, judges and simulated users together, as far as they are known; None: nothing is."""
+        known = [one for one in (self.cost, self.judged_cost, self.user_cost) if one is not None]
+        return sum(known) if known else None
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens of agents, judges and simulated users."""
+        return self.input_tokens + self.output_tokens + self.judged_tokens + self.user_tokens
 
 
 class Ended(Event, frozen=True, omit_defaults=True):
@@ -242,7 +258,8 @@ class StreamPart(Struct, frozen=True, omit_defaults=True):
     """A piece of what streamed, in order: `kind` is text, reasoning, tool or user (a later turn's message).
 
     Of text and reasoning the end is kept (`cut`: the beginning is missing). A tool has its `name`, `key`, `arguments`
-    (JSON text), and, once it is `done`, its `result` and whether it was an `error`.
+    (JSON text), and, once it is `done`, its `result` and whether it was an `error`. `simulated`: a simulated user wrote
+    it.
     """
 
     kind: str
@@ -254,6 +271,7 @@ class StreamPart(Struct, frozen=True, omit_defaults=True):
     done: bool = False
     error: bool = False
     cut: bool = False
+    simulated: bool = False
 
 
 class RunState(Struct, omit_defaults=True):

@@ -105,6 +105,10 @@ class ExecutionTotals:
         self.paid += 1
         if attempts.spent.cost is None and attempts.spent.total_tokens is not None:
             self.unpriced.add(attempts.plan.ref.agent)
+        if attempts.user is not None:
+            used = attempts.user.usage
+            if used.cost is None and used.total_tokens is not None:
+                self.unpriced.add(attempts.user.name)
         if status != CANCELLED:
             self.pace.ended(attempts.duration_ms / 1000)
 
@@ -124,10 +128,10 @@ class ExecutionTotals:
         """A run's end is in the store."""
         self._counts[status] = self._counts.get(status, 0) + 1
 
-    def used(self, judged: Usage) -> Spending:
-        """What ended runs and all judges have used."""
+    def used(self, others: Usage) -> Spending:
+        """What ended runs have used, and all judges and simulated users (`others`)."""
         tokens_in, tokens_out, cost = self._spent
-        return Spending((cost or 0.0) + (judged.cost or 0.0), tokens_in + tokens_out + (judged.total_tokens or 0))
+        return Spending((cost or 0.0) + (others.cost or 0.0), tokens_in + tokens_out + (others.total_tokens or 0))
 
     def figures(
         self,
@@ -139,8 +143,10 @@ class ExecutionTotals:
         limit: int,
         paused: bool,
         judged: Usage,
+        played: Usage,
     ) -> tuple[Any, ...]:
-        """What a `Progress` event holds behind its number. `dropped` runs wait for nothing any more."""
+        """What a `Progress` event holds behind its number. `dropped` runs wait for nothing any more. `judged`: what
+        judges have used, `played`: what simulated users have."""
         counts = self._counts
         eta_s = self.pace.eta_s(queued, [attempts.age_s for attempts in in_flight], limit)
         return (
@@ -160,6 +166,8 @@ class ExecutionTotals:
             self.skipped,
             judged.total_tokens or 0,
             judged.cost,
+            played.total_tokens or 0,
+            played.cost,
         )
 
     def _with(self, used: Collection[Usage]) -> Spent:
@@ -210,16 +218,17 @@ class ExecutionState(Struct):
         """All runs, with those that ended before the execution was resumed."""
         return len(self.plan.runs) + len(self.plan.earlier)
 
-    def limit_reached(self, judged: Usage) -> str:
-        """The limit that lets no run begin now, in words; "" when one may. `judged`: what judges have used."""
+    def limit_reached(self, others: Usage) -> str:
+        """The limit that lets no run begin now, in words; "" when one may. `others`: what judges and simulated users
+        have used."""
         if not self.budget.limited:
             return ""
         spent = [attempts.spent for attempts in self.in_flight.values() if not attempts.handed_to_store]
         in_flight = [Spending(one.cost or 0.0, one.total_tokens or 0) for one in spent]
-        used = self.totals.used(judged)
+        used = self.totals.used(others)
         return self.budget.holds_up(used, self.totals.paid, in_flight, time.monotonic() - self.began)
 
-    def progress(self, judged: Usage) -> tuple[Any, ...]:
+    def progress(self, judged: Usage, played: Usage) -> tuple[Any, ...]:
         """What a `Progress` event holds behind its number."""
         return self.totals.figures(
             total=self.total,
@@ -229,6 +238,7 @@ class ExecutionState(Struct):
             limit=self.limit,
             paused=self.paused,
             judged=judged,
+            played=played,
         )
 
     def drop_waiting(self) -> None:

@@ -218,8 +218,8 @@ class ExecutionView:
     def _turn_started(self, event: TurnStarted) -> None:
         run = self._flying(event.run)
         if run is not None:
-            text = event.text
-            self._add_part(run, StreamPart("user", text[-TEXT_TAIL:], key=event.turn, cut=len(text) > TEXT_TAIL))
+            text, cut = event.text[-TEXT_TAIL:], len(event.text) > TEXT_TAIL
+            self._add_part(run, StreamPart("user", text, key=event.turn, cut=cut, simulated=event.simulated))
 
     def _history_awaited(self, event: HistoryAwaited) -> None:
         self.awaits = event.message

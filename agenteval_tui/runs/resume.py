@@ -304,10 +304,11 @@ class _Sources:
         """The agents of the execution, with the keys of those that the missing runs need."""
         agents = dict(self._setup.agents)
         for row in missing:
-            name = tasks[row.id].task.get("agent") if row.id in tasks else None
-            taken = self._setup.withheld.get(name) if name is not None else None
-            if name is not None and taken and agents[name] is self._setup.agents[name]:
-                agents[name] = self._with_keys(agents[name], taken, row)
+            task = tasks[row.id].task if row.id in tasks else {}
+            for name in (task.get("agent"), task.get("user", {}).get("agent")):
+                taken = self._setup.withheld.get(name) if name is not None else None
+                if name is not None and taken and agents[name] is self._setup.agents[name]:
+                    agents[name] = self._with_keys(agents[name], taken, row)
         return agents
 
     def _with_keys(self, agent: AgentPlan, taken: tuple[tuple[str, ...], ...], row: RunRow) -> AgentPlan:

@@ -23,6 +23,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan, StopRule
+from agenteval_tui.runs.plan.user import UserBrief, UserPlan
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.transcripts.model import Message, ToolCall
 
@@ -48,7 +49,7 @@ class Tasks:
 
     def of(self, run: RunPlan) -> dict[str, Any]:
         """What the run is made of, as JSON data: see `run_plan`."""
-        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop)
+        parts = (run.messages, run.tool_calls, run.turns, run.context, run.specs, run.stop, run.user)
         key = (*map(id, parts), run.agent.hash, run.timeout_s, run.pass_threshold)
         known = self._tasks.get(key)
         if known is None:
@@ -63,6 +64,7 @@ class Tasks:
         """What the tasks share, as JSON data: see `read_setup`. Equal for plans of suites that have not changed."""
         plan = self._plan
         agents = {run.agent.hash: run.agent for run in plan.runs}
+        agents |= {run.user.agent.hash: run.user.agent for run in plan.runs if run.user is not None}
         respondents = plan.respondents
         return {
             "version": VERSION,
@@ -107,6 +109,8 @@ class Tasks:
             made["pass_threshold"] = run.pass_threshold
         if run.stop is not None:
             made["stop"] = [run.stop.alpha, run.stop.threshold]
+        if run.user is not None:
+            made["user"] = {"agent": run.user.agent.hash, "brief": json_like(run.user.brief.as_dict())}
         return made
 
 
@@ -176,7 +180,7 @@ def run_plan(
     """The run that `task` describes. Raises `AgentevalError` when the task is not whole."""
     _check_version(task)
     try:
-        stop = task.get("stop")
+        stop, user = task.get("stop"), task.get("user")
         return RunPlan(
             ref=ref,
             suite_key=suite_key,
@@ -193,6 +197,7 @@ def run_plan(
             tool_calls=tuple([ToolCall(**one) for one in task.get("tool_calls", ())]),
             turns=tuple(task.get("turns", ())),
             stop=None if stop is None else StopRule(*stop),
+            user=None if user is None else UserPlan(setup.agents[user["agent"]], UserBrief(**user["brief"])),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise AgentevalError(

@@ -74,6 +74,8 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
         suite_key = run.suite_key
         if new("agent", suite_key, run.agent.hash):
             uses.append(_of_agent(respondents, suite_key, run.agent, users))
+        if run.user is not None and new("agent", suite_key, run.user.agent.hash):
+            uses.append(_of_agent(respondents, suite_key, run.user.agent, users))
         if run.context and new("context", suite_key, id(run.context)):
             uses.append(Use(respondents.base_dir(suite_key), executes({}, run.base_dir, run.context)))
         for spec in run.specs:

@@ -546,8 +546,12 @@ def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     gone = [test for test in before.suite.tests if now.suite.test(test.id) is None]
     alike = [one for one in came if one.model_copy(update={"id": old.id, "name": old.name}) == old]
     if len(alike) != 1 and len(came) == len(gone) == 1:
-        alike = [one for one in came if (one.prompt, one.messages, one.turns) == (old.prompt, old.messages, old.turns)]
+        alike = [one for one in came if _asked(one) == _asked(old)]
     return alike[0].id if len(alike) == 1 else ""
+
+
+def _asked(test: Test) -> tuple[object, ...]:
+    return test.prompt, test.messages, test.turns, test.user
 
 
 def rebase(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) -> TestEdit:

@@ -246,6 +246,32 @@ class Defaults(_Strict):
     stop: Stop | None = Field(default=None, description="Stop repeating a test early.")
 
 
+MAX_USER_TURNS = 10
+"""How often a simulated user speaks at most, unless its test says so."""
+
+
+class SimulatedUser(_Strict):
+    """A user that an agent plays: it answers the tested agent until it has what it wants."""
+
+    agent: str = Field(
+        min_length=1, description="The agent that plays the user: a name from `agents`, here or in your agents.yaml."
+    )
+    goal: str = Field(min_length=1, description="What the user wants from the tested agent.")
+    persona: str = Field(default="", description="Who the user is, and how they write.")
+    knows: str | list[str] | dict[str, Any] | None = Field(
+        default=None, description="The facts that the user can tell when asked for them: a text, a list, or key: value."
+    )
+    stop_when: str = Field(
+        default="", description="When the user ends the conversation. If absent: the goal is reached, or out of reach."
+    )
+    max_turns: int = Field(
+        default=MAX_USER_TURNS,
+        ge=1,
+        le=1_000,
+        description="How often the user speaks at most; the conversation ends then.",
+    )
+
+
 class Test(_Checked):
     """One task for the agent, and what its run must fulfil."""
 
@@ -254,7 +280,7 @@ class Test(_Checked):
     model_config = ConfigDict(
         json_schema_extra={
             "allOf": [
-                at_least_one("prompt", "messages", "turns", "dataset"),
+                at_least_one("prompt", "messages", "turns", "user", "dataset"),
                 where(
                     given("prompt"),
                     without("messages", "turns", why="a test has either a prompt or this, not both"),
@@ -293,6 +319,10 @@ class Test(_Checked):
         description="User messages that are sent one after another, each when the one before is answered.",
         json_schema_extra={"minItems": 1},
     )
+    user: SimulatedUser | None = Field(
+        default=None,
+        description="A simulated user, who asks and answers after what is written in `prompt`, `messages` or `turns`.",
+    )
     category: Category | None = Field(
         default=None, description="What kind of case it is: the usual, one at an edge, or one that must be refused."
     )
@@ -328,6 +358,7 @@ class Test(_Checked):
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[LoadWarning]:
         prompt, messages, turns = data.get("prompt"), data.get("messages"), data.get("turns")
+        user = data.get("user")
         if prompt is not None and messages is not None:
             fix = "make the prompt the last of the messages"
             yield LoadWarning("conflict", "a test has either a prompt or messages, not both", "messages", fix)
@@ -337,12 +368,12 @@ class Test(_Checked):
         for key, listed in (("messages", messages), ("turns", turns)):
             if listed == []:
                 yield LoadWarning("empty", f"{key} is empty", key, "add one, or write a prompt instead")
-        if prompt is None and messages is None and turns is None and data.get("dataset") is None:
-            message = "this test asks nothing: it needs a prompt (or messages, or turns)"
+        if all(one is None for one in (prompt, messages, turns, user, data.get("dataset"))):
+            message = "this test asks nothing: it needs a prompt (or messages, turns, or a user)"
             yield LoadWarning("missing-required", message, "prompt", "add `prompt: ...`")
         if isinstance(prompt, str) and not prompt.strip():
             yield LoadWarning("empty", "the prompt is empty", "prompt", "write what the agent is asked")
-        if isinstance(messages, list) and messages and not turns:
+        if isinstance(messages, list) and messages and not turns and user is None:
             role = _field(messages[-1], "role")
             if role in ("system", "developer", "assistant"):
                 message = f"the agent answers the last message, so it can't be one of the {role}"

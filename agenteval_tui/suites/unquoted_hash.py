@@ -20,10 +20,10 @@ from agenteval_tui.suites.yaml.write import double_quoted
 PROSE = frozenset(
     {
         "name", "description", "prompt", "expected_value", "content", "response", "sample_response",
-        "sample_system_prompt", "system", "question", "request",
+        "sample_system_prompt", "system", "question", "request", "goal", "persona", "knows", "stop_when",
     }
 )  # fmt: skip
-LISTS = frozenset({"turns", "requests"})
+LISTS = frozenset({"turns", "requests", "knows"})
 """Keys of lists whose items are such texts."""
 
 _SUSPECT = re.compile(r"\S[ \t]+#[^\s#!]")

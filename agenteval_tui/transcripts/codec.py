@@ -40,6 +40,7 @@ class StoredMessage(Document, frozen=True, kw_only=True):
     tool_call: Annotated[Count | UnsetType, Meta(description="of a tool message: the call that it answers")] = UNSET
     tool_call_id: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
+    simulated: Annotated[bool | UnsetType, Meta(description="a simulated user wrote it")] = UNSET
 
 
 class StoredToolCall(Document, frozen=True, kw_only=True):
@@ -117,6 +118,9 @@ class StoredTranscript(Document, frozen=True, kw_only=True):
     error: StoredError | UnsetType | None = UNSET
     log: str | UnsetType = UNSET
     notes: tuple[StoredNote, ...] | UnsetType = UNSET
+    user_usage: Annotated[
+        StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
+    ] = UNSET
 
 
 def to_json(transcript: Transcript) -> dict[str, Any]:
@@ -138,6 +142,7 @@ def stored_transcript(transcript: Transcript) -> StoredTranscript:
         error=stored_error(transcript.error),
         log=transcript.log or UNSET,
         notes=tuple(StoredNote(code=note.code, what=note.what) for note in transcript.notes) or UNSET,
+        user_usage=UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
     )
 
 
@@ -202,6 +207,7 @@ def _stored_message(message: Message) -> StoredMessage:
         tool_call=_unless_none(message.tool_call),
         tool_call_id=message.tool_call_id or UNSET,
         name=message.name or UNSET,
+        simulated=message.simulated or UNSET,
     )
 
 
@@ -458,6 +464,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
             tool_call=item.get("tool_call"),
             tool_call_id=item.get("tool_call_id"),
             name=item.get("name"),
+            simulated=bool(item.get("simulated", False)),
         )
         for item in data["messages"]
     )
@@ -492,6 +499,7 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         error=_error(error) if error else None,
         log=str(data.get("log") or ""),
         notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
+        user_usage=Usage(**(data.get("user_usage") or {})),
     )
 
 

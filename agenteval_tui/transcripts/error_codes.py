@@ -51,3 +51,8 @@ class ErrorCode(StrEnum):
     WORKER_LOST = "worker_lost"
     SCHEDULER_LOST = "scheduler_lost"
     NO_REASON = "no_reason"  # no reason was given
+
+    # The simulated user: nothing that the agent did.
+    USER_FAILED = "user_failed"  # its agent did not answer: why (a code of this list)
+    USER_SILENT = "user_silent"  # it said nothing: when: opening, answer
+    USER_TIMEOUT = "user_timeout"  # the run's time was over while it was asked

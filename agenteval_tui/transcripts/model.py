@@ -22,7 +22,7 @@ class Message(Struct, frozen=True):
 
     `tool_calls` holds indices into `Transcript.tool_calls`, in the order in which the message made them.
     `tool_call` is, for a `tool` message, the index of the call that it answers (None when it answers none known).
-    `tool_call_id` and `name` are kept as the sender gave them.
+    `tool_call_id` and `name` are kept as the sender gave them. `simulated`: a simulated user wrote it.
     """
 
     role: str
@@ -32,6 +32,7 @@ class Message(Struct, frozen=True):
     tool_call: int | None = None
     tool_call_id: str | None = None
     name: str | None = None
+    simulated: bool = False
 
 
 class ToolCall(Struct, frozen=True):
@@ -75,6 +76,15 @@ class Timing(Struct, frozen=True):
     total_ms: float | None = None
     steps: tuple[Step, ...] = ()
 
+    @property
+    def setup(self) -> dict[str, float]:
+        """How long what is not the agent's time took, in milliseconds by its name."""
+        took: dict[str, float] = {}
+        for step in self.steps:
+            if step.setup:
+                took[step.name] = took.get(step.name, 0.0) + step.duration_ms
+        return took
+
 
 _Number = TypeVar("_Number", int, float)
 
@@ -110,6 +120,10 @@ def _sum(one: _Number | None, other: _Number | None) -> _Number | None:
     return other if one is None else one if other is None else one + other
 
 
+USER = "user"
+"""The kind of an error of the simulated user."""
+
+
 class RunError(Struct, frozen=True):
     """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to fix it.
 
@@ -129,6 +143,11 @@ class RunError(Struct, frozen=True):
         return cls(kind, message, mend, code, {**fields, "fingerprint": fingerprint(message)})
 
     @property
+    def of_user(self) -> bool:
+        """Whether the simulated user is to blame, and not the agent."""
+        return self.kind == USER
+
+    @property
     def coded(self) -> RunError:
         """The same with a code: of an error that came without one, its sentence is somebody else's."""
         return self if self.code else RunError.told(self.kind, self.message, self.mend)
@@ -141,7 +160,8 @@ class Note(Struct, frozen=True):
     can't hold. unmatched_result: the result of a call that was not made (the tool). interrupted: a graph stopped to ask
     a person (what it asks). usage: tokens or a cost that can't be so (names and values). model_error: the last request
     to a model failed (how). asked_again: requests that were made twice (how many). no_requests: the program asked no
-    model that the proxy could see (why that may be).
+    model that the proxy could see (why that may be). user_turns: the simulated user had not
+    ended the conversation when it had spoken as often as it may (how often).
     """
 
     code: str
@@ -162,12 +182,14 @@ _NOTES = {
     "model_error": "the last request to a model was not answered: {what}",
     "asked_again": "asked again, because the first answer failed or was not used: {what}",
     "no_requests": "no request of a model was seen: {what}",
+    "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
 }
 
 
 class Transcript(Struct, frozen=True):
     """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
-    wrote to its standard error (the end of it), which nothing is judged by."""
+    wrote to its standard error (the end of it), which nothing is judged by. `user_usage` is what the simulated user
+    used: `usage` is the agent's alone."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -179,6 +201,7 @@ class Transcript(Struct, frozen=True):
     error: RunError | None = None
     log: str = ""
     notes: tuple[Note, ...] = ()
+    user_usage: Usage = Usage()
 
     @property
     def final_message(self) -> int | None:

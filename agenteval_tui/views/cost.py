@@ -1,4 +1,4 @@
-"""What is shown of what an execution used: agents by test and in all, judges apart."""
+"""What is shown of what an execution used: agents by test and in all; judges and simulated users apart."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ def _rows(costs: Costs) -> Iterator[Row]:
         yield _row(test.test, test.agents)
         if test.judges.count:
             yield _row("  its judges", test.judges)
+        if test.users.count:
+            yield _row("  its users", test.users)
     yield Row(((),))
     yield from (_row(f"agent {agent.name}", agent.spent) for agent in costs.by_agent)
     yield from (_row(f"judges of {criterion.name or 'criteria'}", criterion.spent) for criterion in costs.by_criterion)
+    yield from (_row(f"simulated user ({user.name})", user.spent) for user in costs.by_user)
     yield Row(((),))
     yield _row("all agents", costs.agents)
     if costs.judges.count:
         yield _row("all judges", costs.judges)
-    both = (costs.agents, costs.judges)
-    read, written = sum(one.input_tokens for one in both), sum(one.output_tokens for one in both)
+    if costs.users.count:
+        yield _row("all users", costs.users)
+    parts = (costs.agents, costs.judges, costs.users)
+    read, written = sum(one.input_tokens for one in parts), sum(one.output_tokens for one in parts)
     figures = (f"in all, {read + written:,} tokens", "", f"{read:,}", f"{written:,}", _dollars(costs.cost), "")
     yield Row(tuple(text((cell, "bold")) for cell in figures))
 
@@ -55,13 +60,12 @@ def _dollars(cost: float | None) -> str:
 
 
 def spent_lines(costs: Costs) -> View:
-    """The same in a few lines, for the end of a run: each agent, and how many answers cost nothing. Nothing where
-    nothing was measured."""
-    used = (
-        (agent.name, _used(agent.spent.input_tokens, agent.spent.output_tokens, agent.spent.cost))
-        for agent in costs.by_agent
-    )
-    lines = [f"{one_line(name, 60)}: {said}" for name, said in used if said]
+    """The same in a few lines, for the end of a run: each agent, each simulated user, and how many answers cost
+    nothing. Nothing where nothing was measured."""
+    named = [*((agent.name, agent.spent) for agent in costs.by_agent)]
+    named += [(f"simulated user ({user.name})", user.spent) for user in costs.by_user]
+    used = ((name, _used(spent.input_tokens, spent.output_tokens, spent.cost)) for name, spent in named)
+    lines = [f"{one_line(name, 80)}: {said}" for name, said in used if said]
     lines += [f"{numbers.count(costs.cached, 'answer')} from the history"] if costs.cached else []
     return paragraphs(text((line, "dim")) for line in lines)
 
@@ -73,6 +77,13 @@ def judges_lines(replies: int, usage: Usage) -> View:
     used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
     said = f"judges and others: {', '.join(filter(None, (many, used)))}" if replies else ""
     return paragraphs([text((said, "dim"))])
+
+
+def user_usage_text(usage: Usage) -> str:
+    """What the simulated user of a run took: `simulated user: 200 + 60 tokens, $0.0100`; "" where nothing was
+    measured."""
+    used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
+    return f"simulated user: {used}" if used else ""
 
 
 def _used(read: int, written: int, cost: float | None) -> str:

@@ -13,6 +13,7 @@ from agenteval_tui.grading.explain import Fact, Mark, explain, on_one_line
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
@@ -119,9 +120,14 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
     if explanation.error is not None:
         mend = f" ({explanation.error.mend})" if explanation.error.mend else ""
-        why = f"the agent did not finish: {explanation.error.kind}: {explanation.error.message}{mend}"
+        why = f"{_kept(explanation.error)}: {explanation.error.message}{mend}"
         yield Node(text((why, "broken code")), sign=SIGNS["error"])
     if explanation.run.checks_not_made:
         yield Node(text((not_made_sentence(explanation.run.checks_not_made), "warn")), sign=("!", "warn"))
     if not explanation.judged and explanation.error is None:
         yield Node(text("no criterion was applied to this run"))
+
+
+def _kept(error: RunError) -> str:
+    """Whose error it is: the agent's, or the simulated user's."""
+    return "the user's fault" if error.of_user else f"the agent did not finish: {error.kind}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.runs.estimate import Estimate, JudgeEstimate, Range
+from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.views.model import List, Paragraph, Text, View, paragraphs, text
 
@@ -41,7 +41,7 @@ def plan_view(plan: Preview) -> View:
     rows = f", {numbers.count(plan.cases, 'case')} with the rows of datasets" if plan.cases != plan.tests else ""
     runs = f"{numbers.count(plan.runs, 'run')} of {numbers.count(plan.tests, 'test')}{rows}"
     head = text((one_line(plan.title), "bold"), f": {runs}, {plan.concurrency} at once")
-    more = (*_parts(plan), *_estimate(plan.estimate), *_limits(plan), *_needs(plan))
+    more = (*_parts(plan), *_users(plan), *_estimate(plan.estimate), *_limits(plan), *_needs(plan))
     return (Paragraph(head), *paragraphs(more, indent=2))
 
 
@@ -58,14 +58,18 @@ def plan_in_short(plan: Preview) -> View:
     if refused:
         what = numbers.count(refused, "thing")
         against.append(f"! needs your trust for {what} of a suite's folder: you are asked first")
-    takes, judges = plan.estimate, plan.estimate.judges
+    takes, judges, users = plan.estimate, plan.estimate.judges, plan.estimate.users
     items = list(_items(takes)) or [text((_NOT_KNOWN, "dim"))]
     asked = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]
+    simulated = [text(("a simulated user speaks in ", "dim"), numbers.count(users.asked, "run")), *_items(users)]
+    if plan.users:
+        simulated.insert(1, text(("at most ", "dim"), numbers.count(max(one.max_turns for one in plan.users), "turn")))
     return (
         Paragraph(runs),
         *paragraphs(text((line, "broken")) for line in against),
         List(tuple(items), inline=True),
         *((List(tuple(asked), inline=True),) if judges.asked else ()),
+        *((List(tuple(simulated), inline=True),) if users.asked else ()),
         *paragraphs([text((_may_stop(takes), "dim"))]),
     )
 
@@ -88,17 +92,25 @@ def _parts(plan: Preview) -> Iterator[Text]:
         yield text((f"and {len(plan.parts) - _MOST_PARTS} more", "dim"))
 
 
+def _users(plan: Preview) -> Iterator[Text]:
+    for user in plan.users[:_MOST_PARTS]:
+        turns = f"at most {numbers.count(user.max_turns, 'turn')} each"
+        said = f"simulated user ({one_line(user.agent, 40)}): {numbers.count(user.runs, 'run')}"
+        yield text(said, (f"  {turns}", "dim"))
+
+
 def _estimate(takes: Estimate) -> Iterator[Text]:
     judges = takes.judges
     yield from _ranges(takes)
     if judges.asked:
         yield text(f"judges are asked in {numbers.count(judges.asked, 'run')}")
         yield from _ranges(judges, "judges' ")
+    yield from _ranges(takes.users, "users' ")
     yield text((_may_stop(takes), "dim"))
     yield text(("" if takes.seconds is not None else _NOT_KNOWN, "dim"))
 
 
-def _known(takes: Estimate | JudgeEstimate) -> Iterator[tuple[str, str, str, str, Range]]:
+def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, str, str, str, Range]]:
     """Of all that is known: name, most likely, from, to; and the estimate."""
     estimates = {
         "time": takes.seconds if isinstance(takes, Estimate) else None,
@@ -110,7 +122,7 @@ def _known(takes: Estimate | JudgeEstimate) -> Iterator[tuple[str, str, str, str
             yield name, f"{shown(estimate.expected)}{unit}", shown(estimate.low), shown(estimate.high), estimate
 
 
-def _ranges(takes: Estimate | JudgeEstimate, whose: str = "") -> Iterator[Text]:
+def _ranges(takes: Estimate | ReplyEstimate, whose: str = "") -> Iterator[Text]:
     """`time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs; not known of 3 more runs)`."""
     for name, likely, low, high, estimate in _known(takes):
         rest = f"; not known of {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
@@ -118,7 +130,7 @@ def _ranges(takes: Estimate | JudgeEstimate, whose: str = "") -> Iterator[Text]:
         yield text(f"{whose}{name}: about {likely.removesuffix(' tokens')}", (span, "dim"))
 
 
-def _items(takes: Estimate | JudgeEstimate) -> Iterator[Text]:
+def _items(takes: Estimate | ReplyEstimate) -> Iterator[Text]:
     """`about 880 tokens (640–1,200)`; last, of how many runs nothing is known."""
     unknown = 0
     for _, likely, low, high, estimate in _known(takes):

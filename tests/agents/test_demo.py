@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.base import Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
+from agenteval_tui.agents.base import STOP, Failed, TextDelta, ToolArgumentsDelta, ToolCallFinished
 from agenteval_tui.agents.demo import chunks
 from agenteval_tui.agents.shop.assistant import VERSIONS, AssistantV2
+from agenteval_tui.agents.shop.customer import next_message
 from agenteval_tui.agents.shop.database import TABLES, open_shop
 from agenteval_tui.agents.shop.intent import read
 from agenteval_tui.agents.shop.seeded_random import Dice
@@ -191,3 +192,32 @@ async def test_a_variation_may_choose_the_version(run_agent: Any) -> None:
 @given(st.text())
 def test_pieces_join_to_the_text(text: str) -> None:
     assert "".join(chunks(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("knows", "question", "said"),
+    [
+        ({"order": "#W1", "email": "a@b"}, "Which order is it?", "My order is #W1. I want my money."),
+        ({"order": "#W1", "email": "a@b"}, "Who are you?", "My order is #W1. My email is a@b. I want my money."),
+        (["It is #W1.", "I am Ada."], "Which?", "It is #W1. I am Ada. I want my money."),
+        ("It is #W1.", "Which?", "It is #W1. I want my money."),
+        (None, "Which?", "Where are I my things?"),  # nothing to tell: the next wish
+        ("It is #W1.", "Is there anything else I can do?", "Where are I my things?"),
+    ],
+)
+def test_the_customer_tells_what_is_asked_for(knows: Any, question: str, said: str) -> None:
+    brief = {"goal": "You want your money.\nWhere are you your things?", "knows": knows}
+    opening = next_message(brief, [Message("user", "Hi! How can I help you?")], Dice(1))
+    assert opening.endswith("I want my money.")
+    talk = [Message("assistant", opening), Message("user", question)]
+    assert next_message(brief, talk, Dice(1)) == said
+
+
+def test_the_customer_tells_one_wish_after_the_other_and_then_ends_the_conversation() -> None:
+    brief = {"goal": "One. Two?", "knows": "a fact"}
+    talk = [Message("assistant", "One."), Message("user", "Done.")]
+    assert next_message(brief, talk, Dice(1)) == "Two?"
+    # Asked the same again, the customer does not tell the fact twice.
+    talk += [Message("assistant", "a fact Two?"), Message("user", "Which one?")]
+    assert next_message(brief, talk, Dice(1)).endswith(STOP)
+    assert next_message({}, [], Dice(1)).endswith(STOP)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.recorder import Recorder
@@ -14,6 +16,9 @@ from agenteval_tui.agents.shop.record import record_suite, recorded_suite
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.core.directories import bundled
 from agenteval_tui.grading.grade import grade
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.suites.load import load_suite
@@ -60,7 +65,10 @@ AGENTS = {
 def test_nothing_is_wrong_with_the_samples() -> None:
     loaded, problems = check_suites([SAMPLES])
     assert problems == []
-    assert {str(one.path.relative_to(SAMPLES.resolve())) for one in loaded} == set(OUTCOMES)
+    assert {str(one.path.relative_to(SAMPLES.resolve())) for one in loaded} == {
+        *OUTCOMES,
+        "conversations/conversations.suite.yaml",
+    }
 
 
 async def outcomes(path: Path, agent: str) -> dict[str, tuple[int, int]]:
@@ -110,3 +118,28 @@ def test_the_descriptions_say_what_the_agent_is(name: str) -> None:
 def test_the_recordings_are_what_the_recorder_makes() -> None:
     for name, text in record_suite(recorded_suite()).items():
         assert (recorded_suite().parent / name).read_text(encoding="utf-8") == text
+
+
+async def test_the_sample_conversations_do_what_they_are_meant_to(tmp_path: Path) -> None:
+    """Nobody wrote their messages down: they need an execution."""
+    path = SAMPLES / "conversations" / "conversations.suite.yaml"
+    for agent, wanted in (("shop/support", "passed"), ("shop/support-v2", "failed")):
+        with Store.open(tmp_path / "history.db") as store:
+            plan = make_plan([load_suite(path)], PlanOptions(agent=agent), user_agents={})
+            still = [structs.replace(run, agent=_hurried(run.agent)) for run in plan.runs]
+            quick = [
+                structs.replace(run, user=structs.replace(run.user, agent=_hurried(run.user.agent)))
+                for run in still
+                if run.user is not None
+            ]
+            await Engine(structs.replace(plan, runs=tuple(quick)), store, lambda event: None).run()
+            store.flush()
+            rows = store.runs_of_execution(plan.execution_id)
+        assert Counter((row.test_id, row.status) for row in rows) == {
+            ("cancel-and-ask", "passed"): 3,  # asks which order it is
+            ("too-late", wanted): 3,  # v2 does not look at what came of it
+        }
+
+
+def _hurried(agent: AgentPlan) -> AgentPlan:
+    return structs.replace(agent, config={**agent.config, "pace": 0})

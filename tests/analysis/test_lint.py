@@ -273,3 +273,46 @@ def test_the_same_mistake_in_the_same_config_of_two_tests_is_said_at_both(tmp_pa
     found = problems_of(tmp_path, twice + other)
     assert [(one.code, one.line) for one in found] == [("unknown-variable", 14), ("unknown-variable", 24)]
     assert all("did you mean name?" in one.message for one in found)
+
+
+USER = BASE.replace(
+    """    prompt: "Hi {{name}}"
+""",
+    """    user:
+      agent: shop
+      goal: Greet {{name}}
+      knows: {order: "{{name}}", more: [a, "{{name}}"]}
+""",
+)
+
+
+def test_what_can_be_wrong_with_a_simulated_user(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, USER) == []
+    problem = only(problems_of(tmp_path, USER.replace("      agent: shop", "      agent: shpo")))
+    assert (problem.code, problem.line, problem.column) == ("unknown-agent", 8, 14)
+    problem = only(problems_of(tmp_path, USER.replace('more: [a, "{{name}}"]', 'more: [a, "{{nome}}"]')))
+    assert (problem.code, problem.line) == ("unknown-variable", 10)
+    problem = only(problems_of(tmp_path, USER.replace("Greet {{name}}", "Greet order #W12")))
+    assert (problem.code, problem.line) == ("cut-text", 9)
+    tools = USER.replace("tests:\n", "  customer: {kind: openai, model: m, tools: 'builtin:shop'}\ntests:\n")
+    problem = only(problems_of(tmp_path, tools.replace("      agent: shop", "      agent: customer")))
+    assert (problem.code, problem.severity, problem.line) == ("user-has-tools", "warning", 9)
+    (tmp_path / "rows.jsonl").write_text('{"name": "Ada"}\n{"who": "Bo"}\n', "utf-8")
+    rows = USER.replace("    variables: {name: Ann}\n", "    dataset: {file: rows.jsonl}\n")
+    assert "the simulated user" in only(problems_of(tmp_path, rows)).message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("      goal: Greet {{name}}\n", "", "user has no goal"),
+        ("goal: Greet {{name}}", "goal: ''", "goal is empty"),
+        ("goal: Greet {{name}}", "goal: g\n      max_turns: 0", "max_turns must be at least 1, not 0"),
+        ("goal: Greet {{name}}", "goal: g\n      person: x", 'user has no "person"'),
+        ("goal: Greet {{name}}", "goal: g\n      stop_when: [x, y]", "stop_when must be a text, not a list"),
+    ],
+)
+def test_what_a_simulated_user_must_have(tmp_path: Path, old: str, new: str, said: str) -> None:
+    (tmp_path / "s.suite.yaml").write_text(USER.replace(old, new), "utf-8")
+    problem = only(check_suites([tmp_path])[1])
+    assert said in problem.message

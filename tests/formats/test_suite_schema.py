@@ -314,6 +314,15 @@ FULL: dict[str, Any] = {
             "turns": ["a", "b"],
             "criteria": [{"name": "c", "prototype_class": "ToolResponse", "config_uxon": {"metrics": []}}],
         },
+        {
+            "id": "four",
+            "user": {
+                **{"agent": "a", "goal": "{{v}}", "persona": "p", "knows": {"order": 1, "l": ["x"]}, "max_turns": 3},
+                "stop_when": "it is done",
+            },
+            "variables": {"v": 1},
+            "criteria": [{"name": "c", "prototype_class": "ToolResponse", "config_uxon": {"metrics": []}}],
+        },
     ],
 }
 

@@ -12,7 +12,7 @@ import pytest
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
-from agenteval_tui.runs.attempt import MAX_BACK_OFF_S, Retries, RunAttempts
+from agenteval_tui.runs.attempt import RunAttempts
 from agenteval_tui.runs.budget import Spending
 from agenteval_tui.runs.chat_session import _answers
 from agenteval_tui.runs.early_stopping import Repetitions
@@ -30,6 +30,7 @@ from agenteval_tui.runs.execution_state import ExecutionTotals
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import PlanOptions, StopRule
 from agenteval_tui.runs.plan.planner import make_plan
+from agenteval_tui.runs.retries import MAX_BACK_OFF_S, Retries
 from agenteval_tui.runs.server import MOST_CHARACTERS, MOST_EVENTS, Outbox
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.load import LoadedSuite
@@ -215,7 +216,7 @@ def test_an_answer_that_was_known_costs_nothing_and_a_cancelled_run_says_nothing
         ref = SimpleNamespace(agent="bot")
         return SimpleNamespace(
             plan=SimpleNamespace(ref=ref),
-            **{"cached": False, "spent": Usage(10, 5, cost=0.5), "duration_ms": 100, **more},
+            **{"cached": False, "spent": Usage(10, 5, cost=0.5), "duration_ms": 100, "user": None, **more},
         )
 
     totals = ExecutionTotals()

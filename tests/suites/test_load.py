@@ -146,7 +146,7 @@ def test_all_problems_come_at_once_with_place_and_remedy() -> None:
     loaded = load_text(BROKEN, "x.suite.yaml")
     assert says(loaded) == [
         '1:1 a suite has no "nmae" (did you mean `name`?)',
-        "6:5 this test asks nothing: it needs a prompt (or messages, or turns) (add `prompt: ...`)",
+        "6:5 this test asks nothing: it needs a prompt (or messages, turns, or a user) (add `prompt: ...`)",
         '7:5 test "Bäd 😀" has no "promt" (did you mean `prompt`?)',
         '8:13 repeat must be a whole number, not the text "5" (write 5 without quotes)',
         '9:11 tags must be a list, not the text "smoke" (write [smoke])',

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from agenteval_tui.core import directories
 from agenteval_tui.runs import client
-from agenteval_tui.runs.estimate import Estimate, JudgeEstimate
+from agenteval_tui.runs.estimate import Estimate, ReplyEstimate
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.app import AgentevalApp, continuing
 
@@ -166,7 +166,7 @@ async def test_who_goes_elsewhere_while_a_run_starts_stays_there(
 
     def start(paths: object, options: object) -> tuple[Live, Estimate]:
         assert started.wait(60)
-        return live, Estimate(1, 1, {}, None, None, None, JudgeEstimate(0, None, None, None))
+        return live, Estimate(1, 1, {}, None, None, None, ReplyEstimate(0, None, None, None))
 
     monkeypatch.setattr(app.session.workspace, "start", start)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:

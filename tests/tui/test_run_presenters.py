@@ -28,6 +28,7 @@ from agenteval_tui.tui.presenters.run_rows import (
     waiting_counts,
 )
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
+from agenteval_tui.tui.presenters.transcript_blocks import blocks_of
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.styled_text import plain, width_of
 
@@ -268,3 +269,27 @@ def test_what_was_asked_stands_above_what_streams() -> None:
     long = [plain(line) for line in RunStream().lines(run, 60, prompt="word " * 200)]
     assert len(long) == 3
     assert long[-1].rstrip().endswith("…")
+
+
+def test_who_is_simulated_is_said_in_the_stream_and_in_the_transcript() -> None:
+    said = (Message("user", "hello", simulated=True), Message("assistant", "hi"), Message("user", "thanks"))
+    transcript = Transcript(messages=said)
+    state = RunState(RunRef("r", "t", "T", "", 0, 1, "a"), "passed")
+    lines = [" ".join(plain(line).split()) for line in RunStream().lines(state, 60, stored=parts_of(transcript))]
+    assert lines == ["sim. user hello", "assistant hi", "user thanks"]
+    watched = ExecutionView()
+    watched.apply(events.Planned(1, "x", "title", (state.ref,), 8, 0))
+    watched.apply(events.RunStarted(2, "r", 1, 0))
+    watched.apply(events.TurnStarted(3, "r", 1, "hello", True))
+    assert plain(RunStream().lines(watched.runs["r"], 60)[0]).split() == ["sim.", "user", "hello"]
+    labels = [block.label for _, block in blocks_of(transcript)]
+    assert labels == ["sim. user", "assistant", "user"]
+
+
+def test_what_simulated_users_took_is_beside_what_agents_took() -> None:
+    view = a_view(RunRef("r", "t", "T", "", 0, 1, "a"))
+    view.apply(events.Progress(2, 1, 0, 1, 0, 0, 0, 0, 0, 0.0, None, 10, 5, 0.5, 8, False, 0, 0, None, 400, 0.25))
+    line = plain(facts(view, ["a"], Expected(), (), 120)[0])
+    assert "$0.75" in line
+    assert "users 400 tokens $0.25" in line
+    assert spent_text(view) == "cost $0.75"

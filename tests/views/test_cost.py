@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.costs import Costs, CostTotals, NamedCost, TestCost
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.views import terminal
-from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines
+from agenteval_tui.views.cost import costs_view, judges_lines, spent_lines, user_usage_text
 from agenteval_tui.views.model import View, plain
 
 NOTHING = CostTotals(0, 0, 0, None)
@@ -70,3 +70,15 @@ def test_judges_are_said_apart_from_agents() -> None:
     ]
     assert printed(judges_lines(1_000, Usage())) == ["judges and others: 1,000 replies"]
     assert judges_lines(0, Usage()) == ()
+
+
+def test_simulated_users_are_said_apart_from_agents() -> None:
+    user = CostTotals(4, 50, 20, 0.002)
+    simulated = replace(COSTS, users=user, by_user=(NamedCost("customer", "", user),))
+    lines = printed(costs_view(simulated))
+    assert "simulated user (customer)     4     50      20  $0.0020  $0.0005" in lines
+    assert "all users                     4     50      20  $0.0020  $0.0005" in lines
+    assert "in all, 1,720 tokens             1,350     370  $0.0143" in lines
+    assert printed(spent_lines(simulated))[1] == "simulated user (customer): 50 + 20 tokens, $0.0020"
+    assert user_usage_text(Usage(5, 1, cost=0.5)) == "simulated user: 5 + 1 tokens, $0.5000"
+    assert user_usage_text(Usage()) == ""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.runs.estimate import Estimate, JudgeEstimate, Range
+from agenteval_tui.runs.estimate import Estimate, Range, ReplyEstimate
 from agenteval_tui.runs.plan.model import Limits
-from agenteval_tui.runs.plan.preview import NeedsTrust, PlannedPart, Preview
+from agenteval_tui.runs.plan.preview import NeedsTrust, PlannedPart, PlannedUser, Preview
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
 from agenteval_tui.views import terminal
@@ -19,8 +19,8 @@ from agenteval_tui.views.plan import plan_heading, plan_in_short, plan_view
 SECONDS = Range(10, 30, 62, 12, 0, 37)
 TOKENS = Range(640, 880, 1_200, 9, 3, 31)
 COST = Range(0.02, 0.032, 0.046, 9, 3, 31)
-NOTHING = JudgeEstimate(0, None, None, None)
-JUDGES = JudgeEstimate(4, None, None, Range(0.0001, 0.0002, 0.0003, 4, 0, 21))
+NOTHING = ReplyEstimate(0, None, None, None)
+JUDGES = ReplyEstimate(4, None, None, Range(0.0001, 0.0002, 0.0003, 4, 0, 21))
 TAKES = Estimate(12, 3, {"v1": 4, "v2": 8}, SECONDS, TOKENS, COST, JUDGES, may_stop=2)
 PLAN = Preview(
     title="Orders\x1b[31m",
@@ -108,3 +108,18 @@ def test_long_lists_say_how_much_more_there_is() -> None:
     lines = printed(plan_view(plan))
     assert "  and 10 more" in lines
     assert lines[-1] == "    and 8 more"
+
+
+def test_a_simulated_user_speaks_at_most_so_often() -> None:
+    takes = replace(TAKES, users=ReplyEstimate(8, None, None, COST))
+    plan = replace(PLAN, estimate=takes, users=(PlannedUser("customer", 8, 10), PlannedUser("rude", 4, 1)))
+    whole = printed(plan_view(plan))
+    assert whole[3:5] == [
+        "  simulated user (customer): 8 runs  at most 10 turns each",
+        "  simulated user (rude): 4 runs  at most 1 turn each",
+    ]
+    assert any(line.startswith("  users' cost: about $0.0320") for line in whole)
+    (short,) = [line for line in printed(plan_in_short(plan)) if "simulated" in line]
+    assert short.startswith("a simulated user speaks in 8 runs")
+    assert "at most 10 turns" in short
+    assert takes.total_cost == pytest.approx(0.0642)

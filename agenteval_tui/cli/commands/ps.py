@@ -89,21 +89,13 @@ def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> Non
         said.append(f"about {duration(1000 * view.eta_s)} left")
     state = "ended" if view.ended else "paused" if view.paused else ""
     bad = view.count("failed", "error")
-    cost = dollars(_cost(view))
+    cost = dollars(None if view.progress is None else view.progress.total_cost)
     out.line(
         head,
         (" · ".join(said), "bad" if bad else "good"),
         (f"  since {since}" + (f"  {cost}" if cost else ""), "dim"),
         (f"  {state}" if state else "", "warn"),
     )
-
-
-def _cost(view: ExecutionView) -> float | None:
-    """Of agents and judges; None where nothing was measured."""
-    if view.progress is None:
-        return None
-    known = [cost for cost in (view.progress.cost, view.progress.judged_cost) if cost is not None]
-    return sum(known) if known else None
 
 
 def _data_of_dead(row: ExecutionRow) -> LiveExecution:
@@ -145,5 +137,5 @@ def _data(live: Live, view: ExecutionView | None) -> LiveExecution:
         eta_s=view.eta_s if view is not None else None,
         input_tokens=progress.input_tokens if progress is not None else None,
         output_tokens=progress.output_tokens if progress is not None else None,
-        cost=_cost(view) if view is not None else None,
+        cost=progress.total_cost if progress is not None else None,
     )

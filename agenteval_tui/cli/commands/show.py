@@ -21,7 +21,7 @@ from agenteval_tui.transcripts.codec import arguments_text, stored_transcript
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.causes import causes_in_short
-from agenteval_tui.views.cost import spent_lines
+from agenteval_tui.views.cost import spent_lines, user_usage_text
 from agenteval_tui.views.difference import difference_view
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import execution_view, run_head
@@ -103,11 +103,11 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
         out.line((ending.said, "warn"))
     for note in transcript.notes:
         out.line((note.said, "warn"))
-    for step in transcript.timing.steps:
-        if step.setup and step.duration_ms >= _SHORTEST_SETUP_MS:
-            out.line((f"{one_line(step.name)}: {duration(step.duration_ms)}, not counted as the agent's time", "dim"))
+    for name, took in transcript.timing.setup.items():
+        if took >= _SHORTEST_SETUP_MS:
+            out.line((f"{one_line(name)}: {duration(took)}, not counted as the agent's time", "dim"))
     for number, message in enumerate(transcript.messages, 1):
-        out.line((f"{number} {message.role}", "bold"))
+        out.line((f"{number} {message.role}", "bold"), (" (simulated)" if message.simulated else "", "dim"))
         if message.reasoning:
             _indented(out, f"({message.reasoning})", dim=True)
         if message.role == "tool":
@@ -127,6 +127,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     calls = count(len(transcript.tool_calls), "tool call")
     reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
     out.line((f"{count(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
+    if used := user_usage_text(transcript.user_usage):
+        out.line((used, "dim"))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:

@@ -45,6 +45,15 @@ class JudgeEstimate(Document, frozen=True, kw_only=True):
     cost: _Range
 
 
+class UserEstimate(Document, frozen=True, kw_only=True):
+    """What simulated users will take."""
+
+    asked: Annotated[Count, Meta(description="planned runs with a simulated user")]
+    messages: _Range
+    tokens: _Range
+    cost: _Range
+
+
 class Estimate(Document, frozen=True, kw_only=True):
     """What a plan will take."""
 
@@ -55,7 +64,16 @@ class Estimate(Document, frozen=True, kw_only=True):
     tokens: _Range
     cost: _Range
     judges: JudgeEstimate
+    users: UserEstimate
     may_stop: Annotated[Count, Meta(description="runs that early stopping may save")]
+
+
+class PlannedUser(Document, frozen=True, kw_only=True):
+    """The runs in which an agent plays the user."""
+
+    agent: str
+    runs: Count
+    max_turns: Annotated[Count, Meta(description="it speaks at most so often in one of them")]
 
 
 class PlanLimits(Document, frozen=True, kw_only=True):
@@ -85,6 +103,7 @@ class PlanPreview(Document, frozen=True, kw_only=True):
     cases: Annotated[Count, Meta(description="tests, and rows of datasets")]
     runs: Count
     parts: tuple[PlannedPart, ...]
+    users: tuple[PlannedUser, ...]
     concurrency: Count
     estimate: Estimate
     limits: PlanLimits
@@ -109,6 +128,7 @@ def plan_document(preview: Preview) -> PlanPreview:
         cases=preview.cases,
         runs=preview.runs,
         parts=tuple(PlannedPart(**asdict(part)) for part in preview.parts),
+        users=tuple(PlannedUser(**asdict(user)) for user in preview.users),
         concurrency=preview.concurrency,
         estimate=_estimate(preview.estimate),
         limits=PlanLimits(**asdict(preview.limits)),
@@ -123,7 +143,7 @@ def plan_document(preview: Preview) -> PlanPreview:
 
 
 def _estimate(found: estimate.Estimate) -> Estimate:
-    judges = found.judges
+    judges, users = found.judges, found.users
     return Estimate(
         runs=found.runs,
         tests=found.tests,
@@ -136,6 +156,12 @@ def _estimate(found: estimate.Estimate) -> Estimate:
             questions=_range(judges.questions),
             tokens=_range(judges.tokens),
             cost=_range(judges.cost),
+        ),
+        users=UserEstimate(
+            asked=users.asked,
+            messages=_range(users.questions),
+            tokens=_range(users.tokens),
+            cost=_range(users.cost),
         ),
         may_stop=found.may_stop,
     )

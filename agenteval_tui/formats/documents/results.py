@@ -34,7 +34,11 @@ from agenteval_tui.transcripts.codec import (
     stored_transcript,
     stored_usage,
 )
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript, Usage
+
+_UserUsage = Annotated[
+    StoredUsage | UnsetType, Meta(description="what the simulated user used; `usage` is the agent's alone")
+]
 
 
 class ExecutionSummary(Document, frozen=True, kw_only=True):
@@ -117,6 +121,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     final_output: str
     tool_calls: tuple[StoredToolCall, ...]
     usage: StoredUsage
+    user_usage: _UserUsage = UNSET
     timing: StoredTiming
     finish_reason: str
     error: StoredError | None
@@ -151,6 +156,7 @@ class ShownRun(Document, frozen=True, kw_only=True):
     final_output: str
     tool_calls: tuple[StoredToolCall, ...]
     usage: StoredUsage
+    user_usage: _UserUsage = UNSET
     timing: StoredTiming
     finish_reason: str
     error: StoredError | None
@@ -304,6 +310,7 @@ def _run(
         "final_output": transcript.final_output,
         "tool_calls": stored_calls(transcript),
         "usage": stored_usage(transcript.usage),
+        "user_usage": UNSET if transcript.user_usage == Usage() else stored_usage(transcript.user_usage),
         "timing": stored_timing(transcript.timing),
         "finish_reason": transcript.finish_reason,
         "error": stored_error(transcript.error),

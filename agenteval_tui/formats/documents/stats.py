@@ -128,12 +128,12 @@ class ExecutionStats(Document, frozen=True, kw_only=True):
 
 
 _Dollars = Annotated[float | None, Meta(description="US dollars; null: no price is known")]
-_Spenders = Annotated[Count, Meta(description="ended runs, or replies of judges")]
+_Spenders = Annotated[Count, Meta(description="ended runs, or replies of judges and simulated users")]
 _Priced = Annotated[Count | None, Meta(description="runs with a known cost; null: not known of replies")]
 
 
 class Spent(Document, frozen=True, kw_only=True):
-    """What runs, or replies of judges, took."""
+    """What runs, or replies of judges and simulated users, took."""
 
     count: _Spenders
     input_tokens: Count
@@ -160,6 +160,7 @@ class TestSpent(_Test, frozen=True, kw_only=True):
 
     agents: Spent
     judges: Spent
+    users: Annotated[Spent, Meta(description="the agents that played its simulated user")]
 
 
 class AgentSpent(Document, frozen=True, kw_only=True):
@@ -201,11 +202,13 @@ class ExecutionCosts(Document, frozen=True, kw_only=True):
     tokens: Count
     agents: Spent
     judges: Spent
+    users: Annotated[Spent, Meta(description="simulated users")]
     cached: Annotated[Count, Meta(description="runs that were answered from the history")]
     failed_attempts: Count
     by_test: tuple[TestSpent, ...]
     by_agent: Annotated[tuple[AgentSpent, ...], Meta(description="what cost most first")]
     by_criterion: Annotated[tuple[CriterionSpent, ...], Meta(description="the judges that each asked")]
+    by_user: Annotated[tuple[AgentSpent, ...], Meta(description="what each agent took that played a simulated user")]
 
 
 COSTS = Annotated[
@@ -293,6 +296,7 @@ def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
         tokens=found.tokens,
         agents=Spent(**_spent(found.agents)),
         judges=Spent(**_spent(found.judges)),
+        users=Spent(**_spent(found.users)),
         cached=found.cached,
         failed_attempts=found.failed_attempts,
         by_test=tuple(
@@ -302,6 +306,7 @@ def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
                 name=test.name,
                 agents=Spent(**_spent(test.agents)),
                 judges=Spent(**_spent(test.judges)),
+                users=Spent(**_spent(test.users)),
             )
             for test in found.by_test
         ),
@@ -312,6 +317,7 @@ def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
             )
             for criterion in found.by_criterion
         ),
+        by_user=tuple(AgentSpent(agent=user.name, **_spent(user.spent)) for user in found.by_user),
     )
 
 

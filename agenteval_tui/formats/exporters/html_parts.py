@@ -79,7 +79,8 @@ def transcript_html(transcript: Transcript) -> Iterator[str]:
     """Messages in order, tool calls where they were made; what is longer than a page bears is cut, and it says so."""
     for message in transcript.messages[:MOST_MESSAGES]:
         name = f" {line_html(message.name)}" if message.name else ""
-        yield f"<p><b>{line_html(message.role)}</b>{name}</p>"
+        simulated = ' <span class="dim">(simulated)</span>' if message.simulated else ""
+        yield f"<p><b>{line_html(message.role)}</b>{simulated}{name}</p>"
         if message.reasoning:
             yield f'<pre class="dim">{block_html(message.reasoning)}</pre>'
         if message.content:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
 from agenteval_tui.analysis.summary import execution_stats
@@ -215,18 +216,24 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     runs = tuple(store.runs_of_execution(execution.id))
     stats = execution_stats(runs, steps=store.steps_of_execution(execution.id), imported=execution.kind == "import")
     replies, judged = store.judge_usage(execution.id)
-    judges: list[Figure] = []
+    others: list[Figure] = []
     if replies:
-        judges.append(Figure("Judges: replies", f"{replies:,}"))
+        others.append(Figure("Judges: replies", f"{replies:,}"))
         if judged.total_tokens is not None:
-            judges.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
+            others.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
         if judged.cost is not None:
-            judges.append(Figure("Judges: cost", dollars(judged.cost)))
+            others.append(Figure("Judges: cost", dollars(judged.cost)))
+    users = costs_of(store.costs(execution.id), runs).users
+    if users.count:
+        others.append(Figure("Simulated users: messages", f"{users.count:,}"))
+        others.append(Figure("Simulated users: tokens", f"{users.tokens:,}"))
+        if users.cost is not None:
+            others.append(Figure("Simulated users: cost", dollars(users.cost)))
     gating = gating_now(store, runs)
     gates = gates_now(store, execution, runs, gating)
     gates_said = _gates_by_test(gates)
     notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
-    found = [*_metrics(execution, stats["overall"], stats["tests"], gating), *judges]
+    found = [*_metrics(execution, stats["overall"], stats["tests"], gating), *others]
     if missing := checks_not_made(runs):
         found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)

@@ -43,7 +43,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 from agenteval_tui.views.causes import causes_table
 from agenteval_tui.views.comparison_text import NOTHING
-from agenteval_tui.views.cost import costs_view
+from agenteval_tui.views.cost import costs_view, user_usage_text
 from agenteval_tui.views.divergence import branch_text, divergence_text
 from agenteval_tui.views.evidence import SIGNS, place_of
 from agenteval_tui.views.evidence_comparison import (
@@ -259,6 +259,7 @@ def _run(run: ExportRun) -> Iterator[str]:
     spent += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     spent += [f"{row.tokens:,.0f} tokens"] if row.tokens is not None else []
     spent += [dollars(row.cost)] if row.cost is not None else []
+    spent += [used] if (used := user_usage_text(transcript.user_usage)) else []
     shown = f'<span class="{token if token in TOKENS else "dim"}">{sign} {line_html(row.status)}</span>'
     score = f", score {row.score:.2f}" if row.score is not None else ""
     yield f"<h4>{shown}{score}, repetition {row.repetition}</h4>"

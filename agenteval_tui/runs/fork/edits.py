@@ -41,14 +41,14 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """The conversation up to and with `step`, with the edits made; what the user said after it follows in `turns`.
 
     A step is told with all that belongs to it: calls with their results. Where it ends with an answer, what the user
-    said next is told too. Raises `ForkError`.
+    said next is told too. After that a simulated user speaks anew. Raises `ForkError`.
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
     last = max([step, *(one.step for one in edits if not isinstance(one, System))])
     check_step(transcript, last)
     end = end_of_step(transcript, last)
-    later = [message.content for message in messages[end + 1 :] if message.role == "user"]
+    later = [message for message in messages[end + 1 :] if message.role == "user"]
     made = dict(enumerate(messages[: end + 1]))
     results = {message.tool_call: number for number, message in made.items() if message.tool_call is not None}
     changed = list(calls)
@@ -92,7 +92,9 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
         if number not in dropped and not emptied and not replaced:
             told.append(replace(message, tool_calls=kept) if kept != message.tool_calls else message)
         told += inserted.get(number, ())
-    return complete(_renumbered(told, changed), later)
+    if later and later[0].simulated and (not told or told[-1].role not in ANSWERED):
+        told.append(later[0])
+    return complete(_renumbered(told, changed), [one.content for one in later if not one.simulated])
 
 
 def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversation:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.runs.plan.user import UserBrief
 from agenteval_tui.suites.datasets import messages_of, prompt_of
 from agenteval_tui.suites.model import Test
 from agenteval_tui.suites.templates import MAX_RENDERED, is_template, render
@@ -28,18 +29,20 @@ _RESERVED = frozenset(
 
 
 class Conversation(Struct, frozen=True):
-    """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that."""
+    """`messages` are what the agent answers first, with the calls in them; `turns` are sent after that, and then a
+    simulated user with the brief `user` speaks."""
 
     messages: tuple[Message, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     turns: tuple[str, ...] = ()
+    user: UserBrief | None = None
 
 
 class Conversations:
     """Makes the conversations of one test: what its rows have in common is read once.
 
     Messages that end with one of the user (or with a tool's result) are answered before the first turn is sent; after
-    any other end the first turn is what the agent answers.
+    any other end the first turn, or what a simulated user says, is what the agent answers.
     """
 
     def __init__(self, test: Test) -> None:
@@ -48,23 +51,28 @@ class Conversations:
         messages, turns = given.messages, tuple(test.turns or ())
         if test.prompt is not None:
             messages = (*messages, Message("user", test.prompt))
-        elif turns and (not messages or messages[-1].role not in ("user", "tool")):
+        elif turns and not answers_last(messages):
             messages, turns = (*messages, Message("user", turns[0])), turns[1:]
-        self._given = Conversation(messages, given.tool_calls, turns)
+        user = None if test.user is None else UserBrief(**test.user.model_dump(exclude={"agent"}))
+        self._given = Conversation(messages, given.tool_calls, turns, user)
         self._messages = [(message, Text(message.content)) for message in messages]
         self._turns = [Text(turn) for turn in turns]
         calls = [text for call in given.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
         self._constant_calls = not any(map(is_template, calls))
         texts = [*self._turns, *(text for _, text in self._messages)]
-        self._constant = self._constant_calls and all(text.constant for text in texts)
+        self._constant_user = user is None or not any(map(is_template, strings_in(user.as_dict())))
+        self._constant = self._constant_calls and self._constant_user and all(text.constant for text in texts)
 
     def of(self, variables: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Conversation:
         """The conversation with `variables` put in; where the test asks nothing itself, what `row` asks.
 
         Raises `AgentevalError`: an unknown variable, or a row that asks nothing.
         """
+        user = self._given.user
+        if user is not None and not self._constant_user:
+            user = UserBrief(**_rendered_value(user.as_dict(), variables))
         if not self._given.messages:
-            return _of_row(row or {})
+            return _of_row(row or {}, user)
         if self._constant:
             return self._given
         calls = self._given.tool_calls
@@ -74,6 +82,7 @@ class Conversations:
             ),
             calls if self._constant_calls else tuple([_rendered_call(call, variables) for call in calls]),
             tuple([turn.of(variables) for turn in self._turns]),
+            user,
         )
 
 
@@ -112,23 +121,30 @@ def _named(call: Any) -> bool:
     return isinstance(inner, Mapping) and isinstance(inner.get("name"), str) and bool(inner["name"])
 
 
-def _of_row(row: Mapping[str, Any]) -> Conversation:
+def answers_last(messages: Sequence[Message]) -> bool:
+    """Whether the agent has something to answer: the user, or a tool, has the last word."""
+    return bool(messages) and messages[-1].role in ("user", "tool")
+
+
+def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
     messages = messages_of(row)
     if messages is not None:
         given = conversation_of(messages)
-        if given.messages[-1].role not in ("user", "tool"):
+        if user is None and not answers_last(given.messages):
             raise AgentevalError(
                 f"the row's messages end with one of the {given.messages[-1].role}, and the agent answers the last one",
                 mend="end them with one of the user",
             )
-        return Conversation(given.messages, given.tool_calls)
+        return Conversation(given.messages, given.tool_calls, user=user)
     prompt = prompt_of(row)
+    if prompt is None and user is not None:
+        return Conversation((), user=user)
     if prompt is None:
         raise AgentevalError(
             "neither the test nor this row says what the agent is asked",
             mend="write `prompt:` in the test, or call a column input, prompt or question",
         )
-    return Conversation((Message("user", prompt),))
+    return Conversation((Message("user", prompt),), user=user)
 
 
 def strings_in(value: Any) -> list[str]:

@@ -21,6 +21,7 @@ from agenteval_tui.runs.executors import LOCAL, executor_class
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ class PlanOptions(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     `executor`: the name of an `Executor`, which runs agents on the cluster whose scheduler has the address
     `scheduler`; "local" (and "") in this machine's process.
 
-    `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
-    reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
-    "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents (or
-    variations): each chosen test runs with both, see `check_arms`. `sample` draws this many tests (each row of a
-    dataset counts as one) by `seed`. `fail_under_test` (0..1) is the gate of the tests for which no suite says one.
+    `max_cost` (US dollars, judges and simulated users included), `max_tokens` and `max_seconds` end the execution
+    cleanly when they are reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for
+    the first repetition, "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names
+    two agents (or variations): each chosen test runs with both, see `check_arms`. `sample` draws this many tests (each
+    row of a dataset counts as one) by `seed`. `fail_under_test` (0..1) is the gate of the tests for which no suite says
+    one.
     """
 
     tests: tuple[str, ...] = ()
@@ -89,7 +91,8 @@ class RunPlan(Struct, frozen=True):
     """One run, ready to be run: templates rendered, criteria as specs. `timeout_s`: seconds for the whole run.
 
     `messages` are the conversation that the agent answers first, with its calls in `tool_calls`; `turns` the user
-    messages that are sent after that, one after another. `stop`: when no more repetitions are needed.
+    messages that are sent after that, one after another; then the simulated `user` speaks, if there is one. `stop`:
+    when no more repetitions are needed.
     """
 
     ref: RunRef
@@ -109,6 +112,7 @@ class RunPlan(Struct, frozen=True):
     stop: StopRule | None = None
     fork: ForkOrigin | None = None
     """The run that it continues; None: it begins at the beginning."""
+    user: UserPlan | None = None
 
     @property
     def base_dir(self) -> Path:
@@ -117,15 +121,19 @@ class RunPlan(Struct, frozen=True):
 
     @property
     def prompt(self) -> str:
-        """What lists show for the whole conversation: the last user message before the agent's first answer."""
+        """What lists show for the whole conversation: the last user message before the agent's first answer; where a
+        simulated user begins, what it wants."""
         for message in reversed(self.messages):
             if message.role == "user":
                 return message.content
+        if self.user is not None:
+            return self.user.brief.goal
         return self.messages[-1].content if self.messages else ""
 
 
 class Limits(Struct, frozen=True):
-    """What an execution may use: US dollars (agents and judges), tokens, seconds. None: as much as it takes."""
+    """What an execution may use: US dollars and tokens (of agents, judges and simulated users), seconds. None: as much
+    as it takes."""
 
     cost: float | None = None
     tokens: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +27,14 @@ class PlannedPart(Struct, frozen=True):
     tests: int
     cases: int
     runs: int
+
+
+class PlannedUser(Struct, frozen=True):
+    """The runs in which an agent plays the user; it speaks at most `max_turns` times in one of them."""
+
+    agent: str
+    runs: int
+    max_turns: int
 
 
 class NeedsTrust(Struct, frozen=True):
@@ -61,6 +69,7 @@ class Preview(Struct, frozen=True):
     over: tuple[str, ...]
     cache: str
     needs: tuple[NeedsTrust, ...]
+    users: tuple[PlannedUser, ...] = ()
 
     @property
     def trusted(self) -> bool:
@@ -120,7 +129,16 @@ def preview_plan(plan: Plan, store: Store | None) -> Preview:
         over=tuple(_over(plan.limits, expected)),
         cache=plan.cache,
         needs=_needs(plan),
+        users=tuple(_users(plan)),
     )
+
+
+def _users(plan: Plan) -> Iterator[PlannedUser]:
+    found: dict[str, list[int]] = {}
+    for run in plan.runs:
+        if run.user is not None:
+            found.setdefault(run.user.agent.name, []).append(run.user.brief.max_turns)
+    return (PlannedUser(agent, len(turns), max(turns)) for agent, turns in found.items())
 
 
 def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:

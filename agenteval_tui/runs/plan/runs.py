@@ -18,6 +18,7 @@ from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, PlanOptions, RunPlan, StopRule, arm_label
 from agenteval_tui.runs.plan.test_selection import Failed, SelectedTest
+from agenteval_tui.runs.plan.user import UserPlan
 from agenteval_tui.runs.plan.variation import merged_context
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import AgentConfig, Variation
@@ -60,6 +61,7 @@ class TestRuns:
         self.chosen = chosen
         self.configurations = tuple(configurations(chosen, options, user_agents))
         self._options = options
+        self._user_agents = user_agents
         self._failed = failed
 
     def cases(self) -> Iterator[RunSpec]:
@@ -98,7 +100,7 @@ class TestRuns:
         run under A was also run under B, but for the last ones.
         """
         ready = self._ready(cases)
-        made = _Maker(self.chosen, self._options, specs)
+        made = _Maker(self.chosen, self._options, specs, self._user_agents)
         if self._options.ab:
             pairs = ((one, case) for case in ready for one in self.configurations)
         else:
@@ -146,13 +148,16 @@ class TestRuns:
 class _Maker:
     """What all runs of a test share, made once."""
 
-    def __init__(self, chosen: SelectedTest, options: PlanOptions, specs: Specs) -> None:
+    def __init__(
+        self, chosen: SelectedTest, options: PlanOptions, specs: Specs, user_agents: Mapping[str, AgentConfig]
+    ) -> None:
         test, suite = chosen.test, chosen.suite
         defaults = suite.defaults
         self._chosen = chosen
         self._seed = options.seed
         self._head = _seed_head(suite.name, test.id)
         self._specs = specs.of(test.criteria)
+        self._user_agent = None if test.user is None else _user_agent(chosen, test.user.agent, user_agents)
         self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or TIMEOUT_S)
         self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
         self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
@@ -166,6 +171,8 @@ class _Maker:
     def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
         test, suite, asked = self._chosen.test, self._chosen.suite, case.conversation
         agent, variation = configuration.agent, configuration.variation
+        player = self._user_agent
+        user = UserPlan(player, asked.user) if player is not None and asked.user is not None else None
         for repetition in range(1, configuration.repeat + 1):
             yield RunPlan(
                 ref=RunRef(
@@ -194,6 +201,7 @@ class _Maker:
                 tool_calls=asked.tool_calls,
                 turns=asked.turns,
                 stop=self._stop,
+                user=user,
             )
 
 
@@ -331,6 +339,14 @@ def _agent_named(
         return agent_plan(name, chosen.suite, chosen.folder, user_agents, over)
     except AgentevalError as error:
         raise AgentevalError(error.what, where=error.where or chosen.where, mend=error.mend) from error
+
+
+def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, AgentConfig]) -> AgentPlan:
+    """The agent that plays the test's user: as it is configured, in every variation."""
+    try:
+        return _agent_named(chosen, name, None, user_agents)
+    except AgentevalError as error:
+        raise AgentevalError(f"the simulated user: {error.what}", where=error.where, mend=error.mend) from error
 
 
 def _repeat(chosen: SelectedTest, variation: Variation | None, options: PlanOptions) -> int:

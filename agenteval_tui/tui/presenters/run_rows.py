@@ -168,18 +168,17 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
     cells: list[Cell] = [(" ", ""), (count(view.total, "run"), ""), (" on ", "dim"), (_names(agents), "")]
     parts: list[list[Cell]] = [cells]
     used_tokens = 0 if progress is None else progress.input_tokens + progress.output_tokens
-    used_cost = None if progress is None else progress.cost
-    judged_tokens = 0 if progress is None else progress.judged_tokens
-    judged_cost = None if progress is None else progress.judged_cost
+    whole_cost = None if progress is None else progress.total_cost
     if view.ended is None or planned.max_cost is not None:
-        parts.append(_money(used_cost, judged_cost, planned.max_cost, expected.cost))
+        parts.append(_money(whole_cost, planned.max_cost, expected.cost))
     else:
         parts.append([(spent_text(view), "")])
     if used_tokens or planned.max_tokens or expected.tokens:
-        parts.append(_counted(used_tokens, judged_tokens, planned.max_tokens, expected.tokens))
-    if judged_tokens or judged_cost:
-        judges = [tokens(judged_tokens) if judged_tokens else "", cost(judged_cost)]
-        parts.append([("judges ", "dim"), (" ".join(one for one in judges if one), "")])
+        whole_tokens = 0 if progress is None else progress.total_tokens
+        parts.append(_counted(used_tokens, whole_tokens, planned.max_tokens, expected.tokens))
+    if progress is not None:
+        parts.append(_apart("judges", progress.judged_tokens, progress.judged_cost))
+        parts.append(_apart("users", progress.user_tokens, progress.user_cost))
     if view.ended is not None and view.ended.at_ms > planned.started_ms:
         parts.append([("took ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
     elif planned.max_seconds:
@@ -195,12 +194,20 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
 
 
 def spent_text(view: ExecutionView) -> str:
-    """What an execution cost, agents and judges together: `cost $0.08`, `cost nothing`, `cost not known`."""
-    progress = view.progress
-    known = [] if progress is None else [one for one in (progress.cost, progress.judged_cost) if one is not None]
-    if not known:
+    """What an execution cost, agents, judges and simulated users together: `cost $0.08`, `cost nothing`, `cost not
+    known`."""
+    known = None if view.progress is None else view.progress.total_cost
+    if known is None:
         return "cost not known"
-    return f"cost {cost(sum(known))}" if sum(known) else "cost nothing"
+    return f"cost {cost(known)}" if known else "cost nothing"
+
+
+def _apart(who: str, used: int, spent: float | None) -> list[Cell]:
+    """`judges 1,200 tokens $0.01`: what is not the tested agents'."""
+    if not (used or spent):
+        return []
+    said = [tokens(used) if used else "", cost(spent)]
+    return [(f"{who} ", "dim"), (" ".join(one for one in said if one), "")]
 
 
 def _names(agents: Sequence[str]) -> str:
@@ -213,9 +220,8 @@ def agents_of(view: ExecutionView) -> list[str]:
     return list(dict.fromkeys(ref.agent for ref in view.planned.runs)) if view.planned is not None else []
 
 
-def _money(used: float | None, judged: float | None, most: float | None, expected: float | None) -> list[Cell]:
-    """`$0.08 of $1.00`: what agents and judges cost together, as a limit counts it."""
-    whole = None if used is None and judged is None else (used or 0.0) + (judged or 0.0)
+def _money(whole: float | None, most: float | None, expected: float | None) -> list[Cell]:
+    """`$0.08 of $1.00`: what all of it cost, as a limit counts it."""
     if most is not None:
         # Until a price is known the limit is said all the same.
         near = whole is not None and whole >= most * 0.8
@@ -226,9 +232,8 @@ def _money(used: float | None, judged: float | None, most: float | None, expecte
     return [(f"about {cost(expected)}", "dim")] if expected else []
 
 
-def _counted(used: int, judged: int, most: int | None, expected: int | None) -> list[Cell]:
+def _counted(used: int, whole: int, most: int | None, expected: int | None) -> list[Cell]:
     if most is not None:
-        whole = used + judged
         return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
     if not expected:
         return [(tokens(used), "")]

@@ -17,6 +17,7 @@ from agenteval_tui.tui.presenters.folded_text import FoldedText
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.text_layout import LABEL, labelled, wrap_to
 from agenteval_tui.tui.presenters.tool_results import result_body
+from agenteval_tui.tui.presenters.transcript_blocks import SIMULATED
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, width_of
 
 _ENDING = "ending"
@@ -106,8 +107,8 @@ def parts_of(transcript: Transcript) -> list[StreamPart]:
     parts: list[StreamPart] = []
     answered = False
     for message in transcript.messages:
-        if message.role == "user" and answered:
-            parts.append(StreamPart("user", message.content))
+        if message.role == "user" and (answered or message.simulated):
+            parts.append(StreamPart("user", message.content, simulated=message.simulated))
         if message.role != "assistant":
             continue
         answered = True
@@ -135,7 +136,8 @@ def parts_of(transcript: Transcript) -> list[StreamPart]:
 def _part(part: StreamPart, width: int) -> list[Line]:
     cut = "… " if part.cut else ""
     if part.kind == "user":
-        return labelled("user", cut + part.text, width, label_style="role-user", style="")
+        who = SIMULATED if part.simulated else "user"
+        return labelled(who, cut + part.text, width, label_style="role-user", style="")
     if part.kind == "text":
         return labelled("assistant", cut + part.text, width, label_style="role-assistant", style="")
     if part.kind == _ENDING:

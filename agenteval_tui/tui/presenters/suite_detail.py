@@ -180,7 +180,7 @@ def _prompt(test: Test) -> str:
         return " ⏎ ".join(str(turn) for turn in test.turns)
     if test.messages:
         return " ⏎ ".join(f"{message.role}: {message.content}" for message in test.messages)
-    return "none"
+    return "none" if test.user is None else f"simulated user: {test.user.goal}"
 
 
 def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:

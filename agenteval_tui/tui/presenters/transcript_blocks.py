@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.codec import to_json
@@ -24,6 +25,8 @@ BlockKey = tuple[str, int]
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
 FOLDED_BY_HAND = 2
+SIMULATED = "sim. user"
+"""The label of what a simulated user wrote."""
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
@@ -101,9 +104,9 @@ def _remarks(transcript: Transcript) -> Iterator[Block]:
     if said:
         text = "\n".join(said)
         yield Block(("ending", 0), "note", "error", "error", None, _size(text), text, sign="!", is_step=False)
-    setup = [step for step in transcript.timing.steps if step.setup and step.duration_ms >= _SHORTEST_SETUP_MS]
+    setup = {name: took for name, took in transcript.timing.setup.items() if took >= _SHORTEST_SETUP_MS}
     if setup:
-        text = "\n".join(f"{step.name}: {duration(step.duration_ms)}" for step in setup)
+        text = "\n".join(f"{name}: {duration(took)}" for name, took in setup.items())
         yield Block(("setup", 0), "start", "dim", "dim", None, _size(text), text, is_step=False)
 
 
@@ -140,7 +143,7 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
         yield Block(
-            ("message", index), one_line(message.role, 9), _role_style(message.role), style, _FOLDED.get(message.role),
+            ("message", index), role_label(message), _role_style(message.role), style, _FOLDED.get(message.role),
             _size(message.content), message.content, aside=timing, source=message,
         )  # fmt: skip
 
@@ -180,6 +183,11 @@ def _turns(transcript: Transcript) -> dict[int, float]:
     return dict(zip(reversed(spoken), reversed(turns), strict=False))
 
 
+def role_label(message: Message) -> str:
+    """Who says it, in the column of roles: a simulated user is told from a person."""
+    return SIMULATED if message.simulated else one_line(message.role, 9)
+
+
 def _role_style(role: str) -> str:
     return {"user": "role-user", "assistant": "role-assistant bold", "tool": "role-tool"}.get(role, "dim")
 
@@ -193,8 +201,5 @@ def _raw(part: Transcript, name: str) -> Callable[[], Body]:
 
 
 def _raw_rest(transcript: Transcript) -> Callable[[], Body]:
-    bare = Transcript(
-        (), (), transcript.timing, transcript.usage, transcript.model, transcript.finish_reason,
-        transcript.final_output, transcript.error, transcript.log, transcript.notes,
-    )  # fmt: skip
+    bare = replace(transcript, messages=(), tool_calls=())
     return lambda: json_body({k: v for k, v in to_json(bare).items() if k not in ("messages", "tool_calls")})
