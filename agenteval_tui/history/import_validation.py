@@ -83,7 +83,7 @@ def check_tables(connection: sqlite3.Connection, version: int, where: str) -> No
                 raise _not_ours(f"it has no table {table}", where)
             virtual = "CREATE VIRTUAL TABLE" in statement
             if found[0] != statement if virtual else _columns(connection, table) != _columns(ours, table):
-                raise _not_ours(f"table {table} is another one", where)
+                raise _not_ours(f"table {table} has other columns", where)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:

@@ -33,7 +33,7 @@ class Difference(NamedTuple):
             "column": f"column {self.table}.{self.name} is missing",
             "index": f"index {self.name} of table {self.table} is missing",
             "other column": f"column {self.table}.{self.name} has another type or rule",
-            "other index": f"index {self.name} of table {self.table} is another one",
+            "other index": f"index {self.name} of table {self.table} has another definition",
             "unique": f"table {self.table} does not keep ({self.name}) unique",
         }[self.kind]
 

@@ -45,7 +45,7 @@ def crafted(tmp_path: Path) -> Callable[..., Path]:
     ("statements", "said"),
     [
         # The name of a column would be part of a statement here.
-        (["ALTER TABLE suites ADD COLUMN \"key) SELECT 'x', 'y' --\" TEXT"], "table suites is another one"),
+        (["ALTER TABLE suites ADD COLUMN \"key) SELECT 'x', 'y' --\" TEXT"], "table suites has other columns"),
         (["ALTER TABLE runs RENAME TO r", "CREATE VIEW runs AS SELECT * FROM r"], "has a view, 'runs'"),
         (
             ["CREATE VIEW more AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n"],

@@ -136,7 +136,7 @@ LACKING = {
     "an index": (["DROP INDEX runs_of_test"], ["index runs_of_test of table runs is missing"]),
     "another index": (
         ["DROP INDEX runs_of_test", "CREATE INDEX runs_of_test ON runs (status)"],
-        ["index runs_of_test of table runs is another one"],
+        ["index runs_of_test of table runs has another definition"],
     ),
     "a table": (["DROP TABLE criterion_texts"], ["table criterion_texts is missing"]),
     "a cause": (
