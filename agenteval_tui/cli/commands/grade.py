@@ -34,7 +34,7 @@ from agenteval_tui.cli.standard_input import (
 )
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
 from agenteval_tui.formats.given_transcript import read_given
@@ -46,15 +46,11 @@ from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.criteria import specs_of
+from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.trust_check import check_asking
-from agenteval_tui.suites.decode import read_model
-from agenteval_tui.suites.files import decode_utf8, read_bytes
-from agenteval_tui.suites.model import Criterion
-from agenteval_tui.suites.yaml.line_index import LineIndex
-from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, resolve
+from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
 
@@ -188,7 +184,6 @@ def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
 
 
 def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
-    import json
 
     if path == STDIN:
         data, path = read_standard_input(invocation, "a transcript", LARGEST), Path(NAME)
@@ -264,7 +259,6 @@ def _grade_lines(
 
 def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
     """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
-    import json
 
     try:
         with path.open("rb") as file:
@@ -427,86 +421,3 @@ def _document(
             for regraded in done
         ),
     )
-
-
-# Criteria in a file of their own: one, or a list of them, as YAML or JSON
-
-
-class _Criterion(Criterion):
-    """A criterion that need not have a name: it has a number."""
-
-    name: str = ""
-
-
-def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
-    """The criteria of a file (of `data`, where it was read already), in order.
-
-    A criterion without a name is called by its position. The file holds a criterion, a list of criteria, or an object
-    with `criteria`. Raises `AgentevalError` with the first problem and its place (and how many more there are).
-    """
-    text = decode_utf8(read_bytes(path) if data is None else data, path)
-    problems: list[Problem] = []
-    places = LineIndex(text)
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = places.line_and_column(start)
-        problems.append(Problem(str(path), line, column, line, column, "error", code, message, fix))
-
-    criteria = _from_json(text, path)
-    if criteria is None:
-        root, _ = compose(text, report)
-        criteria = [] if problems or root is None or is_null(root) else _from_yaml(root, report)
-    if problems:
-        first = problems[0]
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
-    if not criteria:
-        raise AgentevalError(
-            "there are no criteria in this file",
-            where=str(path),
-            mend="a criterion has `name`, `prototype_class` and `config_uxon`",
-        )
-    return list(specs_of(criteria))
-
-
-def _from_json(text: str, path: Path) -> list[Criterion] | None:
-    """The criteria in JSON text; None when it is not JSON (then it is YAML, which can say where it is wrong)."""
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    items = data.get("criteria", [data]) if isinstance(data, dict) else data
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise AgentevalError("this is neither a criterion nor a list of criteria", where=str(path))
-    from pydantic import ValidationError
-
-    criteria: list[Criterion] = []
-    for number, entry in enumerate(items, 1):
-        try:
-            criteria.append(_Criterion.model_validate(entry))
-        except ValidationError as error:
-            first: Any = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise AgentevalError(
-                f"criterion {number}: {name}: {first['msg'].lower()}",
-                where=str(path),
-                mend=f"a criterion may have {', '.join(Criterion.model_fields)}",
-            ) from None
-    return criteria
-
-
-def _from_yaml(root: Node, report: Any) -> list[Criterion]:
-    top = resolve(root)
-    listed = top.get("criteria") if isinstance(top, MappingNode) else None
-    inner = resolve(listed) if listed is not None else top
-    if isinstance(top, MappingNode) and top.get("tests") is not None:
-        report("wrong-type", top.start, top.end, "this is a suite, not a list of criteria", "give it as SUITE")
-        return []
-    nodes = list(inner.items) if isinstance(inner, SequenceNode) else [inner]
-    criteria: list[Criterion] = []
-    for number, node in enumerate(nodes, 1):
-        criterion = read_model(_Criterion, node, f"criterion {number}", report)
-        if criterion is not None:
-            criteria.append(criterion)
-    return criteria
