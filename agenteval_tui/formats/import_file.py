@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from operator import is_
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -21,25 +20,17 @@ from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Recording, Skipped
 from agenteval_tui.formats.importers.tau2_bench import RESULTS, is_folder
-from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import UnreadTexts
-from agenteval_tui.grading import sentences
-from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
-from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.suites.projects import project_here
 
 MOST_NOTES = 40
-NO_VERDICT = "skipped"
-"""The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
-
-
-_YEAR_9999 = 253_402_300_800_000  # in milliseconds: no calendar goes further
 
 
 class ImportReport(Struct, frozen=True):
@@ -220,7 +211,7 @@ def _runs(
 ) -> Iterator[tuple[PlannedRun, RunEnded]]:
     taken: dict[tuple[str, str, str, int], set[int]] = {}
     deriving = DerivedGrader()
-    for position, one in enumerate(map(_kept, recordings)):
+    for position, one in enumerate(map(storable, recordings)):
         specs: tuple[CriterionSpec, ...] = ()
         if derive and one.expected and one.stated is None and one.transcript.error is None:
             one = replace(one, results=(*one.results, *deriving.results(one.expected, one.transcript, one.variables)))
@@ -230,73 +221,8 @@ def _runs(
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
         repetitions.add(repetition)
-        planned = PlannedRun(
-            id=new_id(),
-            execution_id=record.id,
-            position=position,
-            suite_key=key,
-            suite_name=one.suite or suite,
-            test_id=one.test_id,
-            test_name=one.test_name or one.test_id,
-            variation=one.variation,
-            row=one.row,
-            row_key=one.row_key,
-            repetition=repetition,
-            agent=one.agent or f"recorded ({source})",
-            prompt=one.prompt,
-            variables=one.variables,
-            tags=one.tags,
-            criteria=tuple(spec.hash for spec in specs),
-            specs=tuple(spec_to_dict(spec) for spec in specs),
-        )
-        yield planned, _ended(planned.id, one)
-
-
-def _kept(recording: Recording) -> Recording:
-    """The recording in a form that can be stored: foreign JSON has numbers and depths that nothing else accepts. The
-    parts that could not be read are listed after its log, where every screen shows them."""
-    transcript = recording.transcript
-    calls = []
-    for call in transcript.tool_calls:
-        arguments = replace_non_finite(call.arguments)
-        calls.append(call if arguments is call.arguments else replace(call, arguments=arguments))
-    log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in recording.notes)) if line)
-    variables = replace_non_finite(recording.variables)
-    if log == transcript.log and variables is recording.variables and all(map(is_, calls, transcript.tool_calls)):
-        return recording
-    return replace(recording, variables=variables, transcript=replace(transcript, tool_calls=tuple(calls), log=log))
-
-
-def _ended(run_id: str, recording: Recording) -> RunEnded:
-    error = recording.transcript.error
-    status, score, why, warnings = NO_VERDICT, None, "not graded yet", 0
-    if recording.stated is not None:
-        status, score, why, warnings = (
-            recording.stated.outcome,
-            recording.stated.score,
-            recording.stated.why,
-            recording.stated.warnings,
-        )
-    elif error is not None:
-        status, why = "error", error.message
-    elif counted := [result for result in recording.results if not result.derived]:
-        verdict = verdict_of(counted)
-        status, score, why = str(verdict.outcome), verdict.score, sentences.verdict_sentence(verdict)
-        warnings = verdict.warnings
-    return RunEnded(
-        run_id=run_id,
-        status=status,
-        score=score,
-        started_ms=None
-        if recording.started_ms is None or not 0 < recording.started_ms < _YEAR_9999
-        else round(recording.started_ms),
-        duration_ms=recording.transcript.timing.total_ms,
-        attempts=1,
-        transcript=recording.transcript,
-        results=recording.results,
-        warnings=warnings,
-        why=why,
-    )
+        planned = planned_run(one, record.id, position, key, suite, source, repetition, specs)
+        yield planned, run_end(planned.id, one)
 
 
 class _Tally:
