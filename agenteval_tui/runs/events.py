@@ -55,7 +55,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 
 class Planned(Event, frozen=True, omit_defaults=True):
-    """The first event: what will be run, in the order in which it is shown."""
+    """The first event: what will be run, in the order in which it is shown.
+
+    `concurrency` 0: other programs begin its runs, and send them (`RunAdded`).
+    """
 
     type: ClassVar[str] = "planned"
     execution: str
@@ -66,6 +69,13 @@ class Planned(Event, frozen=True, omit_defaults=True):
     max_cost: float | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
+
+
+class RunAdded(Event, frozen=True, omit_defaults=True):
+    """One more run, behind those that were planned: an execution that listens learns of its runs as they come."""
+
+    type: ClassVar[str] = "added"
+    ref: RunRef
 
 
 class TurnStarted(Event, frozen=True, omit_defaults=True):
@@ -351,6 +361,7 @@ EVENTS: dict[str, type[Event]] = {
     cls.type: cls
     for cls in (
         Planned,
+        RunAdded,
         RunStarted,
         TextStreamed,
         ReasoningStreamed,

@@ -23,6 +23,7 @@ from agenteval_tui.runs.events import (
     Planned,
     Progress,
     ReasoningStreamed,
+    RunAdded,
     RunShown,
     RunStarted,
     RunState,
@@ -96,6 +97,11 @@ class ExecutionView:
         return len(self.ended_runs)
 
     @property
+    def listens(self) -> bool:
+        """Whether other programs begin its runs: there is nothing to pause, and no number at once."""
+        return self.planned is not None and self.planned.concurrency == 0
+
+    @property
     def eta_s(self) -> float | None:
         """Seconds until all runs have ended, as the execution estimates it; None: not known yet."""
         return self.progress.eta_s if self.progress and not self.ended and not self._lost else None
@@ -134,7 +140,9 @@ class ExecutionView:
         _APPLY[type(event)](self, event)
         if event.seq > self.seq:
             self.seq = event.seq
-        return event.state.ref.run if isinstance(event, RunShown) else getattr(event, "run", "")
+        if isinstance(event, RunShown):
+            return event.state.ref.run
+        return event.ref.run if isinstance(event, RunAdded) else getattr(event, "run", "")
 
     def snapshot(self) -> Snapshot:
         """Everything up to now, for a watcher that comes later. Needs the `Planned` event first (else ValueError)."""
@@ -159,6 +167,13 @@ class ExecutionView:
         self.throttled = {}
         self.progress = None
         self.ended = None
+
+    def _added(self, event: RunAdded) -> None:
+        if self.planned is None or event.ref.run in self.runs:
+            return
+        self.planned = replace(self.planned, runs=(*self.planned.runs, event.ref))
+        self.runs[event.ref.run] = RunState(event.ref)
+        self.counts["queued"] = self.counts.get("queued", 0) + 1
 
     def _snapshot(self, event: Snapshot) -> None:
         self._planned(event.planned)
@@ -334,6 +349,7 @@ class ExecutionView:
 
 _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     Planned: ExecutionView._planned,
+    RunAdded: ExecutionView._added,
     Snapshot: ExecutionView._snapshot,
     RunShown: ExecutionView._run_shown,
     RunStarted: ExecutionView._started,

@@ -13,6 +13,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.runs.events import (
     Event,
     ReasoningStreamed,
+    StreamPart,
     Tell,
     TextStreamed,
     ToolArguments,
@@ -145,3 +146,33 @@ class Stream:
             self.end()
             text = self._withheld.cut(self._withheld.text("".join(pieces)))
             self._tell(ToolArguments, self._run, key, text[:ARGUMENTS_LIMIT])
+
+
+def transcript_parts(transcript: Transcript) -> list[StreamPart]:
+    """A transcript as the parts that streamed. What the test asked first is not among them: it did not stream."""
+    parts: list[StreamPart] = []
+    answered = False
+    for message in transcript.messages:
+        if message.role == "user" and (answered or message.simulated):
+            parts.append(StreamPart("user", message.content, simulated=message.simulated))
+        if message.role != "assistant":
+            continue
+        answered = True
+        if message.reasoning:
+            parts.append(StreamPart("reasoning", message.reasoning))
+        if message.content:
+            parts.append(StreamPart("text", message.content))
+        for index in message.tool_calls:
+            call = transcript.tool_calls[index]
+            parts.append(
+                StreamPart(
+                    "tool",
+                    key=index,
+                    name=call.name,
+                    arguments=arguments_text(call),
+                    result=call.result or "",
+                    done=call.result is not None,
+                    error=call.status == "error",
+                )
+            )
+    return parts

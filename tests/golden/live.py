@@ -22,7 +22,7 @@ import pytest
 from recorder import MADE, Files, Recorder, Said
 
 from agenteval_tui.history.blobs import inflated
-from agenteval_tui.runs.events import EVENTS, VERBS, Command, HistoryAwaited, Throttled, encode
+from agenteval_tui.runs.events import EVENTS, VERBS, Command, HistoryAwaited, RunAdded, RunRef, Throttled, encode
 
 RUN = ("run", "live.suite.yaml", "--trust", "--concurrency", "1", "--seed", "1", "--json", "-")
 # Another at each execution: what was measured, the process, and the numbers of events, of which texts are merged.
@@ -144,8 +144,12 @@ def executed(recorder: Recorder) -> Execution:
 def events(recorder: Recorder) -> Files:
     """Every kind of event and command, as they travel."""
     found = executed(recorder).watcher
-    # These need a server that is busy for long, and a history that is locked for seconds.
-    made = (Throttled(6, "busy", 1, 4, 2.5), HistoryAwaited(7, "waiting for the history file"))
+    # These need a server that is busy for long, a history that is locked for seconds, and a program that sends traces.
+    made = (
+        Throttled(6, "busy", 1, 4, 2.5),
+        HistoryAwaited(7, "waiting for the history file"),
+        RunAdded(8, RunRef("RUN", "support", "Where is my order?", "", 0, 1, "support-bot", "shop")),
+    )
     constructed = [json.loads(encode(one)) for one in made]
     kinds = {one["type"] for one in [*found.came, *constructed]} | {"planned"}  # which is in each snapshot
     assert kinds == set(EVENTS), f"no such event came: {set(EVENTS) - kinds}"

@@ -42,6 +42,13 @@ def _cancel(invocation: Invocation, live: Live) -> None:
     view = attach_client.cancel(live)
     cancelled, status = view.count("cancelled"), view.ended.status if view.ended is not None else ""
     kept = view.done - cancelled
+    if view.listens:
+        invocation.out.line(
+            ("stopped ", "warn"),
+            f"{one_line(live.title)}: {count(view.done, 'run')} stored",
+            (f"  {live.execution}", "dim"),
+        )
+        return
     if status != "cancelled":
         invocation.out.line(f"{one_line(live.title)}: it had ended already ({status})", (f"  {live.execution}", "dim"))
         return
@@ -77,8 +84,14 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
     view = steer(
         live,
         Command("pause" if wanted else "resume"),
-        lambda view: view.ended is not None or (view.progress is not None and view.paused == wanted),
+        lambda view: view.ended is not None or view.listens or (view.progress is not None and view.paused == wanted),
     )
+    if view.listens:
+        raise AgentevalError(
+            "this execution receives the runs of other programs: it can't be paused",
+            where=live.execution,
+            mend=f"agenteval cancel {live.execution} ends it",
+        )
     if view.ended is not None:
         raise AgentevalError("this execution has ended", where=live.execution, mend=f"agenteval show {live.execution}")
     state = "paused" if wanted else "running"

@@ -43,34 +43,42 @@ class RunGrid:
         self._known: dict[str, tuple[str, bool, bool]] = {}
         self._tallies: list[dict[str, int]] = []
         self._names: list[tuple[str, str, str]] = []
-        places: dict[tuple[str, str, str, int, int], int] = {}
-        suites: dict[str, set[str]] = {}
+        self._places: dict[tuple[str, str, str, int, int], int] = {}
+        self._suites: dict[str, set[str]] = {}
+        self._rate_width = _RATE
+        self.name_width = self._longest = 0
         for run in view.runs.values():
-            suites.setdefault(run.ref.test, set()).add(run.ref.suite)
+            self._suites.setdefault(run.ref.test, set()).add(run.ref.suite)
         for run in view.runs.values():
-            ref = run.ref
-            # Two suites of one name may have a test of the same id: its repetitions begin anew.
-            again = 0
-            place = places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
-            while place < len(self.groups) and ref.repetition <= self._repetition(place):
-                again += 1
-                place = places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
-            if place == len(self.groups):
-                self.groups.append([])
-                self._tallies.append({})
-                self._names.append(_name(run, ref.suite if len(suites[ref.test]) > 1 else ""))
-            self._place[ref.run] = len(self.groups[place])
-            self.groups[place].append(ref.run)
-            self.row_of[ref.run] = place
-            if run.status == "queued":
-                # Most are, of what begins: nothing is to be told apart.
-                self._known[ref.run] = _QUEUED
-                self._tallies[place]["queued"] = self._tallies[place].get("queued", 0) + 1
-            else:
-                self.note(ref.run)
-        self._rate_width = _RATE + (_GATE if any(run.ref.gate is not None for run in view.runs.values()) else 0)
-        self.name_width = max((cell_len("".join(name)) for name in self._names), default=0)
-        self._longest = max(map(len, self.groups), default=0)
+            self._add(run)
+
+    def _add(self, run: RunState) -> None:
+        ref = run.ref
+        suites = self._suites.setdefault(ref.test, set())
+        suites.add(ref.suite)
+        # Two suites of one name may have a test of the same id: its repetitions begin anew.
+        again = 0
+        place = self._places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
+        while place < len(self.groups) and ref.repetition <= self._repetition(place):
+            again += 1
+            place = self._places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
+        if place == len(self.groups):
+            self.groups.append([])
+            self._tallies.append({})
+            self._names.append(_name(run, ref.suite if len(suites) > 1 else ""))
+            self.name_width = max(self.name_width, cell_len("".join(self._names[-1])))
+        self._place[ref.run] = len(self.groups[place])
+        self.groups[place].append(ref.run)
+        self._longest = max(self._longest, len(self.groups[place]))
+        self.row_of[ref.run] = place
+        if ref.gate is not None:
+            self._rate_width = _RATE + _GATE
+        if run.status == "queued":
+            # Most are, of what begins: nothing is to be told apart.
+            self._known[ref.run] = _QUEUED
+            self._tallies[place]["queued"] = self._tallies[place].get("queued", 0) + 1
+        else:
+            self.note(ref.run)
 
     def _repetition(self, place: int) -> int:
         return self.view.runs[self.groups[place][-1]].ref.repetition
@@ -79,6 +87,9 @@ class RunGrid:
         """This run changed."""
         run = self.view.runs.get(run_id)
         if run is None:
+            return
+        if run_id not in self.row_of:
+            self._add(run)
             return
         now = (run.status, run.attempt > 1, run.cached)
         before = self._known.get(run_id)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.events import RunState, StreamPart
-from agenteval_tui.transcripts.codec import arguments_text
+from agenteval_tui.runs.run_stream import transcript_parts
 from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
@@ -75,6 +75,9 @@ class RunStream:
         return lines
 
 
+_NOT_NEEDED = "Not needed: the test's pass rate was decided."
+
+
 def _ending(run: RunState, width: int) -> list[Line]:
     lines: list[Line] = []
     for message in run.retries:
@@ -94,7 +97,9 @@ def _ending(run: RunState, width: int) -> list[Line]:
     if run.cached:
         lines += [(), *labelled("cached", "The answer was in the history; no agent was asked.", width, style="dim")]
     if run.status == "skipped":
-        lines += labelled("skipped", "Not needed: the test's pass rate was decided.", width, style="dim")
+        # A run that never started was not needed; one that ran was sent by another program, and has no criteria.
+        why = "Not graded: it has no criteria." if run.started_ms is not None else _NOT_NEEDED
+        lines += labelled("skipped", why, width, style="dim")
     return lines
 
 
@@ -103,33 +108,8 @@ def _ended_by(said: str, width: int) -> list[Line]:
 
 
 def parts_of(transcript: Transcript) -> list[StreamPart]:
-    """A stored transcript as the parts that streamed: for runs that ended long ago."""
-    parts: list[StreamPart] = []
-    answered = False
-    for message in transcript.messages:
-        if message.role == "user" and (answered or message.simulated):
-            parts.append(StreamPart("user", message.content, simulated=message.simulated))
-        if message.role != "assistant":
-            continue
-        answered = True
-        if message.reasoning:
-            parts.append(StreamPart("reasoning", message.reasoning))
-        if message.content:
-            parts.append(StreamPart("text", message.content))
-        for index in message.tool_calls:
-            call = transcript.tool_calls[index]
-            parts.append(
-                StreamPart(
-                    "tool",
-                    key=index,
-                    name=call.name,
-                    arguments=arguments_text(call),
-                    result=call.result or "",
-                    done=call.result is not None,
-                    error=call.status == "error",
-                )
-            )
-    ending = ending_of(transcript)
+    """A stored transcript as the parts that streamed, with how it ended: for runs that ended long ago."""
+    parts, ending = transcript_parts(transcript), ending_of(transcript)
     return parts if ending is None else [*parts, StreamPart(_ENDING, ending.said)]
 
 

@@ -137,7 +137,11 @@ class RunController:
             )
             return EndNotice(said, "warning", False)
         status, message = view.ended.status, view.ended.message
-        said = f"{view.title or 'The execution'}: {status}, {view.count('passed')} of {view.total} passed"
+        if view.listens and view.done == view.count("skipped"):
+            outcome = f"{count(view.done, 'run')} received, not graded"
+        else:
+            outcome = f"{view.count('passed')} of {view.total} passed"
+        said = f"{view.title or 'The execution'}: {status}, {outcome}"
         said += f", {spent_text(view)}" if view.progress is not None else ""
         if status == "failed":
             return EndNotice(f"{said}. {message}", "error", False)
@@ -179,8 +183,11 @@ class RunController:
         if ALL in changed:
             grid.note_all()
             return None
+        before = grid.count()
         for run in changed:
             grid.note(run)
+        if grid.count() > before:
+            self._agents = agents_of(grid.view)
         return {grid.row_of[run] for run in changed if run in grid.row_of}
 
     # The chosen run
@@ -284,6 +291,13 @@ class RunController:
         if self.running:
             return ""
         return "This execution has ended." if self.view is not None else "No execution is watched."
+
+    @property
+    def why_not_steered(self) -> str:
+        """Why it can't be paused, and has no number of runs at once; "" when it has."""
+        if self.running and self.view is not None and self.view.listens:
+            return "Other programs begin these runs; {run.cancel} stops receiving them."
+        return self.why_not
 
     def concurrency(self, step: int) -> int | None:
         """How many runs at once to ask for; None before the first figures."""

@@ -22,6 +22,7 @@ from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.run_errors import error_groups
+from agenteval_tui.tui.presenters.run_grid import RunGrid
 from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
 from agenteval_tui.tui.presenters.run_stream import parts_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -224,7 +225,10 @@ class RunScreen(FrameScreen):
             if self._timer is not None:
                 self._timer.pause()
             return
+        before = grid.count() if (grid := controller.grid) is not None else 0
         rows = controller.take_changes()
+        if grid is not None and grid.count() > before:
+            self._show_more_rows(grid)
         if run := controller.run_to_follow(self._cells.cursor):
             self._choose(run)
         self._cells.refresh_rows(rows)
@@ -235,6 +239,14 @@ class RunScreen(FrameScreen):
         self._fit_cells()
         self._rekey()
         self._draw_run()
+
+    def _show_more_rows(self, grid: RunGrid) -> None:
+        """Runs came that nobody had planned: an execution listens."""
+        cells = self._cells
+        at = cells.cursor
+        with cells.prevent(VirtualList.Highlighted):
+            cells.set_source(grid, keep_key=grid.key(at) if at >= 0 else grid.key(0))
+        self.query_one("#cells-title", PaneTitle).retitle()
 
     def _cells_heading(self) -> Heading:
         grid = self.controller.grid
@@ -317,6 +329,8 @@ class RunScreen(FrameScreen):
         if not self.controller.running:
             return [*named, suites, *keys[-1:]]
         pause, cancel = named_keys("run", ("pause", "cancel"), keymap)
+        if view.listens:
+            return [cancel, *named, *keys[-1:]]
         both = " ".join(key for key, _, _ in named_keys("run", ("more", "less"), keymap))
         first = (pause[0], "continue" if view.paused else pause[1], pause[2])
         return [first, cancel, (both, "at once", "more|less"), *named, *keys[-1:]]
@@ -415,15 +429,16 @@ class RunScreen(FrameScreen):
         if watch is not None and self.controller.shows_watched:
             start_worker(self, partial(watch.send, verb, run=run, number=number), group="send", exclusive=False)
 
-    def _over(self) -> bool:
-        """Is there nothing that runs? Say so to who wants to change how it runs."""
-        if self.controller.why_not:
-            self.agenteval.say(self.controller.why_not)
-        return bool(self.controller.why_not)
+    def _over(self, *, steered: bool = False) -> bool:
+        """Is there nothing that runs (or can be `steered`)? Say so to who wants to change how it runs."""
+        why = self.controller.why_not_steered if steered else self.controller.why_not
+        if why:
+            self.agenteval.say(why)
+        return bool(why)
 
     def action_pause(self) -> None:
         view = self.controller.view
-        if not self._over() and view is not None:
+        if not self._over(steered=True) and view is not None:
             self._send("resume" if view.paused else "pause")
 
     def action_cancel(self) -> None:
@@ -441,7 +456,7 @@ class RunScreen(FrameScreen):
         self.controller.cancel_asked = False
 
     def _at_once(self, step: int) -> None:
-        if not self._over() and (number := self.controller.concurrency(step)) is not None:
+        if not self._over(steered=True) and (number := self.controller.concurrency(step)) is not None:
             self._send("set_concurrency", number=number)
 
     def action_more(self) -> None:
