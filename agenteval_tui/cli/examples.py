@@ -37,6 +37,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval grade --criteria c.yaml --transcript t.json --json", "one transcript, as JSON"),
     ),
     "audit": (("agenteval audit evals", "would the criteria notice wrong answers?"),),
+    "listen": (
+        ("agenteval listen", "store what programs send to port 4318, and watch it in the app"),
+        ("agenteval listen --criteria c.yaml --runs 20 --json", "grade 20 runs, a JSON document each"),
+    ),
     "show": (
         ("agenteval show", "the newest execution"),
         ("agenteval show refunds", "the newest run of the test `refunds`"),

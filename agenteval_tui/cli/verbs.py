@@ -66,7 +66,7 @@ GROUPS = {
         *("report", "share"),
     ),
     "Decide": ("triage", "quarantine", "label", "review", "suggest", "baseline", "criterion"),
-    "Live": ("ps", "attach", "pause", "continue", "cancel"),
+    "Live": ("ps", "attach", "pause", "continue", "cancel", "listen"),
     "Data": ("import", "export", "db"),
     "Set up": (
         *("init", "demo", "agents", "prices", "trust", "doctor", "serve", "demo-server", "mcp", "lsp"),

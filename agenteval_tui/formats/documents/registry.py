@@ -20,6 +20,7 @@ from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
+from agenteval_tui.formats.documents.listen import HeardRunDocument
 from agenteval_tui.formats.documents.listings import (
     Doctor,
     ImportedFile,
@@ -77,6 +78,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "compare": ("what `agenteval compare --json` prints", ComparedSides),
     "baselines": ("what `agenteval baseline list --json` prints", tuple[ListedBaseline, ...]),
     "criterion": ("what `agenteval criterion TEST/CRITERION --json` prints", CriterionVersions),
+    "listen": ("what `agenteval listen --json` prints, one per run", HeardRunDocument),
     "trends": ("what `agenteval trends --json` prints", Trends),
     "flaky": ("what `agenteval flaky --json` prints", FlakyTests),
     "quarantine": ("what `agenteval quarantine --json` prints", Quarantines),

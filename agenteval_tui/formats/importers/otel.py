@@ -115,7 +115,7 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
             if isinstance(one, BrokenElement):
                 yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
             elif isinstance(one.value, Mapping):
-                yield _span(one.value)
+                yield span_of(one.value)
         return
     reader = source.reader()
     try:
@@ -146,10 +146,10 @@ def _export(reader: Any) -> Iterator[dict[str, Any]]:
                         for _ in reader.elements():
                             span = reader.bounded()
                             if isinstance(span, Mapping):
-                                yield _span(span)
+                                yield span_of(span)
 
 
-def _span(given: Mapping[str, Any]) -> dict[str, Any]:
+def span_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """A span of either form, without what is not about a model, an agent or a tool."""
     context = given["context"] if isinstance(given.get("context"), Mapping) else {}
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}

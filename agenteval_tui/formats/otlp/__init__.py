@@ -1,0 +1,1 @@
+"""OpenTelemetry's protocol: spans that programs send, put together to transcripts as they arrive."""

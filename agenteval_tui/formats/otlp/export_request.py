@@ -1,0 +1,167 @@
+"""A request of an OTLP exporter: spans, or log records, as protobuf or JSON.
+
+The forms are those of OTLP 1.x (https://opentelemetry.io/docs/specs/otlp/, "OTLP/HTTP"): both become OTLP JSON, which
+the importer of files reads. Instrumentations since the conventions of 1.28 send what was said as log records with an
+`event.name` instead of events of the span; they are put into the span that they name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.core.errors import AgentevalError
+
+LARGEST = 64_000_000
+"""Bytes of a request, unpacked."""
+TRACES, LOGS, METRICS = "/v1/traces", "/v1/logs", "/v1/metrics"
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+_BYTES = ("traceId", "spanId", "parentSpanId")
+
+
+class RefusedExportError(Exception):
+    """A request that is answered with an HTTP status and a sentence."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class SentSpan(Struct, frozen=True):
+    """A span as OTLP JSON, with the attributes of the resource (the program) that sent it."""
+
+    span: Mapping[str, Any]
+    resource: Mapping[str, Any]
+
+
+class SentEvent(Struct, frozen=True):
+    """A log record that belongs to a span, as an event of it."""
+
+    trace: str
+    span: str
+    event: Mapping[str, Any]
+
+
+def check_protobuf() -> None:
+    """Raises `AgentevalError` where the package that reads protobuf is not installed."""
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.proto") is None:
+        raise AgentevalError(
+            "the package that reads OTLP's protobuf is not installed", mend="pip install 'agenteval-tui[otel]'"
+        )
+
+
+def unpacked(body: bytes, encoding: str) -> bytes:
+    """A body without its compression. Raises `RefusedExportError`."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise RefusedExportError(415, f"bodies packed with {encoding[:40]} are not read; send gzip")
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    try:
+        found = unpacking.decompress(body, LARGEST)
+    except zlib.error:
+        raise RefusedExportError(400, f"the body is not {encoding}") from None
+    if unpacking.unconsumed_tail:
+        raise RefusedExportError(413, f"a request may have {LARGEST // 1_000_000} MB, unpacked")
+    if not unpacking.eof:
+        raise RefusedExportError(400, f"the body is cut off: its {encoding} has no end")
+    return found
+
+
+def decoded(path: str, body: bytes, kind: str) -> dict[str, Any]:
+    """The request as OTLP JSON. `kind`: its content type. Raises `RefusedExportError`."""
+    kind = kind.partition(";")[0].strip().lower()
+    if kind == JSON:
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise RefusedExportError(400, "the body is not JSON") from None
+        if not isinstance(found, dict):
+            raise RefusedExportError(400, "the body is not a request of OTLP")
+        return found
+    if kind != PROTOBUF:
+        raise RefusedExportError(415, f"send {PROTOBUF} or {JSON}")
+    return _from_protobuf(path, body)
+
+
+def reply(kind: str) -> tuple[bytes, str]:
+    """What an exporter gets whose request was taken whole: an empty message of its own form, and its content type."""
+    return (b"{}", JSON) if kind.partition(";")[0].strip().lower() == JSON else (b"", PROTOBUF)
+
+
+def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
+    """The spans in a request as OTLP JSON; what is none is passed over."""
+    for resource, scope in _scopes(request, "resourceSpans", "scopeSpans"):
+        for span in _list(scope.get("spans")):
+            if isinstance(span, Mapping):
+                yield SentSpan(span, resource)
+
+
+def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
+    """The log records in a request that are events of a span."""
+    for _, scope in _scopes(request, "resourceLogs", "scopeLogs"):
+        for record in _list(scope.get("logRecords")):
+            if not isinstance(record, Mapping):
+                continue
+            attributes = _list(record.get("attributes"))
+            named = [one for one in attributes if isinstance(one, Mapping) and one.get("key") == "event.name"]
+            name = record.get("eventName") or (_plain(named[0].get("value")) if named else "")
+            trace, span = record.get("traceId"), record.get("spanId")
+            if isinstance(name, str) and name and isinstance(trace, str) and isinstance(span, str) and trace and span:
+                yield SentEvent(trace, span, {"name": name, "attributes": [*_body(record.get("body")), *attributes]})
+
+
+def _scopes(
+    request: Mapping[str, Any], outer: str, inner: str
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    for one in _list(request.get(outer)):
+        if isinstance(one, Mapping):
+            resource = one.get("resource")
+            attributes = _list(resource.get("attributes")) if isinstance(resource, Mapping) else ()
+            told = {str(pair.get("key")): _plain(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)}
+            for scope in _list(one.get(inner)):
+                if isinstance(scope, Mapping):
+                    yield told, scope
+
+
+def _body(body: Any) -> list[Any]:
+    """The fields of a log record's body, which instrumentations send as a map."""
+    inner = body.get("kvlistValue") if isinstance(body, Mapping) else None
+    return list(_list(inner.get("values"))) if isinstance(inner, Mapping) else []
+
+
+def _plain(value: Any) -> Any:
+    """The value of a resource's attribute, where it is a scalar."""
+    return next(iter(value.values()), None) if isinstance(value, Mapping) else value
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _from_protobuf(path: str, body: bytes) -> dict[str, Any]:
+    # The extra `otel`, which takes 60 ms: only who listens pays for it.
+    from google.protobuf.json_format import MessageToDict
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    message = (ExportTraceServiceRequest if path == TRACES else ExportLogsServiceRequest)()
+    try:
+        message.ParseFromString(body)
+        found: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
+    except (DecodeError, RecursionError, ValueError):
+        raise RefusedExportError(400, "the body is not a request of OTLP") from None
+    # Protobuf's own JSON has bytes in base64; OTLP's has the ids in hexadecimal.
+    for outer, inner, items in (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords")):
+        for _, scope in _scopes(found, outer, inner):
+            for one in _list(scope.get(items)):
+                one.update({key: base64.b64decode(one[key]).hex() for key in _BYTES if key in one})
+    return found

@@ -1,0 +1,267 @@
+"""An execution whose runs are sent: each trace that arrives is a run, watched while it grows, and graded at its end.
+
+It is of the kind "import", as a file of traces is: what was recorded elsewhere is graded here, and asks no agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
+from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
+from agenteval_tui.formats.otlp.open_traces import OpenTrace, OpenTraces
+from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
+from agenteval_tui.grading.grade import grade
+from agenteval_tui.grading.sentences import verdict_sentence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.events import (
+    AgentFinished,
+    Command,
+    Ended,
+    EventSink,
+    Graded,
+    Planned,
+    RunAdded,
+    RunRef,
+    RunShown,
+    RunStarted,
+    RunState,
+    StreamPart,
+    UsageCounted,
+)
+from agenteval_tui.runs.grading_pool import GradedRun
+from agenteval_tui.runs.live_socket import LiveSocket
+from agenteval_tui.runs.live_view import PARTS, TEXT_TAIL
+from agenteval_tui.runs.run_stream import RESULT_LIMIT, transcript_parts
+from agenteval_tui.suites.projects import project_here
+
+SOURCE = "otel"
+QUIET_S, PATIENCE_S = 2.0, 60.0
+_NAME = 80  # characters of a question that name a test
+UNNAMED = "traces"
+"""The suite of programs that do not say what they are called."""
+
+
+class ListenOptions(Struct, frozen=True):
+    """`criteria` grade each run. A trace is complete when its first span has come and nothing more for `quiet_s`
+    seconds, without that span after `patience_s`. `most`: end after so many runs (0: go on)."""
+
+    criteria: tuple[CriterionSpec, ...] = ()
+    quiet_s: float = QUIET_S
+    patience_s: float = PATIENCE_S
+    most: int = 0
+    title: str = "traces"
+
+
+class HeardRun(Struct, frozen=True):
+    """A trace that was stored as a run. `again`: it had been stored before, and more of it came."""
+
+    trace: str
+    planned: PlannedRun
+    ended: RunEnded
+    notes: tuple[str, ...] = ()
+    again: bool = False
+
+
+class Listener:
+    """Stores what `take` is given. `on_run` is told of each run that is stored."""
+
+    def __init__(self, store: Store, options: ListenOptions, on_run: Callable[[HeardRun], None]) -> None:
+        self.execution = new_id()
+        self.runs = 0
+        self.skipped: Counter[str] = Counter()
+        """Why traces are no runs, and how many."""
+        self._store = store
+        self._options = options
+        self._on_run = on_run
+        self._title = options.title
+        self._traces = OpenTraces(options.quiet_s, options.patience_s)
+        self._known: dict[str, _Run] = {}
+        self._repetitions: Counter[tuple[str, str]] = Counter()
+        self._socket = LiveSocket(self.execution, self._title, self._command)
+        self._events = EventSink(self._socket.tell)
+        self._news = asyncio.Event()
+        self._stopped = False
+
+    @property
+    def late(self) -> int:
+        """Spans that came too late to be put into their runs."""
+        return self._traces.late
+
+    @property
+    def unwatchable(self) -> str:
+        """Why the app can't watch it; "" where it can."""
+        return self._socket.unwatchable
+
+    def take(self, spans: Sequence[SentSpan], events: Sequence[SentEvent]) -> None:
+        """Spans that arrived. In the event loop's thread."""
+        for trace in self._traces.add(spans, events, time.monotonic()).values():
+            self._show(trace)
+        self._news.set()
+
+    def stop(self) -> None:
+        """End it, with the traces as they are."""
+        self._stopped = True
+        self._news.set()
+
+    async def run(self, source: str) -> None:
+        """Store what comes until `stop`. `source`: the address that is listened at."""
+        self._socket.reserve()
+        began = now_ms()
+        record = ExecutionRecord(
+            id=self.execution,
+            title=self._title,
+            kind="import",
+            source=source,
+            suite_keys=(),
+            started_ms=began,
+            options={"format": SOURCE},
+            project=project_here(),
+        )
+        await asyncio.wrap_future(self._store.begin_execution(record, ()))
+        self._events.tell(Planned, self.execution, self._title, (), 0, began)
+        try:
+            await self._socket.open()
+            while not self._stopped:
+                await self._wait()
+                for trace in self._traces.closed(time.monotonic()):
+                    await self._end(trace)
+                if self._options.most and self.runs >= self._options.most:
+                    break
+        finally:
+            for trace in self._traces.all():
+                await self._end(trace)
+            await asyncio.wrap_future(self._store.end_execution(self.execution, "finished"))
+            self._events.tell(Ended, "finished", "", now_ms())
+            await self._socket.close()
+            self._socket.remove()
+
+    async def _wait(self) -> None:
+        due = self._traces.next_s()
+        self._news.clear()
+        try:
+            await asyncio.wait_for(self._news.wait(), None if due is None else max(0.0, due - time.monotonic()))
+        except TimeoutError:
+            pass
+
+    def _command(self, command: Command) -> None:
+        if command.verb == "cancel":
+            self.stop()
+
+    def _show(self, trace: OpenTrace) -> None:
+        """Tell those who watch what a trace says by now."""
+        recording = trace.recording()
+        if isinstance(recording, Skipped):
+            return
+        run = self._known.get(trace.id)
+        if run is None:
+            run = self._begin(trace, recording)
+        parts = transcript_parts(recording.transcript)
+        run.state.parts = list(map(_shown, parts[-PARTS:]))
+        run.state.dropped = max(0, len(parts) - PARTS)
+        self._events.tell(RunShown, run.state.copy())
+
+    def _begin(self, trace: OpenTrace, recording: Recording) -> _Run:
+        planned = self._planned(trace, _named(recording, trace))
+        ref = RunRef(planned.id, planned.test_id, planned.test_name, planned.variation, 0, planned.repetition,
+                     planned.agent, planned.suite_name)  # fmt: skip
+        started = now_ms()
+        run = self._known[trace.id] = _Run(planned, RunState(ref, "running", 1, started))
+        self._events.tell(RunAdded, ref)
+        self._events.tell(RunStarted, planned.id, 1, started)
+        return run
+
+    def _planned(self, trace: OpenTrace, named: Recording) -> PlannedRun:
+        suite = trace.service or UNNAMED
+        self._repetitions[suite, named.test_id] += 1
+        repetition = self._repetitions[suite, named.test_id]
+        place, key = len(self._known), f"listen:{suite}"
+        return planned_run(named, self.execution, place, key, suite, SOURCE, repetition, self._options.criteria)
+
+    async def _end(self, trace: OpenTrace) -> None:
+        recording = trace.recording()
+        if isinstance(recording, Skipped):
+            self.skipped[recording.reason] += 1
+            return
+        run = self._known.get(trace.id) or self._begin(trace, recording)
+        again = run.stored
+        kept = storable(_named(recording, trace))
+        if not again:
+            run.planned = self._planned_anew(run.planned, trace, kept)
+            await asyncio.wrap_future(self._store.add_runs(self.execution, [run.planned]))
+        notes = kept.notes
+        if trace.left_out:
+            notes = (*notes, f"{trace.left_out:,} spans of it were left out: a trace may have no more")
+        ended = self._ended(run.planned, kept)
+        await asyncio.wrap_future(self._store.run_ended(ended))
+        run.stored = True
+        if not again:
+            self.runs += 1
+            self._tell_end(run.planned.id, ended)
+        self._on_run(HeardRun(trace.id, run.planned, ended, notes, again))
+
+    def _planned_anew(self, before: PlannedRun, trace: OpenTrace, named: Recording) -> PlannedRun:
+        """The first span, which comes last, has the names of test and agent: what was shown until now was a guess."""
+        if (before.test_id, before.agent, before.suite_name) == (named.test_id, named.agent, trace.service or UNNAMED):
+            return before
+        if self._repetitions[before.suite_name, before.test_id] == before.repetition:
+            self._repetitions[before.suite_name, before.test_id] -= 1
+        found = self._planned(trace, named)
+        return replace(found, id=before.id, position=before.position)
+
+    def _tell_end(self, run: str, ended: RunEnded) -> None:
+        usage, error = ended.transcript.usage, ended.transcript.error
+        graded = GradedRun(ended.status, ended.score, ended.results, ended.warnings, ended.why)
+        duration = ended.duration_ms or 0.0
+        self._events.tell(UsageCounted, run, usage.input_tokens, usage.output_tokens, usage.cost)
+        self._events.tell(AgentFinished, run, duration, error.message if error is not None else "")
+        self._events.tell(Graded, run, graded.status, graded.score, graded.failed, duration, graded.not_made)
+
+    def _ended(self, planned: PlannedRun, recording: Recording) -> RunEnded:
+        ended = run_end(planned.id, recording)
+        if not self._options.criteria:
+            return ended
+        verdict = grade(recording.transcript, self._options.criteria, recording.variables)
+        return replace(
+            ended,
+            status=str(verdict.outcome),
+            score=verdict.score,
+            results=(*verdict.results, *recording.results),
+            warnings=verdict.warnings,
+            why=verdict_sentence(verdict) if recording.transcript.error is None else ended.why,
+        )
+
+
+class _Run(Struct):
+    """A trace that watchers know as a run."""
+
+    planned: PlannedRun
+    state: RunState
+    stored: bool = False
+
+
+def _named(recording: Recording, trace: OpenTrace) -> Recording:
+    """A trace that does not name its test is called by what was asked: equal questions repeat one test. An agent that
+    has no name is called as the program that sent the trace."""
+    agent = recording.agent or trace.service or recording.transcript.model or UNNAMED
+    recording = replace(recording, agent=agent)
+    if recording.test_name != trace.id:
+        return recording
+    name = one_line(recording.prompt, _NAME) or next((str(one.get("name")) for one in trace.spans.values()), trace.id)
+    return replace(recording, test_id=as_id(name), test_name=name)
+
+
+def _shown(part: StreamPart) -> StreamPart:
+    """A part as far as those who watch can use it: the whole is in the history."""
+    text = part.text[-TEXT_TAIL:]
+    return replace(part, text=text, result=part.result[:RESULT_LIMIT], cut=len(text) < len(part.text))

@@ -1,0 +1,152 @@
+"""Traces whose spans still arrive: what is known of each, and when one is complete.
+
+Exporters send spans in batches when they end, children before their parents as a rule, and each process its own. A
+trace is complete when the span that began it has come and nothing of it came for `quiet_s`; without that span, after
+`patience_s` without news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from agenteval_tui.formats.importers.otel import recording_of, span_of
+from agenteval_tui.formats.importers.recording import Recording, Skipped
+from agenteval_tui.formats.otlp.export_request import SentEvent, SentSpan
+from agenteval_tui.transcripts.codec import content_text
+
+MOST_SPANS = 20_000
+"""Of one trace; those that come after them are counted and left out."""
+MOST_TRACES = 2_000
+"""That are open at a time: the one that was quiet the longest is closed for another."""
+_REMEMBERED = 200  # closed traces that may be opened again
+_KNOWN = 50_000  # ids of those before them
+SERVICE = "service.name"
+_REMOTE = 0x300  # SpanFlags: it is known whether the parent is remote, and it is
+
+
+class OpenTrace(Struct):
+    """One trace as far as it has come. `spans`: as OTLP JSON, by id; `events`: for spans that may not be here yet."""
+
+    id: str
+    heard_s: float
+    spans: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    events: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    resource: dict[str, Any] = field(default_factory=dict)
+    rooted: bool = False
+    left_out: int = 0
+
+    @property
+    def service(self) -> str:
+        """What the program that sent it calls itself; "" where it does not say."""
+        name = content_text(self.resource.get(SERVICE)).strip()
+        return "" if name.startswith("unknown_service") else name
+
+    def recording(self) -> Recording | Skipped:
+        """The run that it holds so far; `Skipped`: nothing was said in it (yet)."""
+        found = []
+        for key, span in self.spans.items():
+            more = self.events.get(key)
+            given = {**span, "events": [*_list(span.get("events")), *more]} if more else span
+            made = span_of(given)
+            if made["attributes"] or made["evaluations"]:
+                found.append(made)
+        if not found:
+            return Skipped("no span of it is about a model, an agent or a tool", place=f"trace {self.id[:32]}")
+        return recording_of(self.id, found)
+
+
+class OpenTraces:
+    """All traces that are open. Times are seconds of any clock that only goes forward.
+
+    What comes of a trace that was closed opens it again, with all that it had, while it is remembered.
+    """
+
+    def __init__(self, quiet_s: float, patience_s: float) -> None:
+        self._quiet_s = quiet_s
+        self._patience_s = patience_s
+        self._open: dict[str, OpenTrace] = {}
+        self._closed: dict[str, OpenTrace] = {}
+        self._forgotten: dict[str, None] = {}
+        self.late = 0
+        """Spans and events of traces that are not remembered any more: they were left out."""
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, spans: Iterable[SentSpan], events: Iterable[SentEvent], now_s: float) -> dict[str, OpenTrace]:
+        """Take what a request brought; gives the traces that it changed, by id."""
+        changed: dict[str, OpenTrace] = {}
+        for sent in spans:
+            trace, span = content_text(sent.span.get("traceId")).lower(), content_text(sent.span.get("spanId")).lower()
+            found = self._trace(trace, now_s) if trace and span else None
+            if found is None:
+                continue
+            changed[trace] = found
+            if len(found.spans) >= MOST_SPANS and span not in found.spans:
+                found.left_out += 1
+                continue
+            found.spans[span] = sent.span
+            found.resource.update(sent.resource)
+            found.rooted = found.rooted or _begins(sent.span)
+        for one in events:
+            found = self._trace(one.trace.lower(), now_s)
+            if found is None:
+                continue
+            changed[found.id] = found
+            if sum(map(len, found.events.values())) >= MOST_SPANS:
+                found.left_out += 1
+                continue
+            found.events.setdefault(one.span.lower(), []).append(one.event)
+        return changed
+
+    def closed(self, now_s: float) -> list[OpenTrace]:
+        """Close the traces that are complete, or of which no more is expected, and give them."""
+        ended = [one for one in self._open.values() if now_s >= self._due(one)]
+        over = len(self._open) - len(ended) - MOST_TRACES
+        if over > 0:
+            ended += sorted((one for one in self._open.values() if one not in ended), key=self._due)[:over]
+        return [self._close(one) for one in ended]
+
+    def all(self) -> list[OpenTrace]:
+        """Close all traces, as they are."""
+        return [self._close(one) for one in list(self._open.values())]
+
+    def next_s(self) -> float | None:
+        """The moment at which the next trace may be complete; None: none is open."""
+        return min(map(self._due, self._open.values()), default=None)
+
+    def _due(self, trace: OpenTrace) -> float:
+        return trace.heard_s + (self._quiet_s if trace.rooted else self._patience_s)
+
+    def _trace(self, trace: str, now_s: float) -> OpenTrace | None:
+        if trace in self._forgotten:
+            self.late += 1
+            return None
+        found = self._open.get(trace) or self._closed.pop(trace, None) or OpenTrace(trace, now_s)
+        self._open[trace] = found
+        found.heard_s = now_s
+        return found
+
+    def _close(self, trace: OpenTrace) -> OpenTrace:
+        del self._open[trace.id]
+        self._closed[trace.id] = trace
+        if len(self._closed) > _REMEMBERED:
+            old = next(iter(self._closed))
+            del self._closed[old]
+            self._forgotten[old] = None
+        if len(self._forgotten) > _KNOWN:
+            del self._forgotten[next(iter(self._forgotten))]
+        return trace
+
+
+def _begins(span: Mapping[str, Any]) -> bool:
+    """Whether a trace begins with this span, as far as its program knows: it has no parent, or one elsewhere."""
+    flags = span.get("flags")
+    return not span.get("parentSpanId") or (isinstance(flags, int) and flags & _REMOTE == _REMOTE)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
