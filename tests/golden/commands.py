@@ -40,6 +40,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "history": ("", "--runs --outcome failed", "Friday --runs --limit 3", "--kind import"),
     "import": ("--dry-run promptfoo.json messages.jsonl",),
     "judge-report": ("", "{judged}/1"),
+    "listen": (),  # waits for other programs: tests/cli/test_listen.py
     "prices": (),  # the bundled list changes with each release: tests/cli/test_prices.py
     "prices show": ("made-up-model",),
     "prices update": (),  # tests/cli/test_prices.py
