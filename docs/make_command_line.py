@@ -135,7 +135,7 @@ KINDS = {
 # The same where a verb means something else by that name.
 KINDS_OF_VERBS = {
     ("why", "reference"): "runs", ("label", "reference"): "runs", ("judge-report", "reference"): "runs",
-    ("criterion", "reference"): "tests", ("compare", "a"): "choice:baseline+executions",
+    ("blame", "reference"): "runs", ("criterion", "reference"): "tests", ("compare", "a"): "choice:baseline+executions",
     **{(verb, "execution"): "running" for verb in ("attach", "pause", "continue", "cancel")},
 }  # fmt: skip
 

@@ -144,26 +144,34 @@ def acts_of(
     transcript: Transcript, *, with_arguments: bool = True, ignored: frozenset[str] = frozenset()
 ) -> tuple[Action, ...]:
     """What the agent did. `with_arguments` false: a call is its tool's name alone; `ignored` names single arguments."""
-    acts: list[Action] = []
+    return tuple(act for act, _ in placed_acts(transcript, with_arguments=with_arguments, ignored=ignored))
+
+
+def placed_acts(
+    transcript: Transcript, *, with_arguments: bool = True, ignored: frozenset[str] = frozenset()
+) -> tuple[tuple[Action, int | None], ...]:
+    """What the agent did, as `acts_of`, each with the index of the message that did it; None: no message did."""
+    acts: list[tuple[Action, int | None]] = []
     calls = transcript.tool_calls
     made: set[int] = set()
-    for message in transcript.messages:
+    for index, message in enumerate(transcript.messages):
         if message.role != "assistant":
             continue
         known = [number for number in message.tool_calls if number < len(calls) and number not in made]
         made.update(known)
         if message.content.strip() and not known:
-            acts.append(_answer(message.content))
-        acts += [_call(calls[number].name, calls[number].arguments, with_arguments, ignored) for number in known]
+            acts.append((_answer(message.content), index))
+        acts += [
+            (_call(calls[number].name, calls[number].arguments, with_arguments, ignored), index) for number in known
+        ]
     for number, call in enumerate(calls):
         if number not in made:
-            acts.append(_call(call.name, call.arguments, with_arguments, ignored))
+            acts.append((_call(call.name, call.arguments, with_arguments, ignored), call.message))
     if transcript.error is not None:
-        acts.append(
-            Action("error", ("error", transcript.error.kind), transcript.error.kind, text=transcript.error.message)
-        )
-    elif not acts or acts[-1].kind != "answer":
-        acts.append(Action("end", ("end",)))
+        error = transcript.error
+        acts.append((Action("error", ("error", error.kind), error.kind, text=error.message), None))
+    elif not acts or acts[-1][0].kind != "answer":
+        acts.append((Action("end", ("end",)), None))
     return tuple(acts)
 
 

@@ -63,12 +63,13 @@ def divergence_of(
     here = [row for row in rows if row.execution_id == run.execution_id]
     if everywhere is None:
         everywhere = len({row.status == "passed" for row in here}) < 2
-    return _divergence(store, run.id, rows if everywhere else here, everywhere, with_arguments)
+    return divergence_among(store, run.id, rows if everywhere else here, everywhere, with_arguments)
 
 
-def _divergence(
-    store: Store, run: str, rows: Sequence[RunRow], everywhere: bool, with_arguments: bool | None
+def divergence_among(
+    store: Store, run: str, rows: Sequence[RunRow], everywhere: bool = True, with_arguments: bool | None = None
 ) -> Divergence:
+    """Where these runs part, of which `run` is one."""
     known = {row.id: row for row in rows if row.status != "needs_review"}
     transcripts = dict(store.transcripts(known))
 

@@ -54,6 +54,10 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval why", "the newest failure"),
         ("agenteval why refunds/1 --markdown", "the first criterion of a test, for a pull request"),
     ),
+    "blame": (
+        ("agenteval blame", "the step where the newest failure was lost"),
+        ("agenteval blame refunds --json", "of the newest run of a test, with the evidence as codes and fields"),
+    ),
     "causes": (
         ("agenteval causes", "what the failures of the newest execution have in common"),
         ("agenteval causes last --md", "as Markdown"),

@@ -31,6 +31,7 @@ VERBS = {
     "report": ("report", "Write reports of a stored execution."),
     "share": ("share", "Write runs into one HTML file to read, and to open in agenteval again."),
     "why": ("why", "Say why a run (or one criterion of it) failed."),
+    "blame": ("blame", "Say which step a run was lost at, and whose fault it is."),
     "causes": ("causes", "Group failures by their cause, worst first."),
     "triage": ("triage", "Decide about a cause of failures once; list the decisions."),
     "audit": ("audit", "Test whether criteria would notice wrong answers, by mutating stored runs."),
@@ -62,7 +63,7 @@ VERBS = {
 GROUPS = {
     "Test": ("run", "record", "resume", "validate", "grade", "audit"),
     "Look": (
-        *("show", "open", "why", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
+        *("show", "open", "why", "blame", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),
     ),
     "Decide": ("triage", "quarantine", "label", "review", "suggest", "baseline", "criterion"),

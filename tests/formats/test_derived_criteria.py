@@ -16,7 +16,6 @@ from agenteval_tui.cli.main import main
 from agenteval_tui.formats.exporters.export import exporters, stored_runs
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.formats.importers.derived_criteria import (
-    changes_something,
     criteria_of_actions,
     criteria_of_target,
     criteria_of_tools,
@@ -24,6 +23,7 @@ from agenteval_tui.formats.importers.derived_criteria import (
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.tool_verbs import changes_something
 
 TAU = Path(__file__).parents[2].parent / "shared" / "data" / "tau_bench" / "gpt-4o-airline-tasks-00-24.json"
 

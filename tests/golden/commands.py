@@ -19,6 +19,7 @@ HISTORY = "orders"
 ASKED: dict[str, tuple[str, ...]] = {
     "agents": ("", "list orders.suite.yaml", "check orders.suite.yaml --agent v1"),
     "audit": ("orders.suite.yaml",),
+    "blame": ("{failed}", "{judged}"),
     "baseline": ("",),
     "baseline list": ("",),
     "causes": ("{second}", "orders.suite.yaml", "--all"),

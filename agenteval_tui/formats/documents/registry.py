@@ -13,6 +13,7 @@ from typing import Any
 from agenteval_tui.agents.process.protocol import ProgramRequest
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.formats.documents.audit import Audit
+from agenteval_tui.formats.documents.blame import BlameDocument
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
@@ -68,6 +69,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),
+    "blame": ("what `agenteval blame --json` prints", BlameDocument),
     "audit": ("what `agenteval audit --json` prints", Audit),
     "judge-report": ("what `agenteval judge-report --json` prints", JudgeReport),
     "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", JudgeReplies),

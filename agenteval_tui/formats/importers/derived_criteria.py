@@ -21,17 +21,13 @@ from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.tool_verbs import changes_something
 
 MOST = 50
 """Criteria of a run."""
 OF_RUN = "of_run"
 """The key of a criterion that was made of what this one run did, too."""
 _LONGEST = 20_000  # characters of what was expected
-# Tools that change nothing, by the verb in their names: those of tau-bench and tau2-bench, and what is usual elsewhere.
-_READS = re.compile(
-    r"(get|list|find|search|calculate|think|check|view|look|lookup|show|read|query|fetch|verify|count|is|has|can|"
-    r"respond|transfer_to_human\w*|run_speed_test|grep|kb_search)(_|$|[A-Z])"
-)
 
 
 class DerivedGrader:
@@ -75,12 +71,6 @@ class DerivedGrader:
                 pass_threshold=one.get("pass_threshold"),
             )
         return self._specs[key]
-
-
-def changes_something(name: str, kinds: Mapping[str, str] | None = None) -> bool:
-    """Whether a tool changes something: by its kind where the file says that (`kinds`), else by its name's verb."""
-    kind = (kinds or {}).get(name)
-    return kind == "write" if kind in ("read", "write", "think", "generic") else _READS.match(name) is None
 
 
 def criteria_of_actions(

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.blame.expectation import LACKED
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
@@ -81,9 +82,19 @@ def _verdict(reward: Any, info: Mapping[str, Any]) -> CriterionResult:
     if isinstance(reward, str | bool) or number(reward) is None:
         return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
     # tau-bench itself calls a run successful when its reward is 1, give or take 1e-6.
-    return foreign_result(
+    found = foreign_result(
         REWARD, score=float(reward), passed=abs(reward - 1) <= 1e-6, source=NAME, reason=_reason(reward, info)
     )
+    lacked = _lacked_outputs(info)
+    return replace(found, fields={LACKED: lacked}) if lacked else found
+
+
+def _lacked_outputs(info: Mapping[str, Any]) -> list[str]:
+    """The outputs that the agent never said, as tau-bench's own evaluation found."""
+    details = info.get("reward_info")
+    inner = details.get("info") if isinstance(details, Mapping) else None
+    outputs = inner.get("outputs") if isinstance(inner, Mapping) else None
+    return [str(key) for key, there in outputs.items() if not there] if isinstance(outputs, Mapping) else []
 
 
 def _reason(reward: float, info: Mapping[str, Any]) -> str:
@@ -94,8 +105,7 @@ def _reason(reward: float, info: Mapping[str, Any]) -> str:
         if inner.get("r_actions") == 0:
             said += ": the database is not in the state that the right actions lead to"
         elif inner.get("r_outputs") == 0:
-            outputs = inner.get("outputs")
-            missing = [key for key, there in outputs.items() if not there] if isinstance(outputs, Mapping) else []
+            missing = _lacked_outputs(info)
             said += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
     return said
 

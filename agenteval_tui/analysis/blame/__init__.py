@@ -1,0 +1,1 @@
+"""Blame: the step where a run was lost, first from what is stored, then by sampling."""

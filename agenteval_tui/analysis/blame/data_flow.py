@@ -1,0 +1,139 @@
+"""Where values in a transcript come from: the result, the user's words, the system prompt, or nowhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from agenteval_tui.transcripts.model import Transcript
+
+Source = Literal["result", "user", "system", "agent", "nowhere"]
+
+_WORD = re.compile(r"[^\W_]+(?:[.'-][^\W_]+)*")
+_LONGEST_RESULT = 500_000  # characters of a result that is read as JSON
+
+
+class Origin(Struct, frozen=True):
+    """Where a value was before a step: `source` says in what, `step` in which message; None: in none."""
+
+    source: Source
+    step: int | None = None
+
+
+def call_steps(transcript: Transcript) -> dict[int, int]:
+    """The message that made each tool call, by the call's index. Calls that no message made are left out."""
+    steps: dict[int, int] = {}
+    for index, message in enumerate(transcript.messages):
+        for number in message.tool_calls:
+            steps.setdefault(number, index)
+    for number, call in enumerate(transcript.tool_calls):
+        if call.message is not None:
+            steps.setdefault(number, call.message)
+    return steps
+
+
+def atoms(value: Any) -> Iterator[str]:
+    """The texts and numbers within a JSON value, as texts."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from atoms(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from atoms(one)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def origin_of(value: str, transcript: Transcript, before: int) -> Origin:
+    """The newest message before step `before` that has the value: a tool's result first, then the user's words, then
+    the system prompt, then what the agent itself said."""
+    found: dict[str, int] = {}
+    for index in range(min(before, len(transcript.messages)) - 1, -1, -1):
+        message = transcript.messages[index]
+        source = {"tool": "result", "user": "user", "system": "system", "developer": "system"}.get(
+            message.role, "agent"
+        )
+        if source not in found and has_value(message.content, value):
+            found[source] = index
+            if source == "result":
+                break
+    sources: tuple[Source, ...] = ("result", "user", "system", "agent")
+    for source in sources:
+        if source in found:
+            return Origin(source, found[source])
+    return Origin("nowhere")
+
+
+def has_value(text: str, value: str) -> bool:
+    """Whether a text has a value, in any case, and not as a part of a longer word or number."""
+    folded, wanted = text.casefold().replace(",", ""), value.casefold().replace(",", "").strip()
+    start = folded.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        left = folded[start - 1 : start]
+        right = folded[end : end + 2]
+        longer = right[:1].isalnum() or (right[:1] == "." and right[1:].isdigit() and wanted[-1:].isdigit())
+        if not (left.isalnum() and wanted[0].isalnum()) and not (longer and wanted[-1].isalnum()):
+            return True
+        start = folded.find(wanted, start + 1)
+    return False
+
+
+def words_of(value: Any) -> set[str]:
+    """The words in a text, or in the texts within a JSON value, in small letters."""
+    return {word for text in atoms(value) for word in _WORD.findall(text.casefold())}
+
+
+def record_of(value: str, transcript: Transcript, before: int) -> Mapping[str, Any] | None:
+    """What the newest result before step `before` says of an id: the smallest object that has it as a value, or that
+    stands under it as a key. None: no result does."""
+    for index in range(min(before, len(transcript.messages)) - 1, -1, -1):
+        message = transcript.messages[index]
+        if message.role == "tool" and value in message.content:
+            found = _within(_parsed(message.content), value)
+            if found is not None:
+                return found
+    return None
+
+
+def telling_words(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[str]:
+    """The words by which a record is told from another one, ids and numbers aside; of one alone all its words."""
+    words = {word for word in words_of(one) if not word.isdecimal() and len(word) > 1}
+    return words if other is None else words - words_of(other)
+
+
+# Inside
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    if len(text) > _LONGEST_RESULT:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _within(node: Any, value: str) -> Mapping[str, Any] | None:
+    if isinstance(node, Mapping):
+        under = node.get(value)
+        if isinstance(under, Mapping):
+            return under
+        for one in node.values():
+            found = _within(one, value)
+            if found is not None:
+                return found
+        if any(str(one) == value for one in node.values() if isinstance(one, str | int)):
+            return node
+    elif isinstance(node, list):
+        for one in node:
+            found = _within(one, value)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,217 @@
+"""The four questions, answered from what is stored: nobody is asked, and nothing is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.blame.clues import clues_of
+from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_several
+from agenteval_tui.analysis.blame.expectation import expectation_of
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Possible, PrefixCount, Reproduces, Suspect
+from agenteval_tui.analysis.divergence import BranchPoint, Tree, placed_acts, rate_of
+from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.transcripts.model import Transcript
+
+OTHERS = 2
+"""Steps that are named beside the decisive one."""
+_NEVER = 0.3  # an upper end of the interval below which "never" is said: from 9 runs on, none of which passed
+
+
+class NothingToBlameError(AgentevalError):
+    """The run did not fail, or it is a run that nobody has judged."""
+
+
+class Repetitions(Struct, frozen=True):
+    """The stored runs of the same test, this one included: those of its own agent, and how many of other agents passed.
+
+    `tree`: all of them as one tree, None where there is one run only; `parting`: where passing and failing ones part.
+    `with_arguments`: as in `Divergence`.
+    """
+
+    runs: int = 1
+    passed: int = 0
+    passed_elsewhere: int = 0
+    runs_elsewhere: int = 0
+    tree: Tree | None = None
+    parting: BranchPoint | None = None
+    with_arguments: bool = True
+
+
+def free_answer(
+    run: str,
+    transcript: Transcript,
+    results: Sequence[CriterionResult],
+    specs: Mapping[str, CriterionSpec],
+    stored: Repetitions | None = None,
+    *,
+    called_good: bool = False,
+) -> Blame:
+    """The free answer on a run that did not pass. `specs` by hash; `called_good`: a person said that the run, or what
+    failed in it, is good. It reads nothing and asks nobody."""
+    stored = stored or Repetitions()
+    reproduces = _reproduces(stored)
+    suspects = suspects_of(clues_in(run, transcript, results, specs, stored))
+    named = suspects[: 1 + OTHERS]
+    at_once = reproduces == "luck" or called_good
+    decisive = None if at_once or not named else named[0]
+    low, high = wilson(stored.passed, stored.runs)
+    return Blame(
+        run=run,
+        reproduces=reproduces,
+        runs=stored.runs,
+        passed=stored.passed,
+        low=low,
+        high=high,
+        possible=_possible(stored),
+        fault="criterion" if called_good else decisive.fault if decisive is not None else "unknown",
+        decisive=decisive,
+        others=named[:OTHERS] if decisive is None else named[1:],
+        prefixes=_prefixes(run, transcript, stored),
+        steps=len(transcript.messages),
+    )
+
+
+def clues_in(
+    run: str,
+    transcript: Transcript,
+    results: Sequence[CriterionResult],
+    specs: Mapping[str, CriterionSpec],
+    stored: Repetitions | None = None,
+) -> tuple[Clue, ...]:
+    """All clues in a transcript, in no order."""
+    if is_of_several(transcript):
+        return clues_of_several(transcript)
+    parted = _parted(run, transcript, stored) if stored is not None else None
+    clues = clues_of(transcript, expectation_of(results, specs))
+    return clues if parted is None else (parted, *clues)
+
+
+def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
+    """The steps that clues point to, the one with the strongest clue first."""
+    by_step: dict[int, list[Clue]] = {}
+    for clue in sorted(clues, key=lambda one: one.rank):
+        found = by_step.setdefault(clue.step, [])
+        if clue.code is not ClueCode.ANSWER or not found:
+            found.append(clue)
+    return tuple(Suspect(step, found[0].fault, tuple(found)) for step, found in by_step.items())
+
+
+def blame_of(store: Store, row: RunRow) -> Blame:
+    """The free answer on a stored run. Reads its repetitions, the newest `BESIDE` of them.
+
+    Raises `NothingToBlameError` where the run passed, was not judged, or has no transcript.
+    """
+    if row.status not in ("failed", "error"):
+        said = {"passed": "it passed", "needs_review": "a person is to judge it"}
+        raise NothingToBlameError(
+            f"there is nothing to blame: {said.get(row.status, f'it is {row.status}')}",
+            where=f"run {row.id}",
+            mend="agenteval history --runs --outcome failed lists runs that failed",
+        )
+    transcript = store.transcript(row.id)
+    if not transcript.messages:
+        raise NothingToBlameError(
+            "the run has no messages, so no step can be at fault", where=f"run {row.id}", mend=f"agenteval why {row.id}"
+        )
+    results = store.results(row.id)
+    specs: dict[str, CriterionSpec] = {}
+    for content_hash in dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash):
+        stored = store.criterion(content_hash)
+        if stored is not None:
+            specs[content_hash] = spec_from_dict(stored)
+    called_good = _called_good(store.labels([row.id]), results)
+    return free_answer(row.id, transcript, results, specs, _stored(store, row), called_good=called_good)
+
+
+# Inside
+
+
+def _stored(store: Store, row: RunRow) -> Repetitions:
+    rows = [one for one in repetitions(store, row, everywhere=True, most=BESIDE) if one.status in _ENDED]
+    own = [one for one in rows if one.agent == row.agent]
+    others = [one for one in rows if one.agent != row.agent]
+    if row.id not in {one.id for one in own}:
+        own.append(row)
+    found = divergence_among(store, row.id, own)
+    if found.fork is None and others:
+        found = divergence_among(store, row.id, [*own, *others])
+    return Repetitions(
+        len(own),
+        sum(one.status == "passed" for one in own),
+        sum(one.status == "passed" for one in others),
+        len(others),
+        found.tree,
+        found.fork,
+        found.with_arguments,
+    )
+
+
+_ENDED = ("passed", "failed", "error")
+
+
+def _called_good(labels: Sequence[Label], results: Sequence[CriterionResult]) -> bool:
+    failed = {result.criterion for result in results if result.outcome == "failed"}
+    last: dict[tuple[str, str], Label] = {}
+    for label in labels:
+        if not label.unknown:
+            last[label.criterion, label.who] = label
+    return any(one.good and (one.whole or one.criterion in failed) for one in last.values())
+
+
+def _reproduces(stored: Repetitions) -> Reproduces:
+    if stored.runs < 2:
+        return "once"
+    if not stored.passed:
+        return "always"
+    return "luck" if 2 * stored.passed > stored.runs else "mostly"
+
+
+def _possible(stored: Repetitions) -> Possible:
+    if stored.passed or stored.passed_elsewhere:
+        return "yes"
+    return "never" if wilson(0, stored.runs + stored.runs_elsewhere)[1] < _NEVER else "unknown"
+
+
+def _placed_path(run: str, transcript: Transcript, stored: Repetitions) -> list[tuple[int, int, int]]:
+    """The steps of a run in the tree: message, runs and passed runs. Acts of one message are one step."""
+    if stored.tree is None:
+        return []
+    placed = placed_acts(transcript, with_arguments=stored.with_arguments)
+    last = max(len(transcript.messages) - 1, 0)
+    path = zip(stored.tree.follow(run), placed, strict=False)
+    return [(last if step is None else step, node.number, node.passed) for node, (_, step) in path]
+
+
+def _prefixes(run: str, transcript: Transcript, stored: Repetitions) -> tuple[PrefixCount, ...]:
+    counts = {step: PrefixCount(step, runs, passed) for step, runs, passed in _placed_path(run, transcript, stored)}
+    return tuple(one for one in counts.values() if one.runs > 1)
+
+
+def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | None:
+    """The step where the run left those that pass: the branch that it took there passes less often than the others."""
+    parting = stored.parting
+    branch = parting.branch_of(run) if parting is not None else None
+    if parting is None or branch is None or rate_of(branch) >= rate_of(parting.node):
+        return None
+    path = _placed_path(run, transcript, stored)
+    if parting.step > len(path):
+        return None
+    fields = {
+        "runs": parting.node.number,
+        "passed": parting.node.passed,
+        "after_runs": branch.number,
+        "after_passed": branch.passed,
+    }
+    fault: Literal["agent", "environment"] = "environment" if branch.act.kind == "error" else "agent"
+    return Clue(ClueCode.PARTED, path[parting.step - 1][0], fault, None, fields)

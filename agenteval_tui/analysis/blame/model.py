@@ -1,0 +1,141 @@
+"""What blame says of a run: four answers, and the evidence for each step, with codes and fields.
+
+A step is a message of the transcript, by its index from 0. Nothing here is a probability: the free answer says what was
+found, the sampled one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+Fault = Literal["agent", "user", "tool", "environment", "criterion", "unknown"]
+"""Whose fault a step, or a run, is. `user`: whoever answers for the user, a simulated one as a rule."""
+
+Reproduces = Literal["always", "mostly", "luck", "once"]
+"""always: no repetition passed. mostly: some passed, at most half. luck: more than half passed. once: the only run."""
+
+Possible = Literal["yes", "never", "unknown"]
+"""yes: a run that began in the same way passed. never: none of many did. unknown: too few runs to say."""
+
+
+class ClueCode(StrEnum):
+    """What makes a step suspicious. A closed set, published with the document of `agenteval blame --json`."""
+
+    PARTED = "parted"
+    """Runs that did the same up to here and then another step passed. `passed` of `runs` before, `after_passed` of
+    `after_runs` with this step."""
+    OUT_OF_ORDER = "out_of_order"
+    """A write to `value`, after which the expected call of `tool` on it failed or was never made."""
+    UNEXPECTED_WRITE = "unexpected_write"
+    """A call of `tool` that changes something, and that nothing expects. Where all its arguments are from one result,
+    or one message of the user, `origin` (result, user) and `origin_step` say which."""
+    WRONG_ARGUMENT = "wrong_argument"
+    """A call of `tool` with an `argument` other than expected: `wanted`, `found`, and where that came from: `origin`
+    (result, user, system, agent, nowhere) at step `origin_step`."""
+    CHOSEN_BY_USER = "chosen_by_user"
+    """The user's words (`words`) chose the value that was wrong: `wanted`, `found`."""
+    FORBIDDEN_CALL = "forbidden_call"
+    """A call of `tool` that must not be made, or one too many; `origin` and `origin_step` as above."""
+    OTHER_VALUE = "other_value"
+    """The agent stated `found`, where `wanted` was expected; `origin` and `origin_step` as above."""
+    CALL_FAILED = "call_failed"
+    """The expected call of `tool` was made and gave an error: `result`."""
+    NEVER_CALLED = "never_called"
+    """The conversation ended without the expected call of `tool`: this was the last time that the user asked."""
+    ERROR_IGNORED = "error_ignored"
+    """A call of `tool` gave an error, and the agent neither called it again nor ended."""
+    REPEATED = "repeated"
+    """The same call of `tool`, or the same message of `name`, `times` times in all, with nothing new in between."""
+    REQUEST_LOST = "request_lost"
+    """An agent (`name`) handed on a task that has few of the words of the request: `shared` of `words`."""
+    EXECUTION_FAILED = "execution_failed"
+    """What this step had executed failed at step `failed_step`."""
+    BROKE_OFF = "broke_off"
+    """The run ended here in an error, with no sign of trouble before: `kind` where it is known."""
+    FIRST_RESULT = "first_result"
+    """The first thing that `name` brought in, on which all others rest. The weakest clue: nothing else was found."""
+    ANSWER = "answer"
+    """The answer itself: what failed is said of it, and nothing before it points to it."""
+    WRONG_TEXT = "wrong_text"
+    """The step says what must not be said."""
+
+
+STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
+    (ClueCode.PARTED,),
+    (ClueCode.REQUEST_LOST,),
+    (ClueCode.OUT_OF_ORDER,),
+    (ClueCode.CHOSEN_BY_USER,),
+    (ClueCode.FORBIDDEN_CALL, ClueCode.UNEXPECTED_WRITE),
+    (ClueCode.WRONG_ARGUMENT,),
+    (ClueCode.CALL_FAILED,),
+    (ClueCode.EXECUTION_FAILED,),
+    (ClueCode.NEVER_CALLED,),
+    (ClueCode.OTHER_VALUE,),
+    (ClueCode.WRONG_TEXT,),
+    (ClueCode.BROKE_OFF,),
+    (ClueCode.ERROR_IGNORED,),
+    (ClueCode.FIRST_RESULT,),
+    (ClueCode.ANSWER,),
+    (ClueCode.REPEATED,),
+)
+"""Clues from the strongest to the weakest; those of a group are alike, and of them the earliest step counts: what comes
+later follows from it. What was done explains what was said, so calls come before texts. Doing the same again is the
+last: it is how a lost run looks, and not where it was lost."""
+
+_RANK = {code: rank for rank, codes in enumerate(STRENGTH) for code in codes}
+
+
+class Clue(Struct, frozen=True):
+    """Evidence against a step. `call` is the index of the tool call that it is about; `fields` as in `ClueCode`."""
+
+    code: ClueCode
+    step: int
+    fault: Fault = "agent"
+    call: int | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """To sort by: the strongest first."""
+        return _RANK[self.code], self.step
+
+
+class PrefixCount(Struct, frozen=True):
+    """How many stored runs did the same up to and with a step, and how many of them passed."""
+
+    step: int
+    runs: int
+    passed: int
+
+
+class Suspect(Struct, frozen=True):
+    """A step with all that was found against it, the strongest first."""
+
+    step: int
+    fault: Fault
+    clues: tuple[Clue, ...]
+
+
+class Blame(Struct, frozen=True):
+    """The free answer. `runs` and `passed` count the stored repetitions, this run included; `low` and `high` are the
+    interval of their pass rate. `decisive` is None where no question leads to a step: the run passed, is luck, or the
+    criterion is at fault. `others`: up to two further steps. `prefixes`: from the first step to the last that another
+    run shared."""
+
+    run: str
+    reproduces: Reproduces
+    runs: int
+    passed: int
+    low: float
+    high: float
+    possible: Possible
+    fault: Fault
+    decisive: Suspect | None = None
+    others: tuple[Suspect, ...] = ()
+    prefixes: tuple[PrefixCount, ...] = ()
+    steps: int = 0
+    """How many messages the transcript has."""

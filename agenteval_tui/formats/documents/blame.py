@@ -1,0 +1,91 @@
+"""Blame as the document of `agenteval blame --json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Suspect
+from agenteval_tui.core.document import Count, Document, Share, one_of
+from agenteval_tui.views.blame import clue_text
+
+FaultWord = Annotated[str, one_of("agent", "user", "tool", "environment", "criterion", "unknown")]
+Step = Annotated[int, Meta(ge=0, description="a message of the transcript, by its index from 0")]
+
+
+class ClueDocument(Document, frozen=True, kw_only=True):
+    """A piece of evidence against a step."""
+
+    code: Annotated[str, one_of(*ClueCode)]
+    fault: FaultWord
+    tool_call: Annotated[Count | None, Meta(description="the index of the tool call that it is about")]
+    fields: Annotated[dict[str, Any], Meta(description="what the code speaks of; steps in it count from 0")]
+    message: str
+
+
+class SuspectDocument(Document, frozen=True, kw_only=True):
+    """A step with the evidence against it, the strongest first."""
+
+    step: Step
+    fault: FaultWord
+    clues: tuple[ClueDocument, ...]
+
+
+class PrefixDocument(Document, frozen=True, kw_only=True):
+    """How many stored runs did the same up to and with a step, and how many of them passed."""
+
+    step: Step
+    runs: Count
+    passed: Count
+
+
+class BlameDocument(Document, frozen=True, kw_only=True):
+    """`agenteval blame`: the step where a run was lost."""
+
+    version: Literal[1] = 1
+    run: str
+    steps: Annotated[Count, Meta(description="how many messages the transcript has")]
+    reproduces: Annotated[
+        Literal["always", "mostly", "luck", "once"],
+        Meta(description="luck: more than half of the stored repetitions passed; once: it is the only run"),
+    ]
+    runs: Annotated[Count, Meta(description="stored repetitions of the same agent, this run included")]
+    passed: Count
+    low: Annotated[Share, Meta(description="the lower end of the 95 % interval of the pass rate")]
+    high: Share
+    could_pass: Annotated[
+        Literal["yes", "never", "unknown"], Meta(description="whether any stored run of the test passed")
+    ]
+    fault: FaultWord
+    decisive: SuspectDocument | None
+    others: tuple[SuspectDocument, ...]
+    prefixes: tuple[PrefixDocument, ...]
+
+
+def blame_document(blame: Blame) -> BlameDocument:
+    """The four answers with their evidence; texts are raw."""
+    return BlameDocument(
+        run=blame.run,
+        steps=blame.steps,
+        reproduces=blame.reproduces,
+        runs=blame.runs,
+        passed=blame.passed,
+        low=blame.low,
+        high=blame.high,
+        could_pass=blame.possible,
+        fault=blame.fault,
+        decisive=None if blame.decisive is None else _suspect(blame.decisive),
+        others=tuple(map(_suspect, blame.others)),
+        prefixes=tuple(PrefixDocument(step=one.step, runs=one.runs, passed=one.passed) for one in blame.prefixes),
+    )
+
+
+def _suspect(suspect: Suspect) -> SuspectDocument:
+    return SuspectDocument(step=suspect.step, fault=suspect.fault, clues=tuple(map(_clue, suspect.clues)))
+
+
+def _clue(clue: Clue) -> ClueDocument:
+    return ClueDocument(
+        code=str(clue.code), fault=clue.fault, tool_call=clue.call, fields=dict(clue.fields), message=clue_text(clue)
+    )

@@ -1,0 +1,201 @@
+"""What is shown of blame: the four answers, the steps with their evidence, and the strip with a bar a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Suspect
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.numbers import count, percent_interval
+from agenteval_tui.core.phrasing import listed, on_one_line, shown
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.model import LEVELS, Fact, Facts, Node, Paragraph, Span, Text, Tree, View, text
+
+DECISIVE: Span = ("◆", "bad")
+"""The sign of the decisive step."""
+OTHER: Span = ("◆", "warn")
+"""The sign of a step that is named beside it."""
+_SHOWN = 60
+
+FAULTS: dict[Fault, str] = {
+    "agent": "the agent's",
+    "user": "the user's (whoever answers for the user)",
+    "tool": "the tool's",
+    "environment": "the environment's",
+    "criterion": "the criterion's",
+    "unknown": "not known",
+}
+
+
+def clue_text(clue: Clue) -> str:
+    """The evidence against a step, in a sentence without a full stop."""
+    fields = clue.fields
+    words: Mapping[ClueCode, str] = _SENTENCES
+    return words[clue.code].format_map(_Words(fields))
+
+
+def reproduces_text(blame: Blame) -> str:
+    """The first answer."""
+    if blame.reproduces == "once":
+        return "not known: it ran once (agenteval run --repeat 5 tells)"
+    low, high = percent_interval(blame.low, blame.high)
+    rate = f"{blame.passed} of {count(blame.runs, 'run')} passed, {low} to {high} %"
+    said = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it is luck: it passes most of the time"}
+    return f"{said[blame.reproduces]} ({rate})"
+
+
+def could_pass_text(blame: Blame) -> str:
+    """The second answer."""
+    if blame.possible == "unknown":
+        return "not known: no stored run of this test passed, and there are few"
+    if blame.possible == "never":
+        return "no run ever passed: it may be the test, the criterion, or what the agent can do at all"
+    return "yes" if blame.passed else "yes: another agent passed"
+
+
+def step_text(transcript: Transcript | None, step: int, of: int = 0) -> str:
+    """What a step is, in a few words: `step 7, get_order(...)`, or `step 7 of 12, ...`. Steps are shown from 1."""
+    name = f"step {step + 1}" + (f" of {of}" if of else "")
+    if transcript is None or step >= len(transcript.messages):
+        return name
+    message = transcript.messages[step]
+    calls = [transcript.tool_calls[number] for number in message.tool_calls if number < len(transcript.tool_calls)]
+    if calls:
+        did = ", ".join(f"{call.name}({on_one_line(shown(call.arguments, _SHOWN), _SHOWN)})" for call in calls)
+    else:
+        did = f"{message.name or message.role}: {on_one_line(message.content, _SHOWN)}"
+    return f"{name}, {did}"
+
+
+def blame_view(blame: Blame, transcript: Transcript | None = None) -> View:
+    """The four answers, the strip, and the steps with their evidence."""
+    answers = Facts(
+        (
+            Fact("Does it reproduce?", text(reproduces_text(blame))),
+            Fact("Could it pass?", text(could_pass_text(blame))),
+            Fact("Whose fault?", text(FAULTS[blame.fault])),
+            Fact("Which step?", _which(blame, transcript)),
+        )
+    )
+    return answers, Paragraph(strip_text(blame)), *evidence_view(blame, transcript)
+
+
+def evidence_view(blame: Blame, transcript: Transcript | None = None) -> View:
+    """The steps with their evidence, the decisive one first."""
+    named = [*((blame.decisive, DECISIVE),) * (blame.decisive is not None), *((one, OTHER) for one in blame.others)]
+    nodes = tuple(_node(suspect, sign, transcript) for suspect, sign in named if suspect is not None)
+    return (Tree(nodes),) if nodes else ()
+
+
+def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
+    """The decisive step with its strongest evidence, on one line; "" where there is none."""
+    if blame.decisive is None:
+        return ""
+    return one_line(f"{step_text(transcript, blame.decisive.step)}: {clue_text(blame.decisive.clues[0])}")
+
+
+class Bar(Struct, frozen=True):
+    """A bar of the strip: the step, how high (0 to 7), and what it means."""
+
+    step: int
+    level: int
+    token: str
+
+
+def bars(blame: Blame) -> tuple[Bar, ...]:
+    """A bar for each step: full for the decisive one, half for the others, low where nothing was found."""
+    others = {one.step for one in blame.others}
+    decisive = None if blame.decisive is None else blame.decisive.step
+    return tuple(
+        Bar(step, 7, "bad") if step == decisive else Bar(step, 4, "warn") if step in others else Bar(step, 0, "dim")
+        for step in range(blame.steps)
+    )
+
+
+def strip_text(blame: Blame) -> Text:
+    """The bars on one line."""
+    return tuple((LEVELS[bar.level], bar.token) for bar in bars(blame))
+
+
+def _which(blame: Blame, transcript: Transcript | None) -> Text:
+    if blame.decisive is not None:
+        return text((one_line(step_text(transcript, blame.decisive.step, blame.steps)), "bold"))
+    if blame.reproduces == "luck":
+        return text("none: it is luck")
+    if blame.fault == "criterion":
+        return text("none: a person called the run good")
+    return text("none was found")
+
+
+def _node(suspect: Suspect, sign: Span, transcript: Transcript | None) -> Node:
+    children = tuple(Node(text((one_line(clue_text(clue)), "code"))) for clue in _distinct(suspect.clues))
+    return Node(text((one_line(step_text(transcript, suspect.step)), "bold")), children, sign)
+
+
+def _distinct(clues: Sequence[Clue]) -> list[Clue]:
+    found: dict[str, Clue] = {}
+    for clue in clues:
+        found.setdefault(clue_text(clue), clue)
+    return list(found.values())
+
+
+_ORIGINS = {
+    "result": "which step {step} returned",
+    "user": "which the user said in step {step}",
+    "system": "which is in the system prompt",
+    "agent": "which the agent itself said in step {step}",
+    "nowhere": "which is nowhere before",
+}
+
+_ASKED = {
+    "result": "; all of its arguments are in what step {step} returned",
+    "user": "; all of its arguments are the user's, from step {step}",
+}
+
+_SENTENCES: dict[ClueCode, str] = {
+    ClueCode.PARTED: "{passed} of {runs} runs that did the same before passed; with this step {after_passed} of"
+    " {after_runs}",
+    ClueCode.OUT_OF_ORDER: "{written_by} changed {value} before {tool} did, which then failed or was never called",
+    ClueCode.UNEXPECTED_WRITE: "{tool} changes something, and no criterion expects this call{asked}",
+    ClueCode.WRONG_ARGUMENT: "{tool} {argument} is {found}{came}; {due}",
+    ClueCode.CHOSEN_BY_USER: "the user's words ({named}) chose {found}; expected was {wanted}",
+    ClueCode.FORBIDDEN_CALL: "{tool} must not be called here{asked}",
+    ClueCode.OTHER_VALUE: "the agent says {found}{came}; expected was {wanted}",
+    ClueCode.CALL_FAILED: "the expected call of {tool} gave an error: {result}",
+    ClueCode.NEVER_CALLED: "the conversation ended without the expected call of {tool}",
+    ClueCode.ERROR_IGNORED: "{tool} gave an error, and was not called again: {result}",
+    ClueCode.REPEATED: "{who} does the same again",
+    ClueCode.REQUEST_LOST: "{name} hands on another task: {shared} of {words} words of the request are in it",
+    ClueCode.EXECUTION_FAILED: "what {name} wrote failed when it was executed in {failed}",
+    ClueCode.BROKE_OFF: "the run broke off here{kind_said}, without a sign of trouble before",
+    ClueCode.FIRST_RESULT: "everything after rests on what {name} brings in here; nothing else was found",
+    ClueCode.ANSWER: "what failed is said of this answer, and nothing before it points to a step",
+    ClueCode.WRONG_TEXT: "it says what must not be said",
+}
+
+
+class _Words(dict[str, str]):
+    """The fields of a clue as words of its sentence."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        super().__init__({key: value if isinstance(value, str) else shown(value) for key, value in fields.items()})
+        for key in ("wanted", "found", "result"):
+            if key in fields:
+                self[key] = shown(fields[key])
+        step = fields.get("origin_step")
+        asked = _ASKED.get(fields.get("origin", ""), "")
+        self["asked"] = asked.format(step=step + 1) if asked and step is not None else ""
+        origin = _ORIGINS.get(fields.get("origin", ""), "")
+        self["came"] = f", {origin.format(step=step + 1 if step is not None else '')}" if origin else ""
+        if "failed_step" in fields:
+            self["failed"] = f"step {fields['failed_step'] + 1}"
+        if "words" in fields and not isinstance(fields["words"], int):
+            self["named"] = listed([shown(word) for word in fields["words"]])
+        self["due"] = (
+            f"expected was {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"
+        )
+        self["who"] = str(fields.get("tool") or fields.get("name") or "")
+        self["kind_said"] = f" ({fields['kind']})" if fields.get("kind") else ""
