@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
@@ -21,6 +22,7 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 from agenteval_tui.transcripts.codec import VERSION, from_json, to_json
 from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Transcript, last_answer
@@ -37,8 +39,14 @@ def ending_fields(row: RunRow) -> dict[str, Any]:
     """How a run ended, and of which test, suite and row of a dataset it is."""
     said: dict[str, Any] = {"version": VERSION, "outcome": row.status, "score": row.score}
     given = {"why": row.why, "warnings": row.warnings, "row": row.row, "row_key": row.row_key, "test_id": row.test_id,
-             "suite": row.suite_name, "tags": list(row.tags)}  # fmt: skip
+             "suite": row.suite_name, "tags": list(row.tags), "fork_of": _origin(row)}  # fmt: skip
     return said | {key: value for key, value in given.items() if value}
+
+
+def _origin(row: RunRow) -> dict[str, Any] | None:
+    """The run that it continues, from where and how; None: it is no fork."""
+    origin = read_origin(row.fork_of, row.fork)
+    return None if origin is None else to_builtins(origin)
 
 
 def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
@@ -102,6 +110,7 @@ def _restore_ending(recording: Recording, given: Any) -> Recording:
         row=row if isinstance(row, int) and not isinstance(row, bool) and 0 <= row < 2**31 else 0,
         row_key=key[:500] if isinstance(key, str) else "",
         suite=_told(given.get("suite"), ""),
+        fork=_fork(given.get("fork_of")),
         tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
     )
     outcome = str(given["outcome"])
@@ -117,6 +126,13 @@ def _restore_ending(recording: Recording, given: Any) -> Recording:
             warnings=warnings if isinstance(warnings, int) and 0 <= warnings < 2**31 else 0,
         ),
     )
+
+
+def _fork(given: Any) -> ForkOrigin | None:
+    try:
+        return None if given is None else convert(given, ForkOrigin)
+    except ValidationError:
+        return None
 
 
 def _possible_outcomes(recording: Recording) -> frozenset[str]:

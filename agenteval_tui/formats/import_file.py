@@ -179,7 +179,7 @@ def _import(
             store.delete_execution(unfinished).result()
         try:
             read = added = store.import_runs(
-                record,
+                replace(record, kind="fork") if first[0].fork_of else record,
                 chain([first], runs),
                 digest=_key(known.name, digest),
                 path=str(path),

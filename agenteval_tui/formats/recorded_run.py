@@ -15,6 +15,7 @@ from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import PlannedRun, RunEnded
 from agenteval_tui.runs.criteria import spec_to_dict
+from agenteval_tui.runs.fork.model import encode_origin
 
 NO_VERDICT = "skipped"
 """The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
@@ -51,6 +52,8 @@ def planned_run(
         tags=recording.tags,
         criteria=tuple(spec.hash for spec in specs),
         specs=tuple(spec_to_dict(spec) for spec in specs),
+        fork_of=recording.fork.run if recording.fork is not None else "",
+        fork=encode_origin(recording.fork) if recording.fork is not None else "",
     )
 
 

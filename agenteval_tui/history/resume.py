@@ -113,7 +113,8 @@ def forget_transcript(connection: sqlite3.Connection, transcript: int) -> None:
 def unfinished_imports(connection: sqlite3.Connection, digest: str) -> list[str]:
     """Ids of imports of the file with this digest whose process died before they were whole."""
     rows = connection.execute(
-        "SELECT uid, options, owner FROM executions WHERE kind = 'import' AND status IN ('running', 'interrupted')"
+        "SELECT uid, options, owner FROM executions WHERE kind IN ('import', 'fork')"
+        " AND status IN ('running', 'interrupted')"
     ).fetchall()
     return [uid for uid, options, owner in rows if json.loads(options).get("digest") == digest and not is_alive(owner)]
 

@@ -148,8 +148,8 @@ class HistoryQuery(Struct, frozen=True):
                 return f"{name}: takes 24h, 7d, 2w or a day such as 2026-11-01"
             if name == "kind" and value.lower() not in ("run", "import", "fork"):
                 return "kind: takes run, import or fork"
-            if name == "is" and value.lower() not in ("baseline", "labelled", "import"):
-                return "is: takes baseline, labelled or import"
+            if name == "is" and value.lower() not in ("baseline", "labelled", "import", "fork"):
+                return "is: takes baseline, labelled, import or fork"
         return ""
 
     def filter(self, now_ms: int, *, execution: str = "", failed_only: bool = False) -> RunFilter:
@@ -168,7 +168,7 @@ class HistoryQuery(Struct, frozen=True):
                 made["tags"] += (value,)
             elif name in ("since", "before"):
                 made[f"{name}_ms"] = moment(value, now_ms)
-            elif word in ("run", "import"):
+            elif word in ("run", "import", "fork"):
                 made["kind"] = word
             elif word in ("baseline", "labelled"):
                 made[word] = True

@@ -20,8 +20,9 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.atomic_write import write_whole
 from agenteval_tui.core.errors import TextEdit, apply_edits
-from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.suites.slugs import ID, slug
@@ -739,3 +740,38 @@ def undo_change(change: WrittenFile) -> LoadedSuite:
 def bytes_of(loaded: LoadedSuite) -> bytes:
     """The file's bytes as they are now. Raises `SaveFailed`."""
     return read_again(loaded)
+
+
+# An option of an agent, in the file that has it
+
+
+def save_agent_option(loaded: LoadedSuite, agent: str, option: str, value: str) -> LoadedSuite:
+    """Write an option of one of the suite's agents."""
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    tree.set(["agents", agent], option, value, ())
+    return _write(loaded, tree.text)
+
+
+def save_own_agent_option(path: Path, agent: str, option: str, value: str) -> None:
+    """The same for an agent of the user's agents.yaml at `path`."""
+    content = read_bytes(path)
+    bom = BOM if content.startswith(BOM) else b""
+    try:
+        tree = TreeEdit(content[len(bom) :].decode("utf-8"), str(path))
+    except UnicodeDecodeError:
+        raise SaveFailed("this file is not UTF-8", where=str(path), mend="save it as UTF-8 first") from None
+    places: tuple[KeyPath, ...] = (["agents", agent], [agent])
+    found = next((one for one in places if tree.has(one)), None)
+    if found is None:
+        raise SaveFailed(f"this file has no agent {agent!r}", where=str(path), mend="name an agent that it has")
+    tree.set(found, option, value, ())
+
+    def check(_: Path) -> None:
+        if read_bytes(path) != content:
+            raise SaveFailed("this file changed meanwhile", where=str(path), mend="save again")
+
+    try:
+        write_whole(path.resolve(), (bom + tree.text.encode("utf-8"),), like=path.stat(), check=check)
+    except OSError as error:
+        raise SaveFailed(f"this file can't be saved: {error.strerror or error}", where=str(path)) from None

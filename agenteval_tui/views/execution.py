@@ -12,6 +12,7 @@ from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.views.evidence import place_of
+from agenteval_tui.views.fork_origin import origin_text
 from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, plain, text
 
 _MOST_ERRORS = 5
@@ -86,7 +87,8 @@ def run_head(row: RunRow) -> View:
     status = (row.status, OUTCOMES.get(row.status, ("", "dim"))[1])
     about = (f", {plain(place_of(row))}, {when}", "dim")
     head = text((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
-    return paragraphs([head, text(status, about, (f"  {missing}" if missing else "", "warn"))])
+    continued = text((origin_text(row), "accent"))
+    return paragraphs([head, text(status, about, (f"  {missing}" if missing else "", "warn")), continued])
 
 
 def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:

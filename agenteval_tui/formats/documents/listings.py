@@ -19,7 +19,7 @@ class ListedExecution(Document, frozen=True, kw_only=True):
 
     execution: str
     title: str
-    kind: Annotated[str, one_of("run", "import")]
+    kind: Annotated[str, one_of("run", "import", "fork")]
     status: ExecutionStatus
     message: str
     notes: Annotated[tuple[str, ...], Meta(description="of an import: what was left out of its file")]

@@ -19,6 +19,7 @@ from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionV
 from agenteval_tui.formats.documents.db import HistoryCheck, HistoryHealth, HistoryMerge, HistoryPruning
 from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.flaky import FlakyTests
+from agenteval_tui.formats.documents.fork import RunForks
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listen import HeardRunDocument
@@ -66,6 +67,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "grade": ("what `agenteval grade --transcript --json` prints", tuple[CriterionDocument, ...]),
     "grade-execution": ("what `agenteval grade --execution --json` prints", GradedExecution),
     "why": ("what `agenteval why --json` prints", Why),
+    "fork": ("what `agenteval fork --json` prints", RunForks),
     "difference": ("what `agenteval show RUN --diff RUN --json` prints", Difference),
     "stats": ("what `agenteval stats --json` prints", ExecutionStats),
     "validate": ("what `agenteval validate --json` prints", tuple[Problem, ...]),

@@ -14,6 +14,7 @@ from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, one_of
 from agenteval_tui.formats.documents.causes import FailureCause, failure_cause
 from agenteval_tui.formats.documents.comparison import AgainstBaseline, against_document
+from agenteval_tui.formats.documents.fork import ForkedFrom, forked_from
 from agenteval_tui.formats.labels import LabelDocument, label_document, labels_by_run
 from agenteval_tui.formats.timestamps import iso
 from agenteval_tui.grading.codec import CriterionDocument, result_document
@@ -125,6 +126,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     timing: StoredTiming
     finish_reason: str
     error: StoredError | None
+    fork_of: Annotated[ForkedFrom | UnsetType, Meta(description="of a fork: the run that it continues")] = UNSET
 
 
 class ShownRun(Document, frozen=True, kw_only=True):
@@ -160,6 +162,7 @@ class ShownRun(Document, frozen=True, kw_only=True):
     timing: StoredTiming
     finish_reason: str
     error: StoredError | None
+    fork_of: Annotated[ForkedFrom | UnsetType, Meta(description="of a fork: the run that it continues")] = UNSET
     transcript: StoredTranscript
 
 
@@ -169,7 +172,7 @@ class ExecutionResults(Document, frozen=True, kw_only=True):
     version: Literal[1] = 1
     execution: str
     title: str
-    kind: Annotated[str, one_of("run", "import")]
+    kind: Annotated[str, one_of("run", "import", "fork")]
     suite: str
     status: ExecutionStatus
     message: str
@@ -314,4 +317,5 @@ def _run(
         "timing": stored_timing(transcript.timing),
         "finish_reason": transcript.finish_reason,
         "error": stored_error(transcript.error),
+        "fork_of": forked_from(row),
     }

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.transcripts.model import Transcript
 
 
@@ -52,6 +53,8 @@ class Recording(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     stated: StatedOutcome | None = None
     expected: tuple[Mapping[str, Any], ...] = ()
+    fork: ForkOrigin | None = None
+    """Of a run of this program that comes back: the run that it continues."""
 
 
 class Skipped(Struct, frozen=True):

@@ -1,8 +1,13 @@
-"""From a transcript and edits to the conversation that is continued. Pure: it asks nobody and reads nothing."""
+"""From a transcript and edits to the conversation that is continued. Pure: it asks nobody and reads nothing.
+
+Steps count from 0 here, and from 1 in sentences: people see them so wherever a transcript is shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -97,6 +102,81 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     return complete(_renumbered(told, changed), [one.content for one in later if not one.simulated])
 
 
+CHANGES = ("tool_result", "tool_error", "arguments", "text", "system", "drop", "insert")
+"""What a person may say about a step, by name."""
+
+
+def edits_of(transcript: Transcript, step: int, given: Mapping[str, Any]) -> tuple[AnyEdit, ...]:
+    """The edits that these changes of a step mean (`CHANGES`), for people and programs that name what they change.
+
+    Where a message makes one call, its result is meant at the call too, and its arguments at the result. `arguments`
+    is a value, or JSON text of one; `insert` is {role, text}. Raises `ForkError`.
+    """
+    check_step(transcript, step)
+    unknown = [name for name in given if name not in CHANGES]
+    if unknown:
+        raise ForkError(f"a step has no {unknown[0]!r} to change", mend=f"what can be changed: {', '.join(CHANGES)}")
+    made: list[AnyEdit] = []
+    if given.get("system") is not None:
+        made.append(System(_text(given, "system")))
+    for name in ("tool_result", "tool_error"):
+        if given.get(name) is not None:
+            made.append(Result(_result_step(transcript, step), _text(given, name), name == "tool_error"))
+    if given.get("arguments") is not None:
+        made.append(_arguments(transcript, step, given["arguments"]))
+    if given.get("text") is not None:
+        if transcript.messages[step].role == "tool":
+            raise _wrong(transcript, step, "the result of a tool", "set tool_result")
+        made.append(Text(step, _text(given, "text")))
+    if given.get("drop"):
+        made.append(Drop(step))
+    if given.get("insert") is not None:
+        made.append(_insert(step, given["insert"]))
+    return tuple(made)
+
+
+def first_question(transcript: Transcript) -> int:
+    """The last message before the first answer: where a conversation begins anew with another system prompt."""
+    answers = (number for number, one in enumerate(transcript.messages) if one.role == "assistant")
+    return max(next(answers, len(transcript.messages)) - 1, 0)
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _result_step(transcript: Transcript, step: int) -> int:
+    message = transcript.messages[step]
+    if len(message.tool_calls) > 1:
+        raise _wrong(transcript, step, count(len(message.tool_calls), "call"), "choose the step of the result itself")
+    found = [number for number, one in enumerate(transcript.messages) if one.tool_call in message.tool_calls]
+    return found[0] if found else step
+
+
+def _arguments(transcript: Transcript, step: int, value: Any) -> Arguments:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ForkError(f"these arguments are not JSON: {error}", mend='write an object, as {"id": 7}') from None
+    call = transcript.messages[step].tool_call
+    if call is not None:
+        asked = next((number for number, one in enumerate(transcript.messages) if call in one.tool_calls), step)
+        return Arguments(asked, value, transcript.messages[asked].tool_calls.index(call) if asked != step else 0)
+    calls = len(transcript.messages[step].tool_calls)
+    if calls > 1:
+        raise _wrong(transcript, step, count(calls, "call"), "choose the step of the call's result")
+    return Arguments(step, value)
+
+
+def _insert(step: int, given: Any) -> Insert:
+    role = given.get("role") if isinstance(given, Mapping) else None
+    if role not in ("user", "assistant", "system") or not isinstance(given.get("text"), str):
+        raise ForkError("what is inserted has a role and a text", mend="the role is user, assistant or system")
+    return Insert(step, role, given["text"])
+
+
 def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversation:
     """The conversation as it can be asked, with `turns` after those that it has. Raises `ForkError` where it can't be:
     a call without a result, a result without its call, nothing to answer."""
@@ -120,7 +200,8 @@ def check_calls(conversation: Conversation) -> None:
         if message.role == "tool":
             if message.tool_call is None or message.tool_call not in open_calls:
                 raise ResultWithoutCallError(
-                    f"message {number} is the result of a call that is not there", mend="keep the call, or drop both"
+                    f"message {number + 1} is the result of a call that is not there",
+                    mend="keep the call, or drop both",
                 )
             open_calls.discard(message.tool_call)
             continue
@@ -137,8 +218,8 @@ def check_step(transcript: Transcript, step: int) -> None:
     """Raise `UnknownStepError` unless the transcript has this step."""
     if not 0 <= step < len(transcript.messages):
         last = len(transcript.messages) - 1
-        known = f"its steps are 0 to {last}" if last >= 0 else "its transcript is empty"
-        raise UnknownStepError(f"this run has no step {step}", mend=known)
+        known = f"its steps are 1 to {last + 1}" if last >= 0 else "its transcript is empty"
+        raise UnknownStepError(f"this run has no step {step + 1}", mend=known)
 
 
 def end_of_step(transcript: Transcript, step: int) -> int:
@@ -176,4 +257,4 @@ def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conve
 
 
 def _wrong(transcript: Transcript, step: int, what: str, mend: str) -> WrongStepError:
-    return WrongStepError(f"step {step} ({transcript.messages[step].role}) has {what}", mend=mend)
+    return WrongStepError(f"step {step + 1} ({transcript.messages[step].role}) has {what}", mend=mend)

@@ -10,18 +10,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.ids import new_id
-from agenteval_tui.grading.results import Outcome
-from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.events import Command, Event
 from agenteval_tui.runs.execution_host import Host
+from agenteval_tui.runs.fork.answers import Answer, Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
 from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -30,49 +27,7 @@ from agenteval_tui.runs.store_records import planned_runs
 from agenteval_tui.runs.task_payload import Tasks
 from agenteval_tui.suites.model import AgentConfig
 
-
-class Answer(Struct, frozen=True):
-    """One continuation. `failed`: the names of criteria that failed; `causes`: the signatures of why
-    (`grading.causes`), or of the agent's error. `stored`: it was known, and cost nothing now."""
-
-    run: RunRow
-    failed: tuple[str, ...] = ()
-    causes: tuple[str, ...] = ()
-    stored: bool = False
-
-    @property
-    def status(self) -> str:
-        """passed, failed, needs_review or error."""
-        return self.run.status
-
-    @property
-    def passed(self) -> bool:
-        """Whether it passed."""
-        return self.run.status == "passed"
-
-
-class Outcomes(Struct, frozen=True):
-    """What became of one question. `stopped`: why there are fewer answers than were wanted; "": there are not."""
-
-    question: Question
-    answers: tuple[Answer, ...]
-    stopped: str = ""
-
-    @property
-    def decided(self) -> int:
-        """Answers that passed or failed."""
-        return sum(one.status in ("passed", "failed") for one in self.answers)
-
-    @property
-    def passed(self) -> int:
-        """Answers that passed."""
-        return sum(one.passed for one in self.answers)
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars of the agents for answers that were not known before; None: not measured."""
-        found = [one.run.cost for one in self.answers if not one.stored and one.run.cost is not None]
-        return sum(found) if found else None
+__all__ = ["Answer", "Oracle", "Outcomes", "Question"]
 
 
 class Oracle:
@@ -101,13 +56,15 @@ class Oracle:
         self.source = source_of(store, row, user_agents=user_agents)
         self.execution_id = ""
         """The execution that holds what was asked; "": nothing had to be asked yet."""
+        self.branches: dict[str, int] = {}
+        """By run id: which of the questions asked last a continuation answers, from 0."""
         self.asked = 0
         """Continuations that were asked for, and not known before."""
         self._store = store
         self._purpose: Purpose = purpose
         self._max_cost = max_cost
         self._concurrency = concurrency
-        self._trust = trust
+        self.trust = trust
         self._title = title
         self._emit = emit
         self._more = more
@@ -140,6 +97,7 @@ class Oracle:
     async def asking(self, questions: Sequence[Question], count: int) -> tuple[Outcomes, ...]:
         """The same for callers that have an event loop."""
         planned = self.plan(questions, count)
+        self.branches = {run.ref.run: place for place, runs in enumerate(planned.missing) for run in runs}
         said = ""
         if planned.runs:
             said = await self._run(planned.runs)
@@ -149,8 +107,9 @@ class Oracle:
             new = [rows[run.ref.run] for run in missing if run.ref.run in rows]
             ended = [row for row in new if row.status in ("passed", "failed", "needs_review", "error")]
             self.asked += len(ended)
-            told = [*self._answers(known, stored=True), *self._answers(ended, stored=False)]
-            made.append(Outcomes(question, tuple(told), said if len(told) < count else ""))
+            told = [*answers_of(self._store, known, stored=True), *answers_of(self._store, ended, stored=False)]
+            short = said if len(told) < count else ""
+            made.append(Outcomes(question.step, question.edits, tuple(told), short, question.label, self._purpose))
         return tuple(made)
 
     def stop(self) -> None:
@@ -180,7 +139,7 @@ class Oracle:
             title=self._title,
             max_cost=left,
             concurrency=self._concurrency,
-            trust=self._trust,
+            trust=self.trust,
             continues=continues,
             options={"purpose": self._purpose},
         )
@@ -198,20 +157,6 @@ class Oracle:
             raise InfrastructureError(
                 ended.message or "the execution broke off",
                 where=f"execution {plan.execution_id}",
-                mend="ask again: what ended is kept and not asked again",
+                mend="ask again: the continuations that ended are stored",
             )
         return "it was stopped" if ended.status == "cancelled" else ended.message
-
-    def _answers(self, rows: Sequence[RunRow], *, stored: bool) -> list[Answer]:
-        signatures: dict[int, list[str]] = {}
-        for failure in causes.failures(self._store, [row.rowid for row in rows]):
-            signatures.setdefault(failure.run, []).append(failure.signature)
-        return [
-            Answer(
-                row,
-                tuple(one.criterion for one in self._store.results(row.id) if one.outcome is Outcome.FAILED),
-                tuple(signatures.get(row.rowid, ())),
-                stored,
-            )
-            for row in rows
-        ]

@@ -18,7 +18,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.fork.edits import ForkError
+from agenteval_tui.runs.fork.edits import CHANGES, ForkError, edits_of, first_question, fork
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, read_origin
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -27,7 +27,7 @@ from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.transcripts.model import Message
+from agenteval_tui.transcripts.model import Message, Transcript
 
 ANSWERS = ("passed", "failed", "needs_review")
 """How a run ended that answered its question. After an error it is asked again."""
@@ -46,6 +46,32 @@ class Question(Struct, frozen=True):
     step: int = 0
     edits: tuple[AnyEdit, ...] = ()
     label: str = ""
+
+
+def questions_of(
+    transcript: Transcript, at: int | None, given: Mapping[str, Any], sweep: Sequence[Mapping[str, Any]] = ()
+) -> list[Question]:
+    """The questions that people mean by changes (`edits.CHANGES`) of step `at`, which counts from 1 here.
+
+    `sweep`: a question for each of its entries, which are laid over `given`; they may have `at` and `label`. Without a
+    step only the system prompt can be changed: then the conversation begins anew. Raises `ForkError`.
+    """
+    made = []
+    for number, entry in enumerate(sweep or ({},), 1):
+        unknown = sorted(str(name) for name in entry if name not in (*CHANGES, "at", "label"))
+        if unknown:
+            mend = f"known: {', '.join((*CHANGES, 'at', 'label'))}"
+            raise ForkError(f"entry {number} of the sweep has {unknown[0]!r}", mend=mend)
+        wanted = entry.get("at", at)
+        if wanted is not None and (not isinstance(wanted, int) or isinstance(wanted, bool)):
+            raise ForkError(f"`at` of entry {number} is not the number of a message", mend="write a number from 1 on")
+        changes = {**given, **{name: one for name, one in entry.items() if name in CHANGES}}
+        if wanted is None and set(changes) - {"system"}:
+            raise ForkError("nothing says which step is changed", mend="give a step: the number of a message")
+        step = first_question(transcript) if wanted is None else wanted - 1
+        edits = edits_of(transcript, step, changes)
+        made.append(Question(fork(transcript, step, edits), step, edits, str(entry.get("label", ""))))
+    return made
 
 
 class Source(Struct, frozen=True):

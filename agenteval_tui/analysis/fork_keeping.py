@@ -1,0 +1,124 @@
+"""Keeping a fork that helped: as a test of its suite, or as the system prompt of its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.registry import options_model
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.runs.fork.edits import PROMPTS
+from agenteval_tui.runs.fork.model import AnyEdit, System
+from agenteval_tui.runs.fork.plan import Source
+from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.suites.agents_file import agents_path
+from agenteval_tui.suites.editing import append_test, free_id, save_agent_option, save_own_agent_option
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.transcripts.codec import to_openai_messages
+from agenteval_tui.transcripts.model import Transcript
+
+SYSTEM = "system"
+
+
+def test_of_fork(source: Source, conversation: Conversation, test_id: str, name: str) -> dict[str, Any]:
+    """A test, with the keys of a suite, that asks what a continuation was asked, with the criteria of its run.
+
+    What was put into templates stays as it is: braces in it are text.
+    """
+    run = source.stored.run
+    messages = to_openai_messages(Transcript(conversation.messages, conversation.tool_calls))
+    test: dict[str, Any] = {
+        "id": test_id,
+        "name": name,
+        "description": f"Continues run {short_id(source.row.id)} of {source.row.test_id} from message "
+        f"{len(conversation.messages)}.",
+        "messages": [_literal(message) for message in messages],
+    }
+    if conversation.turns:
+        test["turns"] = [_literal(turn) for turn in conversation.turns]
+    if run.tags:
+        test["tags"] = list(run.tags)
+    if run.variables:
+        test["variables"] = json_like(run.variables)
+    test["agent"] = run.agent.name
+    test["criteria"] = [_criterion(spec) for spec in run.specs]
+    return test
+
+
+test_of_fork.__test__ = False  # type: ignore[attr-defined]  # not a test function
+
+
+def save_as_test(
+    source: Source, conversation: Conversation, *, path: Path | None = None, test_id: str = "", name: str = ""
+) -> tuple[LoadedSuite, str]:
+    """Write the fork as a test behind the last one of a suite (None: that of its run); the suite as it then is, and the
+    test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
+    loaded = load_suite(path or _suite_of(source))
+    called = name or f"{source.row.test_name or source.row.test_id}, continued"
+    wanted = test_id or free_id(loaded, f"{source.row.test_id}-fork")
+    return append_test(loaded, test_of_fork(source, conversation, wanted, called)), wanted
+
+
+def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
+    """Write the system prompt of these edits into the configuration of the run's agent; gives the file.
+
+    Only that place of the file changes. Raises `AgentevalError`: no system prompt was changed, it was not the agent's,
+    agents of that kind have none, or the file can't be changed.
+    """
+    text = next((one.text for one in edits if isinstance(one, System)), None)
+    agent, row = source.agent, source.row
+    if text is None:
+        raise AgentevalError("this fork has no other system prompt", mend="give one with --system")
+    model = options_model(str(agent.config.get("kind", "")))
+    if model is None or SYSTEM not in model.model_fields:
+        raise AgentevalError(
+            f"agent {agent.name!r} of kind {agent.config.get('kind')} has no system prompt in its configuration",
+            mend="change it where the agent has it",
+        )
+    stored = source.stored.run
+    if stored.context.get("sample_system_prompt") or any(one.role in PROMPTS for one in stored.messages):
+        raise AgentevalError(
+            f"the system prompt is that of test {row.test_id}, not that of agent {agent.name!r}",
+            where=row.suite_key,
+            mend="change it in the test",
+        )
+    own = _suite_of(source)
+    loaded = load_suite(own)
+    if loaded.suite is not None and agent.name in loaded.suite.agents:
+        save_agent_option(loaded, agent.name, SYSTEM, text)
+        return own
+    mine = agents_path(config_dir())
+    save_own_agent_option(mine, agent.name, SYSTEM, text)
+    return mine
+
+
+def _suite_of(source: Source) -> Path:
+    path = Path(source.row.suite_key)
+    if not path.is_file():
+        raise AgentevalError(
+            f"the suite of run {short_id(source.row.id)} is not there any more", where=str(path), mend="name a suite"
+        )
+    return path
+
+
+def _criterion(spec: CriterionSpec) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": spec.name}
+    for field, default in (("description", ""), ("expected_value", None), ("weight", 1.0), ("severity", "error"),
+                           ("negate", False), ("pass_threshold", None)):  # fmt: skip
+        if (value := getattr(spec, field)) != default:
+            made[field] = value
+    config = spec.config_text
+    return {**made, "prototype_class": spec.prototype_class, "config_uxon": config.rstrip("\n") + "\n"}
+
+
+def _literal(value: Any) -> Any:
+    """With what looks like a template in its texts as text."""
+    if isinstance(value, str):
+        return "{% raw %}" + value + "{% endraw %}" if any(mark in value for mark in ("{{", "{%", "{#")) else value
+    if isinstance(value, Mapping):
+        return {key: _literal(one) for key, one in value.items()}
+    return [_literal(one) for one in value] if isinstance(value, list) else value

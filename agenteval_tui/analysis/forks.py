@@ -1,0 +1,73 @@
+"""The forks of a run: what was changed in each branch, and how its continuations ended, beside the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from agenteval_tui.analysis.repetitions import repetitions
+from agenteval_tui.analysis.statistics import Interval, wilson
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.answers import Outcomes, answers_of
+from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
+
+
+class Forks(Struct, frozen=True):
+    """A run and its branches. `passed` of `decided` repetitions of the run passed, in its execution.
+
+    `execution` holds what was asked just now ("": nothing was), `asked` says how much that was, `cost` (US dollars,
+    judges included; None: not measured) what it took.
+    """
+
+    run: RunRow
+    passed: int
+    decided: int
+    branches: tuple[Outcomes, ...]
+    execution: str = ""
+    asked: int = 0
+    cost: float | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The pass rate of the run's repetitions; None: none was decided."""
+        return wilson(self.passed, self.decided) if self.decided else None
+
+
+def interval_of(branch: Outcomes) -> Interval | None:
+    """The 95 % interval of a branch's pass rate; None: nothing was decided."""
+    return wilson(branch.passed, branch.decided) if branch.decided else None
+
+
+def forks_asked(store: Store, run: RunRow, outcomes: Sequence[Outcomes], *, execution: str, asked: int) -> Forks:
+    """What was asked of an oracle just now."""
+    costs = [one.cost for one in store.costs(execution) if one.cost is not None] if execution else []
+    return Forks(run, *_repeated(store, run), tuple(outcomes), execution, asked, sum(costs) if costs else None)
+
+
+def stored_forks(store: Store, run: RunRow) -> Forks:
+    """All forks of a run that ended, in the order in which they were asked for first."""
+    found: dict[str, tuple[ForkOrigin, list[RunRow]]] = {}
+    for row in store.forks_of(run.id):
+        origin = read_origin(row.fork_of, row.fork)
+        if origin is not None and row.status in ("passed", "failed", "needs_review", "error"):
+            found.setdefault(origin.question or row.id, (origin, []))[1].append(row)
+    branches = tuple(
+        Outcomes(
+            origin.step,
+            origin.edits,
+            tuple(answers_of(store, rows, stored=True)),
+            label=origin.label,
+            purpose=origin.purpose,
+        )
+        for origin, rows in found.values()
+    )
+    return Forks(run, *_repeated(store, run), branches)
+
+
+def _repeated(store: Store, run: RunRow) -> tuple[int, int]:
+    """How many repetitions of the run passed, and how many were decided: those of its execution."""
+    rows = [run] if run.fork_of else repetitions(store, run, everywhere=False)
+    decided = [row for row in rows if row.status in ("passed", "failed")]
+    return sum(row.status == "passed" for row in decided), len(decided)

@@ -1,0 +1,90 @@
+"""What is shown of forks: what was changed in each branch, how often it passed, beside the run that it continues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agenteval_tui.analysis.forks import Forks, interval_of
+from agenteval_tui.analysis.statistics import Interval
+from agenteval_tui.core import numbers
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.runs.estimate import Estimate
+from agenteval_tui.views import model
+from agenteval_tui.views.fork_origin import branch_text
+from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Table, View, text
+
+_WHY = 100
+
+
+def price_text(takes: Estimate, requests: int) -> str:
+    """`3 continuations, about 6 requests · about 380 tokens · about $0.0012 · about 2.0 s`; what is not known is said.
+
+    `takes` is what whole runs of this test took; `requests` is how often the agent is asked at least.
+    """
+    said = [f"{numbers.count(takes.runs, 'continuation')}, about {numbers.count(requests, 'request')}"]
+    if takes.total_tokens is not None:
+        said.append(f"about {takes.total_tokens:,.0f} tokens")
+    cost = takes.total_cost
+    said.append("what it costs is not known" if cost is None else f"about {numbers.dollars(cost)}" if cost else "free")
+    if takes.seconds is not None:
+        said.append(f"about {numbers.duration(1000 * takes.seconds.expected)}")
+    return " · ".join(said)
+
+
+def forks_view(forks: Forks) -> View:
+    """The run and its branches, each with its rate and the interval, and why its continuations failed."""
+    run = forks.run
+    rows = [_row("the run itself", run.status, forks.passed, forks.decided, forks.interval, _why(run), run.id)]
+    for branch in forks.branches:
+        first = next((one for one in branch.answers if not one.passed), branch.answers[0] if branch.answers else None)
+        status = first.status if first is not None else ""
+        why = branch.stopped if first is None else "" if first.passed else _why(first.run)
+        key = first.run.id if first is not None else ""
+        rows.append(_row(branch_text(branch), status, branch.passed, branch.decided, interval_of(branch), why, key))
+    columns = (
+        Column("branch"), Column("passed", "right"), Column("rate", "right"), Column("95 % interval"), Column("why")
+    )  # fmt: skip
+    head = text(
+        (one_line(run.test_name or run.test_id, 80), "bold"), f", run {short_id(run.id)}",
+        (f"  {one_line(run.suite_name, 60)}, agent {one_line(run.agent, 40)}", "dim"),
+    )  # fmt: skip
+    return (Paragraph(head), Table(columns, tuple(rows)), *model.paragraphs(_notes(forks)))
+
+
+def _row(name: str, status: str, passed: int, decided: int, interval: Interval | None, why: str, key: str) -> Row:
+    sign, token = OUTCOMES.get(status, ("·", "dim"))
+    rate = numbers.percent(passed / decided) if decided else ""
+    between = " to ".join(numbers.percent_interval(*interval)) if interval is not None else ""
+    counted = f"{passed}/{decided}" if decided else ""
+    return Row(
+        (
+            text((f"{sign} ", token), one_line(name, 200)),
+            text((counted, token)),
+            text(rate),
+            text((between, "dim")),
+            text(one_line(why, _WHY)),
+        ),
+        key,
+    )
+
+
+def _notes(forks: Forks) -> Iterable[model.Text]:
+    known = sum(one.stored for branch in forks.branches for one in branch.answers)
+    if forks.execution:
+        cost = "" if forks.cost is None else f", {numbers.dollars(forks.cost)}"
+        yield text((f"{numbers.count(forks.asked, 'continuation')} asked for{cost}", "dim"))
+    if known and forks.execution:
+        yield text((f"{numbers.count(known, 'answer')} known before: nothing was paid for {_them(known)} again", "dim"))
+    stopped = dict.fromkeys(branch.stopped for branch in forks.branches if branch.stopped)
+    yield from (text((f"not all of it was asked: {why}", "warn")) for why in stopped)
+    yield text(("Forks count in no rate, trend, baseline or gate.", "dim"))
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def _why(run: RunRow) -> str:
+    return run.why or run.error_message
