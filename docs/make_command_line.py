@@ -134,8 +134,8 @@ KINDS = {
 }  # fmt: skip
 # The same where a verb means something else by that name.
 KINDS_OF_VERBS = {
-    ("why", "reference"): "runs", ("label", "reference"): "runs", ("judge-report", "reference"): "runs",
-    ("blame", "reference"): "runs", ("criterion", "reference"): "tests", ("compare", "a"): "choice:baseline+executions",
+    **{(verb, "reference"): "runs" for verb in ("why", "blame", "fork", "label", "judge-report")},
+    ("criterion", "reference"): "tests", ("compare", "a"): "choice:baseline+executions",
     **{(verb, "execution"): "running" for verb in ("attach", "pause", "continue", "cancel")},
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ package is not. Every function raises `AgentevalError` with what is wrong, where
 from __future__ import annotations
 
 from agenteval_tui.api.comparison import Comparison, compare
+from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
 from agenteval_tui.api.runs import Execution, Run, run
@@ -19,11 +20,13 @@ __all__ = [
     "Comparison",
     "Criterion",
     "Execution",
+    "Forks",
     "Grade",
     "History",
     "Run",
     "Suite",
     "compare",
+    "fork",
     "grade",
     "import_runs",
     "load",

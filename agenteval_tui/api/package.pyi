@@ -13,6 +13,9 @@ from agenteval_tui.api import (
     Execution as Execution,
 )
 from agenteval_tui.api import (
+    Forks as Forks,
+)
+from agenteval_tui.api import (
     Grade as Grade,
 )
 from agenteval_tui.api import (
@@ -26,6 +29,9 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     compare as compare,
+)
+from agenteval_tui.api import (
+    fork as fork,
 )
 from agenteval_tui.api import (
     grade as grade,

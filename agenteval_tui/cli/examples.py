@@ -36,6 +36,12 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval grade evals --execution last", "stored runs by the criteria as they are written now"),
         ("agenteval grade --criteria c.yaml --transcript t.json --json", "one transcript, as JSON"),
     ),
+    "fork": (
+        ("agenteval fork refunds --at 5 --set tool_result=@order.json", "had the tool said what the file says"),
+        ("agenteval fork refunds --at 4 --set 'arguments={\"id\": 7}' -n 10", "had it called the tool with this"),
+        ("agenteval fork refunds --system @prompt.md --max-cost 0.50", "with another system prompt, from the start"),
+        ("agenteval fork refunds", "the forks of the run that are stored"),
+    ),
     "audit": (("agenteval audit evals", "would the criteria notice wrong answers?"),),
     "listen": (
         ("agenteval listen", "store what programs send to port 4318, and watch it in the app"),

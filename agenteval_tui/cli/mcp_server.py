@@ -23,6 +23,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from agenteval_tui.analysis.workbench import Workbench
+from agenteval_tui.api.forks import fork as fork_run
 from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.runs import run as run_suites
 from agenteval_tui.cli.invocation import Invocation
@@ -79,10 +80,11 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> MCPServer[Any]
     if allowed.edit:
         offered.append(tools.save_edit)
     if allowed.run:
-        offered.append(tools.run)
+        offered += [tools.run, tools.fork]
     for tool in offered:
-        acts = tool in (tools.save_edit, tools.run)
-        hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=tool == tools.run)
+        acts = tool in (tools.save_edit, tools.run, tools.fork)
+        asks = tool in (tools.run, tools.fork)
+        hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=asks)
         server.add_tool(_reported(tool), annotations=hints, structured_output=False)
     return server
 
@@ -241,6 +243,27 @@ class _Tools(Struct, frozen=True):
             db=self.db,
         )
         return f"{execution}\n\n{self.failures(execution.id)}" if execution.failures else str(execution)
+
+    def fork(
+        self,
+        run: Reference,
+        step: Annotated[int, Field(ge=1, description="The number of a message, from 1, as `show` prints it.")],
+        tool_result: Annotated[str | None, Field(description="What the tool gives at this step.")] = None,
+        tool_error: Annotated[str | None, Field(description="The tool fails with this at this step.")] = None,
+        arguments: Annotated[dict[str, Any] | None, Field(description="The arguments of the step's call.")] = None,
+        text: Annotated[str | None, Field(description="What the user or the assistant says at this step.")] = None,
+        system: Annotated[str | None, Field(description="Another system prompt.")] = None,
+        drop: Annotated[bool, Field(description="Leave the step out.")] = False,
+        n: Annotated[int, Field(ge=1, le=50, description="Continuations.")] = 5,
+    ) -> str:
+        """Continue a stored run from a step with something changed, and grade what comes of it: would it have passed if
+        the tool, the user or the prompt had said something else? It may cost money and time; the user set the limit.
+        Tools before the step are not called again. What was asked before costs nothing."""
+        made = fork_run(
+            run, at=step, tool_result=tool_result, tool_error=tool_error, arguments=arguments, text=text,
+            system=system, drop=drop, n=n, max_cost=self.allowed.max_cost, db=self.db,
+        )  # fmt: skip
+        return str(made)
 
     def _verb(self, name: str, *arguments: str) -> str:
         """What a verb of the command line prints. Raises what it raises."""

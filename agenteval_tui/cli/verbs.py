@@ -32,6 +32,7 @@ VERBS = {
     "share": ("share", "Write runs into one HTML file to read, and to open in agenteval again."),
     "why": ("why", "Say why a run (or one criterion of it) failed."),
     "blame": ("blame", "Say which step a run was lost at, and whose fault it is."),
+    "fork": ("fork", "Continue a run from one of its steps, with something changed."),
     "causes": ("causes", "Group failures by their cause, worst first."),
     "triage": ("triage", "Decide about a cause of failures once; list the decisions."),
     "audit": ("audit", "Test whether criteria would notice wrong answers, by mutating stored runs."),
@@ -61,7 +62,7 @@ VERBS = {
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {
-    "Test": ("run", "record", "resume", "validate", "grade", "audit"),
+    "Test": ("run", "record", "resume", "fork", "validate", "grade", "audit"),
     "Look": (
         *("show", "open", "why", "blame", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),

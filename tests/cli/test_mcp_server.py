@@ -65,6 +65,7 @@ def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
         assert {tool.name for tool in tools} == set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) - {
             "run",
             "save_edit",
+            "fork",
         }
         assert CODING_AGENTS in page
 

@@ -34,6 +34,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "db prune": ("--older-than 1d --keep 1 --dry-run",),
     "doctor": ("",),
     "flaky": ("", "--all --test refund"),
+    "fork": ("{failed}",),
     "grade": (
         *("orders.suite.yaml --execution {third}", "--criteria criteria.yaml --transcript transcript.json"),
         "--criteria criteria.yaml --transcripts messages.jsonl",

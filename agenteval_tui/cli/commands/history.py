@@ -26,7 +26,9 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 )
 @click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
 @click.option("--agent", default="", metavar="A", help="Only runs of this agent.")
-@click.option("--kind", type=click.Choice(("run", "import")), default=None, help="Only what was run, or imported.")
+@click.option(
+    "--kind", type=click.Choice(("run", "import", "fork")), default=None, help="Only what was run, imported or forked."
+)
 @click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="At most N lines (default 20).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @all_projects("--all")

@@ -1,0 +1,67 @@
+"""`agenteval fork`: continue a stored run from one of its steps, with something changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+
+_ROLES = ("user", "assistant", "system")
+
+
+@click.command("fork", short_help="Continue a run from one of its steps, with something changed.")
+@click.argument("reference", metavar="RUN")
+@click.option(
+    "--at", type=click.IntRange(1), metavar="STEP", help="The step: a message's number in `agenteval show RUN`."
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME=VALUE",
+    help="Change tool_result, tool_error, arguments (JSON) or text of the step; @FILE: what the file says.",
+)  # fmt: skip
+@click.option("--drop", is_flag=True, help="Leave the step out, with the calls and results that belong to it.")
+@click.option("--insert", metavar="ROLE=TEXT", help="Add a message behind the step; ROLE is user, assistant or system.")
+@click.option("--system", metavar="TEXT", help="Use another system prompt; @FILE: what the file says.")
+@click.option(
+    "--sweep", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
+)  # fmt: skip
+@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="Continuations a branch.")
+@click.option(
+    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
+    help="Stop when agents and judges have cost this much.",
+)  # fmt: skip
+@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="How many at the same time.")
+@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder run.")
+@click.option("--save-test", metavar="ID", help="Then write what was asked as a test of this id into the run's suite.")
+@click.option(
+    "--save-system", is_flag=True, help="Then write the changed system prompt into the agent's configuration."
+)
+@click.option("--price", is_flag=True, help="Print what it would take, and ask nobody.")
+@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask whether it may cost that.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the branches and their continuations.")
+@all_projects("--all")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
+    """Continue RUN from a step, with something changed, and see what becomes of it.
+
+    RUN is the id of a run or a part of it, or a test's id (its newest run). What was said and called up to the step is
+    told to the agent again: no tool is called twice, recorded results stand. Each continuation is graded by the run's
+    criteria and stored as a run of its own; forks count in no rate, trend, baseline or gate. What was asked before is
+    not asked again: run the same command again after a crash or Ctrl-C. Without anything to change and without --at,
+    the run's stored forks are shown.
+
+    The exit code is 0 if it was asked, whatever came out of it.
+    """
+    # The options are read without what executes, as in `run`.
+    from agenteval_tui.cli.fork_run import ForkOptions, fork_run
+
+    if given["insert"] is not None:
+        role, equals, text = given["insert"].partition("=")
+        if role not in _ROLES or not equals:
+            raise click.BadParameter("write ROLE=TEXT; ROLE is user, assistant or system", param_hint="--insert")
+        given["insert"] = {"role": role, "text": text}
+    return fork_run(invocation, reference, ForkOptions(**given))

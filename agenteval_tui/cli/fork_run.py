@@ -1,0 +1,221 @@
+"""What `fork` does: the work behind its options."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from agenteval_tui.agents.permission import NotTrustedError
+from agenteval_tui.analysis.fork_keeping import save_as_test, save_system_prompt
+from agenteval_tui.analysis.forks import forks_asked, stored_forks
+from agenteval_tui.cli.attach_client import handle_interrupt
+from agenteval_tui.cli.exit_codes import INTERRUPTED
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.cli.price_prompt import agree_to_price
+from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.private_files import read_small
+from agenteval_tui.formats.documents.fork import forks_document
+from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.events import Event, Graded
+from agenteval_tui.runs.fork.oracle import Oracle, Outcomes
+from agenteval_tui.runs.fork.plan import Question, execution_plan, questions_of, requests_left
+from agenteval_tui.suites.yaml.tree import compose, plain_data
+from agenteval_tui.views.fork import forks_view, price_text
+from agenteval_tui.views.fork_origin import edit_text
+
+
+class ForkOptions(Struct, frozen=True):
+    """The options of `agenteval fork`. `at` counts from 1."""
+
+    at: int | None = None
+    sets: tuple[str, ...] = ()
+    drop: bool = False
+    insert: Mapping[str, str] | None = None
+    system: str | None = None
+    sweep: Path | None = None
+    count: int = 5
+    max_cost: float | None = None
+    concurrency: int | None = None
+    trust: bool = False
+    save_test: str | None = None
+    save_system: bool = False
+    price: bool = False
+    sure: bool = False
+    as_json: bool = False
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What is changed, by name (`edits.CHANGES`). Raises `AgentevalError`."""
+        made: dict[str, Any] = dict(map(_assigned, self.sets))
+        if self.system is not None:
+            made["system"] = _said(self.system)
+        if self.insert is not None:
+            made["insert"] = {**self.insert, "text": _said(self.insert["text"])}
+        return {**made, "drop": True} if self.drop else made
+
+
+def fork_run(invocation: Invocation, reference: str, options: ForkOptions) -> int:
+    """Ask for the continuations and print what became of them; gives the exit code."""
+    with invocation.store() as store:
+        row = invocation.references(store).run(reference)
+        if options.at is None and not options.changes and options.sweep is None:
+            return _stored(invocation, store, row, as_json=options.as_json)
+        transcript = store.transcript(row.id)
+        sweep = () if options.sweep is None else _sweep(options.sweep)
+        questions = questions_of(transcript, options.at, options.changes, sweep)
+        shower = _Continuations(invocation, questions, silent=options.as_json)
+        oracle = Oracle(
+            store, row, max_cost=options.max_cost, concurrency=options.concurrency, trust=options.trust,
+            title=_title(row, questions), emit=shower.apply,
+        )  # fmt: skip
+        shower.oracle = oracle
+        _permit(invocation, oracle, questions)
+        planned = oracle.plan(questions, options.count)
+        takes = oracle.price(questions, options.count)
+        requests = sum(
+            len(runs) * requests_left(transcript.messages, one.conversation)
+            for one, runs in zip(questions, planned.missing, strict=True)
+        )
+        if planned.runs:
+            words = price_text(takes, requests)
+            shown = not options.as_json
+            if options.price:
+                invocation.out.line(words)
+                return 0
+            if not agree_to_price(
+                invocation, words, takes.total_cost, max_cost=options.max_cost, sure=options.sure, shown=shown
+            ):
+                return 0
+        elif options.price:
+            invocation.out.line("nothing has to be asked: all of these continuations are known")
+            return 0
+        outcomes, interrupted = run_to_end(_ask(oracle, questions, options.count))
+        forks = forks_asked(store, row, outcomes, execution=oracle.execution_id, asked=oracle.asked)
+        if options.as_json:
+            invocation.out.json(forks_document(forks))
+        else:
+            invocation.out.view(forks_view(forks))
+        _keep(invocation, oracle, questions, options)
+        if not options.as_json and not invocation.quiet and oracle.execution_id:
+            one = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
+            if one:
+                invocation.note(f"agenteval show {short_id(row.id)} --diff {short_id(one)} compares it step by step")
+        return INTERRUPTED if interrupted else 0
+
+
+def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool) -> int:
+    forks = stored_forks(store, row)
+    if as_json:
+        invocation.out.json(forks_document(forks))
+        return 0
+    invocation.out.view(forks_view(forks))
+    if not forks.branches:
+        invocation.note(f"nothing was forked yet: agenteval fork {short_id(row.id)} --at STEP --set NAME=VALUE")
+    return 0
+
+
+async def _ask(oracle: Oracle, questions: Sequence[Question], count: int) -> tuple[tuple[Outcomes, ...], bool]:
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        oracle.stop()
+
+    with handle_interrupt(asyncio.get_running_loop(), stop):
+        return await oracle.asking(questions, count), stops > 0
+
+
+def _permit(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:
+    """Ask at the terminal where the agent needs the user's trust. Raises `NotTrustedError`."""
+    runs = oracle.plan(questions, 1).runs
+    try:
+        execution_plan(oracle.source, runs, trust=oracle.trust)
+    except NotTrustedError as refused:
+        if not trust_answer(invocation, refused):
+            raise
+        oracle.trust = True
+
+
+def _title(row: RunRow, questions: Sequence[Question]) -> str:
+    what = edit_text(questions[0].edits[0]) if len(questions) == 1 and questions[0].edits else ""
+    several = f"{len(questions)} branches" if len(questions) > 1 else what or f"from step {questions[0].step + 1}"
+    return one_line(f"fork of {row.test_name or row.test_id}: {several}", 120)
+
+
+def _keep(invocation: Invocation, oracle: Oracle, questions: Sequence[Question], options: ForkOptions) -> None:
+    if options.save_test:
+        if len(questions) > 1:
+            raise AgentevalError("one branch can be saved as a test", mend="give its change instead of --sweep")
+        loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=options.save_test)
+        invocation.err.line(f"saved as test {test_id} of {loaded.path}")
+    if options.save_system:
+        path = save_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())
+        invocation.err.line(f"the system prompt of agent {oracle.source.agent.name} is saved in {path}")
+
+
+# From options to questions
+
+
+def _assigned(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    settable = ("tool_result", "tool_error", "arguments", "text")
+    if not equals or name not in settable:
+        raise AgentevalError(
+            f"--set takes NAME=VALUE, not {one_line(word, 60)!r}", mend=f"NAME is one of {', '.join(settable)}"
+        )
+    return name, _said(value)
+
+
+def _said(value: str) -> str:
+    """The text itself, or what a file says: @FILE."""
+    if not value.startswith("@"):
+        return value
+    text = read_small(Path(value[1:]), "the file of a change")
+    if text is None:
+        raise AgentevalError("there is no such file", where=value[1:], mend="write the text itself, or @FILE")
+    return text.removesuffix("\n")
+
+
+def _sweep(path: Path) -> list[Mapping[str, Any]]:
+    text = read_small(path, "the file of a sweep") or ""
+    root, _ = compose(text, lambda *_: None)
+    data = plain_data(root) if root is not None else None
+    if not isinstance(data, list) or not data or not all(isinstance(one, dict) for one in data):
+        raise AgentevalError(
+            "a sweep is a list of changes",
+            where=str(path),
+            mend='write - {label: empty, tool_result: ""}, one a branch',
+        )
+    return data
+
+
+class _Continuations:
+    """Prints each continuation when it ends."""
+
+    def __init__(self, invocation: Invocation, questions: Sequence[Question], *, silent: bool) -> None:
+        self.oracle: Oracle | None = None
+        self._out = invocation.out
+        self._questions = questions
+        self._silent = silent or invocation.quiet
+
+    def apply(self, event: Event) -> None:
+        """Take in one event."""
+        if self._silent or not isinstance(event, Graded) or self.oracle is None:
+            return
+        branch = self.oracle.branches.get(event.run, 0)
+        one = self._questions[branch]
+        named = f"{one_line(one.label or f'branch {branch + 1}', 40)}: " if len(self._questions) > 1 else ""
+        sign = SIGNS.get(event.outcome, "·")
+        failed = f"  {one_line(event.failed[0][0], 80)}" if event.failed else ""
+        self._out.line((f"  {sign} ", STYLES.get(event.outcome, "dim")), f"{named}{event.outcome}", (failed, "dim"))

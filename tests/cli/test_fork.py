@@ -1,0 +1,165 @@
+"""`agenteval fork`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.suites.load import load_suite
+
+SUITE = """
+name: Shop
+agent: shop
+agents:
+  shop: {kind: demo, pace: 0}
+  model: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: m, system: be kind, price: {input: 1, output: 1}}
+  played: {kind: replay, transcripts: {order: [{role: user, content: hi}, {role: assistant, content: ho}]}}
+tests:
+  - id: order  # the first
+    name: Where it is
+    prompt: "Where is my order #W1042?"
+    criteria:
+      - name: Asks for the right order
+        prototype_class: ToolResponse
+        config_uxon: |
+          {"metrics": [{"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1042"}}]}]}
+"""
+RIGHT = 'arguments={"order_id": "#W1042"}'
+SWEEP = """
+- {label: right, arguments: {order_id: "#W1042"}}
+- {label: fails, at: 3, tool_error: nobody answers}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "shop.suite.yaml"
+    path.write_text(SUITE, "utf-8")
+    assert cli("run", path).code == 1
+    return path
+
+
+def test_from_a_failure_to_a_pass(cli: Any, suite: Path, tmp_path: Path) -> None:
+    price = cli("fork", "order", "--at", 2, "--set", RIGHT, "--price")
+    assert price.out.startswith("5 continuations, about 5 requests")
+    asked = cli("fork", "order", "--at", 3, "--set", RIGHT, "-n", 2)
+    assert asked.code == 0
+    assert asked.out.count("✓ passed") == 2
+    assert 'step 2: arguments {"order_id":"#W' in cli("fork", "order").out
+    (tmp_path / "sweep.yaml").write_text(SWEEP, "utf-8")
+    shown = cli("fork", "order", "--at", 2, "--sweep", "sweep.yaml", "-n", 3, "--json").json("fork")
+    right, fails = shown["branches"]
+    assert (shown["asked"], shown["pass_rate"]["passed"], shown["status"]) == (4, 0, "failed")
+    assert [one["known"] for one in right["continuations"]] == [True, True, False]
+    assert (right["label"], right["step"], right["edits"][0]["value"]) == ("right", 2, {"order_id": "#W1042"})
+    assert (right["pass_rate"]["passed"], right["pass_rate"]["decided"], right["pass_rate"]["low"] > 0.4) == (
+        3,
+        3,
+        True,
+    )
+    assert (fails["edits"][0]["change"], fails["edits"][0]["step"], fails["pass_rate"]["rate"]) == (
+        "tool_error",
+        3,
+        0.0,
+    )
+    assert fails["continuations"][0]["failed"] == ["Asks for the right order"]
+    stored = cli("fork", "order", "--json").json("fork")
+    assert [len(one["continuations"]) for one in stored["branches"]] == [3, 3]
+    assert stored["execution"] == ""
+    known = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--price")
+    assert "all of these continuations are known" in known.out
+
+    # What `last` and the rest mean is as before.
+    assert [one["kind"] for one in cli("history", "--json").json("history")] == ["fork", "fork", "run"]
+    assert json.loads(cli("show", "--json").out)["kind"] == "run"
+    continued = cli("history", "kind:fork", "--runs", "--json").json("history-runs")
+    assert len(continued) == 6
+    one = json.loads(cli("show", continued[0]["run"], "--json").out)
+    assert one["fork_of"]["run"] == shown["run"]
+    assert "continues run" in cli("show", continued[0]["run"]).out
+
+    # Exported and imported again they are forks, too.
+    for name in ("openai", "otel"):
+        target = tmp_path / f"{name}.out"
+        assert cli("export", shown["execution"], target, "--format", name).code == 0
+        assert cli("import", target).code == 0
+        back = json.loads(cli("history", "--json").out)[0]
+        assert back["kind"] == "fork"
+        runs = json.loads(cli("show", back["execution"], "--json").out)["runs"]
+        assert {one["fork_of"]["run"] for one in runs} == {shown["run"]}
+    assert json.loads(cli("show", "--json").out)["kind"] == "run"
+
+
+def test_a_fork_is_kept_as_a_test(cli: Any, suite: Path) -> None:
+    kept = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--save-test", "found")
+    assert "saved as test found" in kept.err
+    assert suite.read_text("utf-8").startswith(SUITE.rstrip("\n"))
+    loaded = load_suite(suite)
+    assert loaded.suite is not None
+    assert [test.id for test in loaded.suite.tests] == ["order", "found"]
+    assert cli("run", suite, "--test", "found").code == 0
+    again = cli("fork", "order", "--at", 2, "--set", RIGHT, "-n", 1, "--save-test", "found")
+    assert again.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--at", 99), "this run has no step 99"),
+        (("--at", 1, "--set", "tool_result=x"), "has no result of a tool"),
+        (("--at", 2, "--set", "text"), "--set takes NAME=VALUE"),
+        (("--at", 2, "--set", "color=red"), "NAME is one of"),
+        (("--at", 2, "--set", "arguments={"), "not JSON"),
+        (("--at", 2, "--set", "text=@nothing.txt"), "there is no such file"),
+        (("--set", "text=x"), "which step"),
+        (("--at", 2, "--insert", "hello"), "ROLE=TEXT"),
+        (("--at", 2, "--sweep", "shop.suite.yaml"), "a sweep is a list"),
+        (("--system", "hi", "-n", 1, "--save-system"), "has no system prompt in its configuration"),
+    ],
+)
+def test_what_can_not_be_is_said_in_a_sentence(cli: Any, suite: Path, words: tuple[object, ...], said: str) -> None:
+    refused = cli("fork", "order", *words)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_who_is_asked_and_what_it_costs(cli: Any, suite: Path) -> None:
+    assert cli("run", suite, "--agent", "played").code in (0, 1)
+    refused = cli("fork", "order", "--at", 1)
+    assert "repeats recordings" in refused.err
+    assert cli("run", suite, "--agent", "model").code == 3
+    dear = cli("fork", "order", "--at", 1)
+    assert dear.code == 2
+    assert "--max-cost USD" in dear.err
+    broken = cli("fork", "order", "--system", "be brief", "-n", 1, "--max-cost", 1, "--save-system")
+    assert broken.code == 0
+    assert "✗" not in broken.out
+    assert "system: be brief" in suite.read_text("utf-8")
+    assert suite.read_text("utf-8") == SUITE.replace("system: be kind", "system: be brief")
+
+
+def test_from_python_and_for_coding_agents(cli: Any, suite: Path, tmp_path: Path) -> None:
+    import asyncio
+
+    import agenteval_tui
+    from agenteval_tui.cli.mcp_server import Allowed, make_server
+
+    forks = agenteval_tui.fork("order", at=3, arguments={"order_id": "#W1042"}, n=2)
+    (branch,) = forks.branches
+    assert (branch.passed, branch.decided, forks.cost) == (2, 2, 0.0)
+    assert branch.interval is not None
+    assert [run.passed for run in branch.runs] == [True, True]
+    assert "2/2" in str(forks)
+    assert forks.run.test == "order"
+    swept = agenteval_tui.fork(forks.run, sweep=[{"at": 3, "tool_error": "down", "label": "down"}], n=1)
+    assert [one.name for one in swept.branches] == ["down"]
+    server = make_server(tmp_path, None, Allowed(run=True))
+    said = asyncio.run(
+        server.call_tool("fork", {"run": "order", "step": 3, "arguments": {"order_id": "#W1042"}, "n": 2})
+    )
+    assert "2/2" in str(said)
+    assert "fork" not in {tool.name for tool in asyncio.run(make_server(tmp_path, None, Allowed()).list_tools())}
