@@ -180,10 +180,10 @@ class RunProgress:
         elif limited and before is None:
             self._line(
                 ("  throttled ", "warn"),
-                f"{agent}: its server asks for less, {event.limit} runs at once instead of {event.wanted}",
+                f"{agent}: its server asks for less, concurrency {event.limit} instead of {event.wanted}",
             )
         elif not limited and before is not None:
-            self._line(("  throttled ", "warn"), f"{agent}: over, {event.wanted} runs at once again")
+            self._line(("  throttled ", "warn"), f"{agent}: over, concurrency {event.wanted} again")
         if limited:
             self._throttled[event.agent] = event
         else:

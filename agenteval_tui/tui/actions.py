@@ -192,7 +192,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.edit", "edit", "e", "edit", "Go to the config editor", "inspect", 5),
     Action("inspect.fold", "fold", "f", "fold", "Fold or unfold the block under the cursor", "inspect"),
     Action("inspect.fold_all", "fold_all", "alt+f", "fold all", "Fold or unfold every result", "inspect"),
-    Action("inspect.tools", "tool_text", "t", "tool text", "Show formatted tool calls, or evidence", "inspect", 7),
+    Action("inspect.tools", "tool_text", "t", "tool calls", "Show formatted tool calls, or evidence", "inspect", 7),
     Action("inspect.difference", "difference", "d", "diff", "Show the difference with another run", "inspect", 6),
     Action(
         "inspect.choose_difference", "choose_difference", "alt+d", "diff with…", "Choose the run to compare", "inspect"

@@ -19,6 +19,8 @@ from agenteval_tui.tui.theme_tokens import legible_on
 # Words that set an attribute; every other word of a token is a colour of the theme.
 _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
 _NO_COLOURS = frozenset({"", "text"})
+_PALE_ON_COLOURS = {number: f"color({number + 8})" for number in range(1, 7)} | {8: "color(7)"}
+"""Of the 16 colours of a terminal, those that can't be read on another of them, and what is shown instead."""
 MOST_LAID = 1_000
 TINT = 0.22  # so much of the accent is in the title line of the focused pane
 
@@ -108,10 +110,15 @@ class Palette:
 
 
 def readable(style: Style) -> Style:
-    """The style with a text colour that can be read on the style's own background; unchanged where it has none, or
-    where the terminal chooses the colours."""
+    """The style with a text colour that can be read on the style's own background; unchanged where it has none. Where
+    the terminal chooses the colours: the bright one of a pair, and nothing faint."""
     colour, ground = style.color, style.bgcolor
-    if colour is None or ground is None or colour.triplet is None or ground.triplet is None or style.reverse:
+    if ground is None or style.reverse:
+        return style
+    if ground.triplet is None:
+        bright = colour is not None and colour.number is not None and colour.number in _PALE_ON_COLOURS
+        return style + Style(color=_PALE_ON_COLOURS[colour.number] if bright else None, dim=False)  # type: ignore
+    if colour is None or colour.triplet is None:
         return style
     fitted = legible_on(colour.triplet.hex, ground.triplet.hex)
     return style if fitted.lower() == colour.triplet.hex else style + Style(color=fitted)

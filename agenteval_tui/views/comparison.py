@@ -663,7 +663,7 @@ def change_in_full(
     still being found out; `versions`: two versions of a criterion judge the same outputs."""
     about = [text((one_line(test.name, 300), "dim"))] if test.name != test.test else []
     if test.quarantine:
-        about.append(text((f"in quarantine, does not gate: {test.quarantine}", "warn")))
+        about.append(text((f"in quarantine, non-gating: {test.quarantine}", "warn")))
     if not test.comparable and not versions:
         about.append(text((f"not comparable: judged by other criteria than before; {_COUNTED}", "warn")))
     facts = list(_who_facts(test, criterion, attributed, waiting=waiting, versions=versions))

@@ -40,7 +40,7 @@ def plan_view(plan: Preview) -> View:
     """The whole plan: runs by agent and variation, estimate, limits, and what would be executed."""
     rows = f", {numbers.count(plan.cases, 'case')} with the rows of datasets" if plan.cases != plan.tests else ""
     runs = f"{numbers.count(plan.runs, 'run')} of {numbers.count(plan.tests, 'test')}{rows}"
-    head = text((one_line(plan.title), "bold"), f": {runs}, {plan.concurrency} at once")
+    head = text((one_line(plan.title), "bold"), f": {runs}, concurrency {plan.concurrency}")
     more = (*_parts(plan), *_users(plan), *_estimate(plan.estimate), *_limits(plan), *_needs(plan))
     return (Paragraph(head), *paragraphs(more, indent=2))
 

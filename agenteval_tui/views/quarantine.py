@@ -36,8 +36,8 @@ def in_force_text(quarantine: Quarantine) -> str:
 
 
 def begun_text(quarantine: Quarantine) -> str:
-    """`refunds does not gate until 2026-12-24`: what is said when it begins."""
-    return f"{name_text(quarantine.test_id, quarantine.criterion)} does not gate until {quarantine.last_day}"
+    """`refunds is non-gating until 2026-12-24`: what is said when it begins."""
+    return f"{name_text(quarantine.test_id, quarantine.criterion)} is non-gating until {quarantine.last_day}"
 
 
 def ended_text(test: str, criterion: str) -> str:
@@ -86,7 +86,7 @@ def _left_out(left_out: Sequence[QuarantineEffect]) -> Iterator[Text]:
     for excluded in _ordered(left_out)[:_MOST]:
         reason = f": {one_line(excluded.quarantine.reason, 60)}" if excluded.quarantine.reason else ""
         yield text(
-            ("~ in quarantine, does not gate: ", "warn"),
+            ("~ in quarantine, non-gating: ", "warn"),
             f"{name_text(excluded.quarantine.test_id, excluded.quarantine.criterion)} ({_runs(excluded)})",
             (f"  until {excluded.quarantine.last_day}{reason}", "dim"),
         )

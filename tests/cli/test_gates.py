@@ -130,7 +130,7 @@ def test_what_is_in_quarantine_does_not_gate(cli: Any, tmp_path: Path) -> None:
     assert cli("quarantine", "add", "sixty", "--until", "30d").code == 0
     done = cli("run", suite)
     assert done.code == 0
-    assert "in quarantine, does not gate: sixty" in done.out
+    assert "in quarantine, non-gating: sixty" in done.out
     assert "gates:" not in done.out
 
 

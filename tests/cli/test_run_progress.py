@@ -90,8 +90,8 @@ def test_throttling_is_said_when_it_begins_and_when_it_is_over() -> None:
     for limit in (4, 2, 1, 4, 8):
         screen.tell(Throttled, "mine", limit, 8)
     assert [line.strip() for line in screen.lines] == [
-        "throttled mine: its server asks for less, 4 runs at once instead of 8",
-        "throttled mine: over, 8 runs at once again",
+        "throttled mine: its server asks for less, concurrency 4 instead of 8",
+        "throttled mine: over, concurrency 8 again",
     ]
 
 

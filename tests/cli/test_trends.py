@@ -124,7 +124,7 @@ def test_flaky_tests_are_listed_and_put_in_quarantine(cli: Any, db: Path) -> Non
 def test_quarantine_add_list_end(cli: Any, db: Path) -> None:
     assert cli("--db", db, "quarantine").out == "nothing is in quarantine\n"
     added = cli("--db", db, "quarantine", "add", "refunds", "--reason", "bad \x1b[31m luck", "--until", "2026-12-24")
-    assert added.out == "~ refunds does not gate until 2026-12-24\n"
+    assert added.out == "~ refunds is non-gating until 2026-12-24\n"
     listed = cli("--db", db, "quarantine", "list")
     assert "refunds  until 2026-12-24" in listed.out
     assert "\x1b" not in listed.out
@@ -153,7 +153,7 @@ def test_a_run_leaves_out_what_is_in_quarantine(cli: Any, tmp_path: Path) -> Non
     assert cli("--db", db, "quarantine", "add", "refunds", "--criterion", "Names the order").code == 0
     told = cli("--db", db, "run", suite, "--fail-under", "1")
     assert told.code == 0, told.out
-    assert "~ in quarantine, does not gate: refunds / Names the order (1 of 1 run did not pass)  until" in told.out
+    assert "~ in quarantine, non-gating: refunds / Names the order (1 of 1 run did not pass)  until" in told.out
     # Everything in quarantine: nothing is left that could fail.
     for test in ("refunds", "greets"):
         assert cli("--db", db, "quarantine", "add", f"{suite}::{test}").code == 0

@@ -129,12 +129,12 @@ async def test_problems_stand_in_the_margin_and_move_with_the_text() -> None:
     async with app.run_test(size=(80, 12)) as pilot:
         editor = app.editor
         assert editor.set_diagnostics([problem(CONFIG, "5000"), problem(CONFIG, "metrics", "warning")])
-        assert [line[0] for line in (row(app, y) for y in range(6))] == [" ", " ", "▲", "✗", " ", " "]
+        assert [line[0] for line in (row(app, y) for y in range(6))] == [" ", " ", "▲", "!", " ", " "]
         underlined = [s.text for s in editor.render_line(3) if s.style and s.style.underline]
         assert underlined == ["5000"]
         await pilot.press("enter")
         await pilot.pause()
-        assert [line[0] for line in (row(app, y) for y in range(7))] == [" ", " ", " ", "▲", "✗", " ", " "]
+        assert [line[0] for line in (row(app, y) for y in range(7))] == [" ", " ", " ", "▲", "!", " ", " "]
         assert not editor.set_diagnostics([], revision=editor.revision - 1), "of a text that is gone"
         assert len(editor.diagnostics) == 2
         assert editor.set_diagnostics([], revision=editor.revision)
@@ -328,7 +328,7 @@ async def test_problems_and_changes_stand_beside_the_first_row_of_a_line() -> No
         assert [row(app, y)[:4] for y in (2, 3, 4, 5, 6)] == ["~3  ", "    ", "    ", "    ", " 4  "]
         editor.set_diagnostics([problem(editor.text, "$one_of")])
         await pilot.pause()
-        assert row(app, 2).startswith("✗3~ ")
+        assert row(app, 2).startswith("!3~ ")
         underlined = [s.text for y in range(8) for s in editor.render_line(y) if s.style and s.style.underline]
         assert underlined == ["{", "$one_of", "}"], "the problem, and the brackets at the cursor"
         await pilot.press("ctrl+z")

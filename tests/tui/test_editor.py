@@ -385,7 +385,7 @@ async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_neve
         await until(pilot, lambda: isinstance(app.screen, FileConflictScreen))
         await settle(pilot)
         assert "+    prompt: Say hi.  # politely" in text_of(app)
-        assert "tag one-2, in the file as it is now" in text_of(app)
+        assert "tag one-2 in the new version" in text_of(app)
         assert file.read_text() == theirs
         await pilot.press("y")
         await settle(pilot)

@@ -101,9 +101,9 @@ async def test_lists_of_any_length_are_read_as_they_are_looked_at(
             await pilot.resize_terminal(120, height)
             await settle(pilot)
             lines = [line.rstrip() for line in text_of(app).splitlines()]
-            at = next(number for number, line in enumerate(lines) if "of runs" in line)
+            at = next(number for number, line in enumerate(lines) if " rate" in line)
             heading, row = lines[at : at + 2]
-            assert heading.index("of runs") + len("of runs") == row.index("%") + 1
+            assert heading.index(" rate") + len(" rate") == row.index("%") + 1
         # Another list begins at its beginning; what another screen led to is left to that screen.
         await pilot.press("j", "j", "enter")
         await settle(pilot)
@@ -241,10 +241,10 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         assert (view.cursor, "talk.json (openai)" in text_of(app)) == (0, True)
         # What is old goes.
         app.screen.action_prune()
-        await until(pilot, lambda: "would go" in text_of(app))
+        await until(pilot, lambda: "would be removed" in text_of(app))
         app.screen.query_one("#field-age", Input).value = "50y"
         app.screen.query_one("#field-keep", Input).value = "1"
-        await until(pilot, lambda: "4 of 609 runs and 1 of 4 executions would go" in text_of(app))
+        await until(pilot, lambda: "4 of 609 runs and 1 of 4 executions would be removed" in text_of(app))
         await settle(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: "remove them for good" in text_of(app))

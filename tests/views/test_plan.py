@@ -47,7 +47,7 @@ def printed(view: View) -> list[str]:
 
 def test_the_whole_plan() -> None:
     assert printed(plan_view(replace(PLAN, title="Orders"))) == [
-        "Orders: 12 runs of 3 tests, 5 cases with the rows of datasets, 8 at once",
+        "Orders: 12 runs of 3 tests, 5 cases with the rows of datasets, concurrency 8",
         "  v1: 8 runs  3 tests, 5 cases",
         "  v2 [second]: 4 runs  1 test",
         "  time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs)",

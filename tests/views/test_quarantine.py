@@ -138,7 +138,7 @@ def test_what_is_said_of_one() -> None:
     assert held_text((HELD, PART)) == (
         f"in quarantine until {day} (it flickers); Names the order in quarantine until {day}"
     )
-    assert begun_text(PART) == f"refunds / Names the order does not gate until {day}"
+    assert begun_text(PART) == f"refunds / Names the order is non-gating until {day}"
     assert ended_text("refunds", "") == "refunds gates again"
     assert in_force_text(HELD) == f"in quarantine until {day}, by kim"
     assert plain_text(listed_lines((), 0)) == "nothing is in quarantine"
@@ -154,8 +154,8 @@ def test_what_did_not_gate_is_said_in_lines_and_in_a_sentence() -> None:
     left_out = [QuarantineEffect(PART, 1, 0), QuarantineEffect(HELD, 3, 2)]
     day = HELD.last_day
     assert plain_text(left_out_lines(left_out)).splitlines() == [
-        f"~ in quarantine, does not gate: refunds (2 of 3 runs did not pass)  until {day}: it flickers",
-        f"~ in quarantine, does not gate: refunds / Names the order (1 run)  until {day}",
+        f"~ in quarantine, non-gating: refunds (2 of 3 runs did not pass)  until {day}: it flickers",
+        f"~ in quarantine, non-gating: refunds / Names the order (1 run)  until {day}",
     ]
     assert left_out_text(left_out) == (
         f"In quarantine, and not gating: refunds until {day} (2 of 3 runs did not pass),"

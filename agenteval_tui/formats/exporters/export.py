@@ -92,7 +92,7 @@ def forms() -> dict[str, tuple[str, str]]:
     """What a run can be written as, by name: the words of a choice, and what such a file is."""
     exported = sorted(exporters().values(), key=attrgetter("name"))
     return {
-        MARKDOWN: ("Markdown: why it ended so", "why it ended so, as Markdown for a bug report"),
+        MARKDOWN: ("Markdown: a bug report", "why it passed or failed, as Markdown for a bug report"),
         **{one.name: (one.title, one.about) for one in exported},
     }
 

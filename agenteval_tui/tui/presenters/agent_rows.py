@@ -87,11 +87,12 @@ def agent_lines(
     trusting: Sequence[str],
     keys: Sequence[tuple[str, bool]],
     width: int,
+    check_key: str,
 ) -> list[Line]:
-    """An agent in full, with its last check or the one that is going on."""
+    """An agent in full, with its last check or the one that is going on. `check_key` checks it."""
     lines = [*view_lines(agent_in_full(one, keys, trusting), width), ()]
     if one.key not in reports:
-        said = "Not checked. c checks it: is it there, is the key right, does it stream and call tools?"
+        said = f"Not checked. {check_key} checks it: is it there, is the key right, does it stream and call tools?"
         return [*lines, *paragraph(said, width, "dim")]
     report = reports[one.key]
     if report is None:

@@ -19,7 +19,7 @@ from agenteval_tui.analysis.comparison_model import (
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.number_format import date_time
-from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING
 from agenteval_tui.tui.presenters.text_layout import hanging
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, left, pad, right
@@ -175,7 +175,7 @@ def head_lines(found: Comparison, width: int, news: str = "") -> list[Line]:
     lines = [fit(((" ", ""), *line), width) for line in short]
     lines.append(_sides(found.a, found.b, width))
     for note in (*([news] if news else []), *notes(found)):
-        said = (" ", ""), cell(f"▲ {one_line(note, 300)}", "warn")
+        said = (" ", ""), cell(f"{WARNING} {one_line(note, 300)}", "warn")
         # Where there are rows for it nothing is cut.
         lines += hanging(said, width) if width >= _WITH_DIVERGENCE else [fit(said, width)]
     lines.append(((("─" if UNICODE else "-") * width, "rule"),))

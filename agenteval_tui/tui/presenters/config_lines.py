@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 
 from agenteval_tui.core.errors import Severity
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
+from agenteval_tui.tui.presenters.status_style import WARNING, glyph
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token, tokenize
@@ -28,8 +28,8 @@ _STYLES = {
     "error": "error",
 }
 SIGNS: dict[Severity, tuple[str, str]] = {
-    "error": (glyph("failed"), "failed"),
-    "warning": ("▲" if UNICODE else "!", "error"),
+    "error": (glyph("error"), "failed"),
+    "warning": (WARNING, "error"),
     "info": ("i", "running"),
 }
 _UNDERLINES: dict[Severity, str] = {

@@ -26,7 +26,7 @@ LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
 _ALIKE = 4  # letters of a beginning that are worth to be dimmed
-_PASSED, _ERROR, _OF_RUNS, _TOOK = 9, 6, 8, 10  # cells of an execution's figures
+_PASSED, _ERROR, _RATE, _TOOK = 9, 6, 8, 10  # cells of an execution's figures
 
 
 class _Numbered(Protocol):
@@ -159,7 +159,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), ""))
         end.append((right(_outcome("error", row.errors, 5), _ERROR), "error" if row.errors else "dim"))
-        end.append((right(percent(row.passed / decided) if decided else "", _OF_RUNS), ""))
+        end.append((right(percent(row.passed / decided) if decided else "", _RATE), ""))
         if bar := _bar_cells(width):
             # One cell of a line: each change of style is sent with every move of a cursor.
             end += [("  ", ""), (rate_bar(row.passed / decided, bar, unicode=UNICODE) if decided else " " * bar, "dim")]
@@ -172,7 +172,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
     def heading(self, width: int) -> Line:
         wide, bar = width >= _WIDE, _bar_cells(width)
         end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
-        end += f"{right('error', _ERROR)}{right('of runs', _OF_RUNS)}{' ' * (bar + 2 if bar else 0)}"
+        end += f"{right('error', _ERROR)}{right('rate', _RATE)}{' ' * (bar + 2 if bar else 0)}"
         end += right("duration", _TOOK)
         if wide:
             end += f"{right('tokens', 8)}{right('cost', 9)}"

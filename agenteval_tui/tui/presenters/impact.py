@@ -10,7 +10,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, token, word
+from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING, glyph, mark, token, word
 from agenteval_tui.tui.presenters.text_layout import paragraph, wrap_to
 from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -165,7 +165,7 @@ def _verdict_and_problems(result: CriterionResult | None, problems: int, width: 
     )
 
 
-_SIGNS = {"error": glyph("failed"), "warning": "▲" if UNICODE else "!", "info": "·"}
+_SIGNS = {"error": glyph("error"), "warning": WARNING, "info": "·"}
 
 
 def flip_line(test: str, repetition: int, why: str, now: str, then: str, width: int) -> Line:

@@ -115,10 +115,15 @@ def agreement(
 
 
 def reason_line(
-    bench: Workbench, result: CriterionResult | None, results: Sequence[CriterionResult], width: int
+    bench: Workbench,
+    result: CriterionResult | None,
+    results: Sequence[CriterionResult],
+    width: int,
+    *,
+    edited: bool = False,
 ) -> Line:
     """Why the run did not pass, in one line: why it ended, else the chosen criterion's reason, else that of the first
-    one that did not pass; () for a run that passed in all."""
+    one that did not pass. Of one that passes: that it did not before it was graded now; () where it did."""
     error = bench.transcript.error
     if error is not None:
         return fit((mark("error"), (f" {error.kind}: {one_line(error.message)}", "")), width)
@@ -134,4 +139,5 @@ def reason_line(
                 values = (*values, (one_line(miss.got), ""))
                 said += [(*((f"{one_line(miss.what)}  ", "json-key"),) * bool(miss.what), *values), values]
             return longest_that_fits([(sign, *line) for line in said], width)
-    return ()
+    now = agreement(bench.run.status, results, edited=edited)
+    return fit((mark("passed"), (f" {now}", "")), width) if now and results else ()

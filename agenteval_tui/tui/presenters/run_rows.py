@@ -62,7 +62,7 @@ def bar(view: ExecutionView, width: int) -> Line:
 
 
 def status_cells(view: ExecutionView, width: int) -> tuple[Cell, ...]:
-    """`31 of 70  ✓ 24  ✗ 5  ! 2  ETA 0:42  8 at once` and, where there is room, the rate."""
+    """`31 of 70  ✓ 24  ✗ 5  ! 2  ETA 0:42  concurrency 8` and, where there is room, the rate."""
     cells: list[Cell] = []
     if view.ended is None and view.count("running", "grading"):
         cells += [mark("running"), (" ", "")]
@@ -85,7 +85,7 @@ def status_cells(view: ExecutionView, width: int) -> tuple[Cell, ...]:
     elif progress is not None:
         cells.append((f"  ETA {clock(progress.eta_s)}", ""))
     if progress is not None:
-        cells.append((f"  {progress.concurrency} at once", "dim"))
+        cells.append((f"  concurrency {progress.concurrency}", "dim"))
         if width >= ROOMY and progress.rate:
             cells.append((f"  {progress.rate:.1f} runs/s", "dim"))
     return tuple(cells)
@@ -180,9 +180,9 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
         parts.append(_apart("judges", progress.judged_tokens, progress.judged_cost))
         parts.append(_apart("users", progress.user_tokens, progress.user_cost))
     if view.ended is not None and view.ended.at_ms > planned.started_ms:
-        parts.append([("took ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
+        parts.append([("duration ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
     elif planned.max_seconds:
-        parts.append([(f"at most {clock(planned.max_seconds)}", "dim")])
+        parts.append([(f"max time {clock(planned.max_seconds)}", "dim")])
     elif expected.seconds is not None and (progress is None or progress.eta_s is None):
         # From the first estimate of what runs on, the title says how long it still takes.
         parts.append([(f"about {clock(max(expected.seconds, 1))}", "dim")])
@@ -241,10 +241,10 @@ def _counted(used: int, whole: int, most: int | None, expected: int | None) -> l
 
 
 def _throttle(one: Throttled, wait: float) -> list[Cell]:
-    """`shop/sql 8 → 4: its server asks for less, again in 12 s`."""
+    """`shop/sql  concurrency 8 → 4: its server asks for less, again in 12 s`."""
     name = one_line(one.agent, 40)
-    cells: list[Cell] = [RETRIED, (" ", ""), (name, "bold"), (f" {one.wanted} {_TO} {one.limit}", "error")]
-    cells.append((" at once: its server asks for less", ""))
+    cells: list[Cell] = [RETRIED, (" ", ""), (name, "bold"), (f"  concurrency {one.wanted} {_TO} {one.limit}", "error")]
+    cells.append((": its server asks for less", ""))
     if wait > 0:
         cells.append((f", again in {wait:.0f} s" if wait >= 1 else ", again in a moment", "dim"))
     return cells

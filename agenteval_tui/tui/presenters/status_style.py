@@ -41,6 +41,7 @@ def _unicode() -> bool:
 
 
 UNICODE = _unicode()
+WARNING = "▲" if UNICODE else "^"
 
 
 def glyph(outcome: str) -> str:

@@ -169,7 +169,7 @@ def _heading(node: Node, test: Test, width: int) -> list[Line]:
         lines += paragraph(test.name, width)
     for held in node.suite.quarantines:
         if held.test_id == test.id:
-            lines += paragraph(f"{glyph('flaky')} {one_line(held_text([held]))}: does not gate", width, "flaky")
+            lines += paragraph(f"{glyph('flaky')} {one_line(held_text([held]))}: non-gating", width, "flaky")
     return lines
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import TrustRequirement
-from agenteval_tui.tui.presenters.status_style import glyph
+from agenteval_tui.tui.presenters.status_style import WARNING
 from agenteval_tui.tui.presenters.text_layout import indented, paragraph
 from agenteval_tui.tui.styled_text import Line
 
@@ -43,7 +43,7 @@ def trust_lines(asked: Sequence[TrustQuestion], width: int) -> list[Line]:
             # Whole: who is asked must see all of what would run.
             written = paragraph(what.replace("\n", " ⏎ "), width - 4)
             for number, line in enumerate(written):
-                lines.append((("  ", ""), ("  " if number else f"{glyph('error')} ", "error"), *line))
+                lines.append((("  ", ""), ("  " if number else f"{WARNING} ", "error"), *line))
         if len(one.what) > MOST:
             lines += indented([((f"… and {len(one.what) - MOST} more", "error"),)], 4)
     return lines

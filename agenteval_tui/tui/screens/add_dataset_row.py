@@ -56,7 +56,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
             fields.append(Field("input", self._asked, self._row[self._asked], rows=2))
         hint = "what would be a right answer"
         fields.append(Field("expected", self._expected, words, placeholder=hint, rows=3))
-        keys = (("^s", "write it"), ("tab", "field"), ("esc", "close"))
+        keys = (("^s", "add it"), ("tab", "field"), ("esc", "close"))
         with SheetFrame("Add this run to a dataset", keys, width="medium"):
             yield Form(fields, below=True, id="fields")
             yield Section(self._where, id="where")

@@ -148,7 +148,8 @@ class AgentsScreen(FrameScreen):
 
     def _show_one(self) -> None:
         one = self._one
-        self.query_one("#detail", LinesView).show(lambda width: self.controller.detail_lines(one, width))
+        keymap = self.agenteval.keymap
+        self.query_one("#detail", LinesView).show(lambda width: self.controller.detail_lines(one, width, keymap))
         self._show_chat()
 
     def _show_chat(self) -> None:

@@ -22,6 +22,7 @@ from agenteval_tui.runs.chat_session import Conversation, drafted_test
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.load import unreadable
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.pane_title import Much
 from agenteval_tui.tui.presenters.text_layout import empty_state
@@ -213,12 +214,13 @@ class AgentsController:
             "Or write agents.yaml in the configuration folder; `agenteval doctor` says where that is.",
         )
 
-    def detail_lines(self, agent: Configured | None, width: int) -> list[Line]:
+    def detail_lines(self, agent: Configured | None, width: int, keymap: Mapping[str, str]) -> list[Line]:
         """The agent in full, with what its check found."""
         if agent is None:
             return []
         what, keys = self.found.about.get(agent.key, ((), []))
-        return [((" ", ""), *line) for line in agent_lines(agent, self.reports, what, keys, width - 1)]
+        check = key_of("agents.check", keymap)
+        return [((" ", ""), *line) for line in agent_lines(agent, self.reports, what, keys, width - 1, check)]
 
     def chat_heading(self, agent: Configured | None) -> tuple[str, Much]:
         """The title of the conversation: at which address, how long."""

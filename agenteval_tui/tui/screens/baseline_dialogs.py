@@ -55,7 +55,7 @@ def ask_to_set_baseline(
         def lines(width: int) -> list[Line]:
             return [*(paragraph(bad, width, "failed") if bad else ()), *paragraph(words, width)]
 
-        label = "set it all the same" if bad else "set it"
+        label = "set it anyway" if bad else "set it"
         screen.app.push_screen(
             ConfirmScreen("Set the baseline?", lines, [("y", "yes", label)], leave="leave it as it is"), answered
         )

@@ -46,7 +46,7 @@ class ExportScreen(Sheet["Path | None"]):
         choices = tuple((name, title) for name, (title, _) in forms().items())
         fields = [Field("form", "as", choices=choices), Field("file", "file", self._named)]
         subject = f"run {self._run.repetition} of {one_line(self._run.test_id, 60)}"
-        keys = (("enter", "write it"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close"))
+        keys = (("enter", "export"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close"))
         with SheetFrame("Export", keys, subject=subject):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
@@ -80,7 +80,7 @@ class ExportScreen(Sheet["Path | None"]):
             path = typed_path(named)
             if self._over != str(path) and await asyncio.to_thread(os.path.exists, path):
                 self._over = str(path)
-                raise AgentevalError("there is a file of this name already", mend="enter again writes over it")
+                raise AgentevalError("this file exists", mend="press enter again to overwrite it")
             force = self._over == str(path)
             await asyncio.to_thread(lambda: export_run(store.store, self._run.id, form, path, force=force))
         except AgentevalError as error:

@@ -28,7 +28,7 @@ class FileConflictScreen(Sheet[bool]):
         Binding("enter,y", "answer(True)", "put my edit into it", show=False),
     ]
 
-    def __init__(self, name: str, diff: str, what: str = "put my edit into it as it is now") -> None:
+    def __init__(self, name: str, diff: str, what: str = "apply my edit to the new version") -> None:
         """`what`: what is done when the person says yes."""
         super().__init__()
         self._what = one_line(what, 60)
@@ -36,7 +36,7 @@ class FileConflictScreen(Sheet[bool]):
         self._diff = diff
 
     def compose(self) -> ComposeResult:
-        keys = (("y", self._what), ("esc", "leave it alone"))
+        keys = (("y", self._what), ("esc", "leave the file as it is"))
         with SheetFrame("Changed on disk since it was read", keys, subject=one_line(self._file_name)):
             yield LinesView(id="diff")
 

@@ -109,7 +109,7 @@ class _FileScreen(Sheet["ImportOutcome | str | None"]):
 class ImportScreen(_FileScreen):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
-    TITLE_LINE = "Bring in a recording of another tool"
+    TITLE_LINE = "Import recordings of another tool"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "complete", show=False)]
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class ImportScreen(_FileScreen):
         if self._busy:
             return [("esc", "stop")]
         opens = "go to the list" if self._many else "open the runs"
-        return [("enter", opens if self._opens() else "bring it in"), ("tab", "complete"), ("esc", "close")]
+        return [("enter", opens if self._opens() else "import"), ("tab", "complete"), ("esc", "close")]
 
     def _opens(self) -> bool:
         """Whether the file in the field is already imported."""
@@ -294,7 +294,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
     if len(names) > LISTED:
         shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
     if text.strip() and os.path.isdir(path):  # noqa: PTH112 - see typed_path
-        shown.append(("It is a folder: enter brings in all files in it that are in a known format.", ""))
+        shown.append(("It is a folder: enter imports all files in it that have a known format.", ""))
     return shown
 
 
@@ -330,8 +330,8 @@ def _entries(text: str) -> tuple[Path, list[str]]:
 class ExportScreen(_FileScreen):
     """Dismissed with the path of the file that was written, or None."""
 
-    TITLE_LINE = "Write runs to a file"
-    ENTER = "write it"
+    TITLE_LINE = "Export runs"
+    ENTER = "export"
 
     def __init__(self, runs: Sequence[RunRow]) -> None:
         super().__init__()
@@ -374,7 +374,7 @@ class ExportScreen(_FileScreen):
             return
         if os.path.exists(path) and self._over != str(path):  # noqa: PTH110 - see typed_path
             self._over = str(path)
-            self.tell((f"{one_line(str(path), 200)} is there already: enter again writes over it.", "failed"))
+            self.tell((f"{one_line(str(path), 200)} exists. Press enter again to overwrite it.", "failed"))
             return
         self._busy = True
         start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
@@ -408,7 +408,7 @@ class ShareScreen(_FileScreen):
     """Writes an execution or a run as one HTML file. Dismissed with its path, or None."""
 
     TITLE_LINE = "Share as an HTML file"
-    ENTER = "write it"
+    ENTER = "write the file"
 
     def __init__(self, target: ExecutionRow | RunRow) -> None:
         super().__init__()

@@ -31,8 +31,8 @@ from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import RATINGS, label_given, said_last
 from agenteval_tui.views.model import plain, sentence
 
-_KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("enter", "keep"), ("c", "comment"), ("esc", "close"))
-_KEYS_TYPING = (("enter", "keep"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
+_KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("enter", "save"), ("c", "comment"), ("esc", "close"))
+_KEYS_TYPING = (("enter", "save"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
 
 
 class LabelScreen(Sheet["LabelSaved | None"]):
@@ -70,7 +70,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             yield LineBlock(self._chosen, id="chosen")
             fields = [
                 Field("comment", "comment", placeholder="why, in a few words"),
-                Field("who", "who", self._who, placeholder="who says so"),
+                Field("who", "by", self._who, placeholder="who says so"),
             ]
             yield Form(fields, id="fields")
             yield Note(self._said, id="said")

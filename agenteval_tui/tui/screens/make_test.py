@@ -44,7 +44,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             Field("name", "name", one_line(first, NAME), placeholder="what is tested"),
             Field("id", "id", placeholder="made from the name"),
         ]
-        keys = (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
+        keys = (("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
         with SheetFrame("Make a test of this conversation", keys):
             yield Form(fields, below=True, id="fields")
             yield Note(self._estimate_lines, id="estimate")

@@ -41,7 +41,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             Field("test", "first test", placeholder="what is tested"),
             Field("prompt", "prompt", placeholder="what the agent is asked"),
         ]
-        keys = (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
+        keys = (("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
         with SheetFrame("A new suite", keys, subject=folder):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")

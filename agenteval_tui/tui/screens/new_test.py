@@ -22,7 +22,7 @@ from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import is_busy, start_worker
 
-_KEYS = (("enter", "write it"), ("↑ ↓", "field"), ("esc", "close"))
+_KEYS = (("enter", "save"), ("↑ ↓", "field"), ("esc", "close"))
 
 
 class NewTestScreen(Sheet["str | None"]):
@@ -95,8 +95,8 @@ class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
     def compose(self) -> ComposeResult:
         title = f"Tags of {count(self._tests, 'test')}"
         fields = [
-            Field("add", "give", placeholder="smoke, sql"),
-            Field("remove", "take away", placeholder=", ".join(self._tags)[:60] or "they have none"),
+            Field("add", "add", placeholder="smoke, sql"),
+            Field("remove", "remove", placeholder=", ".join(self._tags)[:60] or "they have none"),
         ]
         with SheetFrame(title, _KEYS):
             yield Form(fields, below=True, id="fields")

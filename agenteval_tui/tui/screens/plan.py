@@ -81,10 +81,10 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             Field("agent", "agent", choices=(("", own), *((name, name) for name in agents))),
             Field("variation", "variation", choices=tuple(variations), hint="" if names else "these tests have none"),
             Field("ab", "against (A/B)", NO, choices=((NO, "no other agent"), *((name, name) for name in agents))),
-            Field("sample", "sample", placeholder="all", hint="tests" + (" and rows" if rows else "") + ", drawn"),
-            Field("concurrency", "at once", placeholder=str(suite.defaults.concurrency or 8), hint="runs"),
-            Field("max_cost", "at most $", placeholder="no limit", hint="judges included"),
-            Field("cache", "cache", choices=CACHES, hint="answers known already"),
+            Field("sample", "sample", placeholder="all", hint="tests" + (" and rows" if rows else "") + ", at random"),
+            Field("concurrency", "concurrency", placeholder=str(suite.defaults.concurrency or 8), hint="parallel runs"),
+            Field("max_cost", "max cost $", placeholder="no limit", hint="judges included"),
+            Field("cache", "cache", choices=CACHES, hint="reuse stored answers"),
             Field("stop", "stop early", choices=STOPS, hint="" if stops else "not in these tests"),
         ]
 

@@ -155,19 +155,19 @@ class PruneScreen(Sheet["bool | None"]):
             return [(), ((self._going, "running"),)]
         found = self._found
         if found is None:
-            return [(), (("Looking what would go …", "dim"),)]
+            return [(), (("Looking for what would be removed …", "dim"),)]
         lines: list[Line] = [()]
         if not found.runs and not found.executions:
-            lines.append(((f"Nothing of {count(found.of_runs, 'run')} would go.", ""),))
+            lines.append(((f"None of {count(found.of_runs, 'run')} would be removed.", ""),))
         else:
             lines += paragraph(
                 f"{len(found.runs):,} of {count(found.of_runs, 'run')} and {found.executions:,} of"
-                f" {count(found.of_executions, 'execution')} would go, about {found.bytes / 1e6:,.1f} MB.",
+                f" {count(found.of_executions, 'execution')} would be removed, about {found.bytes / 1e6:,.1f} MB.",
                 width,
                 "bold",
             )
         lines += [
-            ((f"  stays: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),) for why, number in found.kept.items()
+            ((f"  kept: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),) for why, number in found.kept.items()
         ]
         return lines
 

@@ -176,7 +176,7 @@ class QuarantineScreen(Sheet["str | None"]):
         return paragraph(sentence(in_force_text(held)), width, "review")
 
     def _keys(self) -> Keys:
-        keys = [("enter", "keep"), ("↑ ↓", "field")]
+        keys = [("enter", "save"), ("↑ ↓", "field")]
         if self._chosen() in self._held:
             keys.append(("^e", "end it now"))
         return [*keys, ("esc", "close")]

@@ -16,8 +16,9 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.edit_preview import preview_lines
 from agenteval_tui.tui.presenters.impact import gain
 from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.presenters.status_style import WARNING
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Cell, Line, fit, spread
+from agenteval_tui.tui.styled_text import Cell, Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
@@ -36,7 +37,7 @@ def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
         flips = (*gain(impact), (f" of {count(impact.total, 'run')}", "dim"))
         if not suggestion.counted:
             flips = (*flips, (f", {impact.done:,} counted", "dim"))
-    warn: tuple[Cell, ...] = ((f"  ▲ against {count(against, 'label')}", "error"),) if against else ()
+    warn: tuple[Cell, ...] = ((f"  {WARNING} against {count(against, 'label')}", "error"),) if against else ()
     return spread(((" ", ""), (one_line(suggestion.relaxation.title), "")), (*flips, *warn, (" ", "")), width)
 
 
@@ -103,7 +104,7 @@ class RelaxScreen(Sheet[str]):
 
     def _show(self) -> None:
         rows, found = self.query_one("#relaxations", VirtualList), self._suggestions
-        rows.set_empty([fit(((f" {NONE}", ""),), max(rows.size.width, 20))])
+        rows.set_empty([((f" {NONE}", ""),)])
         rows.set_source(_Rows(found))
         if found:
             self.query_one(SheetFrame).retell()

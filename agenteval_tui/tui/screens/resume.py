@@ -31,13 +31,13 @@ class ResumeScreen(Sheet["PlanOptions | None"]):
 
     def compose(self) -> ComposeResult:
         limits = self._limits
-        fields = [Field("concurrency", "at once", placeholder="as before", hint="runs")]
+        fields = [Field("concurrency", "concurrency", placeholder="as before", hint="parallel runs")]
         if limits.max_cost is not None:
-            fields.insert(0, Field("max_cost", "at most $", f"{limits.max_cost:g}", hint="in all, judges included"))
+            fields.insert(0, Field("max_cost", "max cost $", f"{limits.max_cost:g}", hint="in all, judges included"))
         if limits.max_tokens is not None:
-            fields.insert(0, Field("max_tokens", "at most", str(limits.max_tokens), hint="tokens in all"))
+            fields.insert(0, Field("max_tokens", "max tokens", str(limits.max_tokens), hint="in all"))
         if limits.max_seconds is not None:
-            fields.insert(0, Field("max_seconds", "at most", f"{limits.max_seconds:g}", hint="seconds"))
+            fields.insert(0, Field("max_seconds", "max time", f"{limits.max_seconds:g}", hint="seconds"))
         with SheetFrame("Resume the execution", (("enter", "resume"), ("esc", "close"))):
             yield LineBlock(lambda width: paragraph(_SAID, width, "dim"), id="about")
             yield Form(fields, id="fields")

@@ -95,10 +95,10 @@ def effect_of(decision: str, group: CauseGroup) -> str:
     name = f"{group.cause.criterion} of " if group.cause.kind in ("failed", "error") else ""
     return {
         "accept": f"The execution's runs become the baseline of {tests}.",
-        "fix": "Its config opens in Inspect. It is open again if it still fails with another version.",
+        "fix": "Its config opens in Inspect. The cause reopens if it still fails after the config changed.",
         "quarantine": f"{name}{tests}: run and shown, but without gating, until the date.",
-        "label": f"{runs} get this verdict, those that have none yet.",
-        "ignore": "Open again when the criterion changes, in other tests, or when it grows by more than chance.",
+        "label": f"{runs} get this verdict, where they have none yet.",
+        "ignore": "It reopens when the criterion changes, in other tests, or when it grows by more than chance.",
     }[decision]
 
 
@@ -149,7 +149,7 @@ def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) 
             reopen(store, signature)
 
     def done(_: None) -> None:
-        app.say("It is open again." + (" Its quarantines stay." if was == "quarantine" else ""))
+        app.say("The cause is open again." + (" Its quarantines stay." if was == "quarantine" else ""))
         then()
 
     screen.ask(work, done, group="decide")

@@ -30,7 +30,7 @@ _AT_A_TIME_S = 0.1
 """How long tests are explained before the result so far is shown."""
 
 
-PURPOSE = "What got worse or better between two executions, by criterion, and who changed it."
+PURPOSE = "What got worse or better between two executions, by criterion, and what changed it."
 
 
 class Versions(Struct, frozen=True):

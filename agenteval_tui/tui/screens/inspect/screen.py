@@ -290,7 +290,7 @@ class InspectScreen(FrameScreen):
         state = self.controller
         if state.bench is None or not self.has_class("narrow"):
             return []
-        said = reason_line(state.bench, state.result, state.results, width - 2)
+        said = reason_line(state.bench, state.result, state.results, width - 2, edited=state.is_unsaved)
         return [((" ", ""), *said)] if said else []
 
     def _draw_tabs(self) -> None:

@@ -460,7 +460,7 @@ class SuitesController:
             return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
         if tree is None or not tree.overview.tests:
             return []
-        if self.offer is not None:
+        if self.offer is not None and self._only_execution() is not None:
             return banner(_offered(self.offer, width - 4, keymap))
         return [] if tree.has_runs else banner(_first_start(tree, samples, width - 4, keymap))
 

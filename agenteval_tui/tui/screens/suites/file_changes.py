@@ -78,7 +78,7 @@ class _FileChanges:
             self._done(self._written)
 
     def _ask_about(self, loaded: LoadedSuite, diff: str) -> None:
-        action = f"{self._what}, in the file as it is now"
+        action = f"{self._what} in the new version"
         self._screen.app.push_screen(FileConflictScreen(loaded.path.name, diff, action), self._answered)
 
     def _answered(self, go_on: bool | None) -> None:
