@@ -130,6 +130,7 @@ class _Remove(Struct):
         baselines.delete_baselines_of(connection, None, runs)
         gone = [(run,) for run in runs]
         connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
+        connection.executemany("DELETE FROM tapes WHERE run = ?", gone)
         connection.executemany("DELETE FROM runs WHERE id = ?", gone)
         mark_superseded(connection, [row[-2] or row[-1] for row in rows])
         for transcript in {row[-3] for row in rows if row[-3] is not None}:

@@ -48,6 +48,7 @@ _PARTS = (
     ("criteria", ("criteria", "criterion_texts")),
     ("tool calls", ("tool_calls",)),
     ("replies of judges", ("judge_replies", "run_replies")),
+    ("requests of programs", ("tapes",)),
 )
 _NAMED = (
     ("runs", "execution", "executions"),
@@ -59,6 +60,7 @@ _NAMED = (
     ("criterion_results", "run", "runs"),
     ("evidence", "run", "runs"),
     ("failed_attempts", "run", "runs"),
+    ("tapes", "run", "runs"),
     ("run_replies", "reply", "judge_replies"),
     ("criterion_texts", "test", "tests"),
     ("criterion_texts", "criterion", "criteria"),

@@ -58,6 +58,7 @@ _NAMES = {
     "tool_calls": {"transcript": "transcripts"},
     "labels": {"run": "runs", "criterion": "criteria"},
     "failed_attempts": {"run": "runs"},
+    "tapes": {"run": "runs"},
     "run_replies": {"run": "runs", "reply": "judge_replies", "criterion": "criteria"},
     "baselines": {"test": "tests", "execution": "executions", "run": "runs"},
     "quarantines": {"test": "tests"},
@@ -85,7 +86,7 @@ _SAME = {
     "triage": ("signature",),
 }
 _DECIDED = ("baselines", "quarantines", "triage", "imports", "taken_back")
-_OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
+_OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies", "tapes")
 
 
 def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> MergeResult:
@@ -142,6 +143,7 @@ class _Merge(Struct):
         self.unreadable = len(transcripts) - len(self.documents) + len(tables["evidence"]) - len(results)
         tables["transcripts"] = [row for row, _ in transcripts]
         tables["evidence"] = results
+        tables["tapes"] = [row for row in tables["tapes"] if import_validation.is_packed(row["data"])]
         tables["plans"] = [import_validation.plan_in(row) for row in tables["plans"]]
         tables["tasks"] = [row for row in tables["tasks"] if import_validation.is_packed(row["data"], row["hash"])]
         tables["judge_replies"] = [row for row in tables["judge_replies"] if import_validation.is_packed(row["data"])]
@@ -186,7 +188,7 @@ class _Merge(Struct):
             self._run(connection, totals, numbers, row, completed)
         mark_superseded(connection, [name for row in coming for name in (row["recording"], row["uid"])])
         here = {row["id"] for row in coming}
-        for table in ("criterion_results", "evidence", "failed_attempts", "run_replies"):
+        for table in ("criterion_results", "evidence", "failed_attempts", "run_replies", "tapes"):
             for row in tables[table]:
                 made = numbers.translated(table, row)
                 if row["run"] in here and made is not None:
@@ -303,6 +305,7 @@ class _Merge(Struct):
         for column, number in spent_by_attempts(connection, [run]).get(run, ()):
             totals.add(execution, column, -number)
         connection.execute("DELETE FROM failed_attempts WHERE run = ?", (run,))
+        connection.execute("DELETE FROM tapes WHERE run = ?", (run,))
         connection.execute("DELETE FROM run_replies WHERE run = ?", (run,))
         test, status, cached, *spent = connection.execute(
             f"SELECT test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)

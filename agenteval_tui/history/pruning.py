@@ -164,9 +164,13 @@ def _bytes(connection: sqlite3.Connection, going: array[int], number: int) -> in
     own += connection.execute(
         f"WITH {gone} SELECT coalesce(sum(length(data)), 0) FROM evidence WHERE run IN (SELECT id FROM gone)", (listed,)
     ).fetchone()[0]
+    own += connection.execute(
+        f"WITH {gone} SELECT coalesce(sum(length(data)), 0) FROM tapes WHERE run IN (SELECT id FROM gone)", (listed,)
+    ).fetchone()[0]
     blobs = connection.execute(
         "SELECT (SELECT coalesce(sum(length(data)), 0) FROM transcripts)"
         " + (SELECT coalesce(sum(length(data)), 0) FROM evidence)"
+        " + (SELECT coalesce(sum(length(data)), 0) FROM tapes)"
     ).fetchone()[0]
     pages, free, size = (
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])

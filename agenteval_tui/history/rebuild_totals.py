@@ -32,7 +32,7 @@ def admit_losses(connection: sqlite3.Connection) -> None:
 
 REBUILT = ("tool_calls", "criterion_results")
 """Tables whose rows are all in transcripts and evidence too."""
-_OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
+_OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies", "tapes")
 
 
 class RebuildResult(Struct, frozen=True):
@@ -270,6 +270,7 @@ def _never_again(target: sqlite3.Connection) -> None:
                 ("baselines", "run"),
                 ("run_replies", "run"),
                 ("failed_attempts", "run"),
+                ("tapes", "run"),
             ),
         ),
         ("transcripts", (("runs", "transcript"), ("tool_calls", "transcript"))),

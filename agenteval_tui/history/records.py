@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -110,6 +110,8 @@ class RunEnded(Struct, frozen=True):
     request: str = ""
     """The hash of all that was asked of the agent, so that `--cache` finds the answer; "" where it may not."""
     cached: bool = False
+    tape: Sequence[Mapping[str, Any]] = ()
+    """What the run's program asked of models and was answered, as JSON (`agents.recording.exchange`)."""
 
 
 class ExecutionRow(Struct, frozen=True):

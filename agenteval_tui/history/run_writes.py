@@ -25,6 +25,7 @@ from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
+from agenteval_tui.history.tapes import pack_tape
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
 from agenteval_tui.transcripts.model import Transcript
@@ -82,10 +83,12 @@ class EndRuns(Struct):
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     causes: Sequence[str | None] = ()
     why: str = ""
+    tape: bytes = b""
 
     def prepare(self) -> None:
         """Encode and compress; say why it failed, where it did."""
         ended = self.ended
+        self.tape = pack_tape(ended.tape) if ended.tape else b""
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
         given = tuple([result.criterion for result in ended.results])
@@ -148,7 +151,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
     }
     blobs = _store_transcripts(connection, ends)
     criteria = _criterion_ids(connection, ends)
-    updates, results, evidence, documents = [], [], [], []
+    updates, results, evidence, documents, tapes = [], [], [], [], []
     for end in ends:
         ended, transcript = end.ended, end.ended.transcript
         if ended.run_id not in planned:
@@ -190,6 +193,8 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
             )
         if ended.results:
             evidence.append((run, end.evidence))
+        if end.tape:
+            tapes.append((run, end.tape))
         prompt, answer, tools = end.document
         documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
         totals.add(execution, TOTAL_OF[ended.status], 1)
@@ -208,6 +213,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         results,
     )
     write_rows(connection, "INSERT INTO evidence (run, data) {rows}", evidence)
+    write_rows(connection, "INSERT OR REPLACE INTO tapes (run, data) {rows}", tapes)
     # One by one: a statement for several rows makes FTS5 write a segment for each statement, at three times the cost.
     connection.executemany("INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)", documents)
 

@@ -66,6 +66,7 @@ _NAMES = {
     "judge_replies": ("judge's reply", "judges' replies"),
     "run_replies": ("reference to a judge's reply", "references to judges' replies"),
     "failed_attempts": ("failed attempt", "failed attempts"),
+    "tapes": ("program's requests", "programs' requests"),
     "tasks": ("group of runs' inputs", "groups of runs' inputs"),
     "dataset_rows": ("row of a dataset", "rows of datasets"),
     "imports": ("record of an import", "records of imports"),
@@ -79,7 +80,7 @@ _REWRITTEN = 3
 _LATER = 1_000
 """Versions that newer programs may have written; what is higher is damage."""
 _ENTRY = 5  # values of a row in the list of tables
-_OUTLINED = ("plans", "tasks", "transcripts", "evidence", "judge_replies")
+_OUTLINED = ("plans", "tasks", "transcripts", "evidence", "judge_replies", "tapes")
 """Tables whose rows are of no use when a part of them is lost: they are known by a hash of all of it, or unreadable."""
 _NEUTRAL: dict[str, Value] = {"INTEGER": 0, "REAL": 0.0, "TEXT": "", "BLOB": b""}
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,), "BLOB": (bytes,)}
@@ -88,6 +89,7 @@ _CONTENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "tasks": lambda row: import_validation.is_packed(row["data"], row["hash"]),
     "evidence": lambda row: are_results(row["data"]),
     "judge_replies": lambda row: import_validation.is_packed(row["data"]),
+    "tapes": lambda row: import_validation.is_packed(row["data"]),
 }
 """Whether the bytes of a row are what they should be."""
 

@@ -269,6 +269,9 @@ _FORKS = (
     "CREATE INDEX runs_of_fork ON runs (fork_of) WHERE fork_of != ''",
 )
 
+# What a run's program asked of models, and what it was answered: an execution's proxy kept it (`tapes.py`).
+_TAPES = ("CREATE TABLE tapes (run INTEGER PRIMARY KEY, data BLOB NOT NULL)",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -285,6 +288,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(13, "the executions of each test", _EXECUTIONS_OF_TESTS),
     Migration(14, "agents' errors by codes", _AGENT_ERRORS),
     Migration(15, "runs that continue other runs", _FORKS),
+    Migration(16, "what programs asked of models", _TAPES),
 )
 
 

@@ -22,6 +22,7 @@ from agenteval_tui.history import (
     resume,
     run_writes,
     summaries,
+    tapes,
     task_specs,
     write_operations,
 )
@@ -370,6 +371,10 @@ class Store:
         """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""
         found = self._read(lambda c: resume.cached_run(c, request_hash))
         return None if found is None else (found[0], self._unpacked(unpack_transcript, found[1]))
+
+    def tape(self, run_id: str) -> list[dict[str, Any]]:
+        """What the run's program asked of models and was answered, as JSON; [] where that was not kept."""
+        return self._read(lambda c: tapes.tape_of(c, run_id))
 
     def failed_attempts(self, run_id: str) -> list[FailedAttempt]:
         """The attempts of a run that ended in an error before the one that counts, in order."""

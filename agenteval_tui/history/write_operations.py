@@ -158,7 +158,9 @@ class DeleteExecution(Struct):
                 withdraw(connection, totals, run, execution, test, status, () if cached else spent)
         forget_runs(connection, [row[0] for row in rows])
         baselines.delete_baselines_of(connection, execution, [row[0] for row in rows])
-        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", [(row[0],) for row in rows])
+        gone = [(row[0],) for row in rows]
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
+        connection.executemany("DELETE FROM tapes WHERE run = ?", gone)
         connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
         for transcript in {row[-1] for row in rows if row[-1] is not None}:
             forget_transcript(connection, transcript)

@@ -15,7 +15,7 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.conversation import transcript_of
-from agenteval_tui.agents.recording.exchange import Exchange
+from agenteval_tui.agents.recording.exchange import Exchange, to_json
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
 from agenteval_tui.agents.recording.program import run_program
@@ -280,6 +280,7 @@ def _ended(run: str, recording: Recording, judged: GradedRun) -> RunEnded:
         results=judged.results,
         warnings=judged.warnings,
         why=judged.why,
+        tape=tuple(map(to_json, recording.exchanges)),
     )
 
 

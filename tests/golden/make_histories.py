@@ -39,6 +39,7 @@ COMMITS = {
     12: "34a06ee",
     13: "145ad25",
     14: "9ba033f",
+    15: "f82c579",
 }
 PROJECT = Path("/golden/project")
 FIRST_MS = 1_796_115_600_000

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from history_made import ended, planned, record
 
 from agenteval_tui.history.blobs import json_text
@@ -87,14 +88,8 @@ def make(path: Path, size: int = SIZE) -> None:
             store.begin_execution(record(name), runs)
             for n in range(RUNS // 3):
                 long = random.Random(f"{name} {n}").randbytes(900 if n % 6 == 5 else 30).hex()
-                store.run_ended(
-                    ended(
-                        n,
-                        name,
-                        passed=n % 4 != 0,
-                        answer=f"It is on its way, {n} of {name}. {long}",
-                    )
-                )
+                made = ended(n, name, passed=n % 4 != 0, answer=f"It is on its way, {n} of {name}. {long}")
+                store.run_ended(replace(made, tape=({"request": {"n": n}, "answer": long},)))
             store.end_execution(name, "finished").result()
         store.flush()
         with closing(connect_writer(path)) as connection:
@@ -206,7 +201,7 @@ def destroyed(history: History, page: int, kind: str) -> bytes:
 
 # What goes with a row of a table.
 DEPENDENT: dict[str, tuple[str, ...]] = {
-    "runs": ("evidence", "criterion_results", "labels", "failed_attempts", "run_replies"),
+    "runs": ("evidence", "criterion_results", "labels", "failed_attempts", "run_replies", "tapes"),
     "transcripts": ("tool_calls",),
     "judge_replies": ("run_replies",),
     "evidence": (),

@@ -36,6 +36,7 @@ PUBLISHED = {
     13: "edc92ae0b10546cf",
     14: "cc279b5a9d70bd12",
     15: "4ee403e0d2a46f65",
+    16: "1852a767f09f30be",
 }
 
 

@@ -36,7 +36,7 @@ def fill(store: Store, name: str, days: int, number: int = 6, *, end: bool = Tru
     for one in range(number):
         made = ended(one, name, passed=one % 3 != 0, answer=f"word{name} {one}")
         failed = (FailedAttempt(1, "timeout", "late", 5.0, at, 7, 3, 0.25),) if one == 1 else ()
-        store.run_ended(replace(made, started_ms=at, failed_attempts=failed))
+        store.run_ended(replace(made, started_ms=at, failed_attempts=failed, tape=({"of": name},)))
     if end:
         store.end_execution(name, "finished")
     store.flush()
@@ -65,7 +65,7 @@ def assert_sound(store: Store) -> None:
     assert copy.execute(TOTALS).fetchall() == was
     assert copy.execute("SELECT id, ended FROM tests").fetchall() == tests
     runs = {row[0] for row in copy.execute("SELECT id FROM runs")}
-    for table in ("criterion_results", "evidence", "failed_attempts", "labels", "run_replies"):
+    for table in ("criterion_results", "evidence", "failed_attempts", "labels", "run_replies", "tapes"):
         assert {row[0] for row in copy.execute(f"SELECT run FROM {table}")} <= runs, table
     for table, column in (("plans", "plan"), ("tasks", "task"), ("transcripts", "transcript")):
         named = {row[0] for row in copy.execute(f"SELECT {column} FROM runs")}

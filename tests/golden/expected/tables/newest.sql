@@ -205,6 +205,9 @@ CREATE TABLE taken_back (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, at_ms INTEGER NOT NULL,
         UNIQUE (kind, name));
 
+table tapes
+CREATE TABLE tapes (run INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
 table tasks
 CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL);
 

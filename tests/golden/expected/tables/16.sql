@@ -1,0 +1,2 @@
++ table tapes
+CREATE TABLE tapes (run INTEGER PRIMARY KEY, data BLOB NOT NULL);
