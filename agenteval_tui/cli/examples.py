@@ -24,6 +24,13 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ("agenteval record --suite shop.suite.yaml --test refunds -- node agent.js", "graded by that test"),
         ("agenteval record --cassette shop.jsonl --replay -- python agent.py", "from a recording, without a network"),
     ),
+    "replay": (
+        (
+            "agenteval replay refunds -- python agent.py",
+            "the newest run of a test, with your changed agent",
+        ),
+        ("agenteval replay 2f9c0a1b --max-cost 0.20 -- node agent.js", "a run by its id, within a limit"),
+    ),
     "resume": (
         ("agenteval resume", "what is missing of the newest execution"),
         ("agenteval resume last --errors --max-cost 2", "also the runs in error, for at most $2 in all"),

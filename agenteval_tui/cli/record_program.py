@@ -12,32 +12,39 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.agents.recording.cassette import Cassette, read, write
-from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
+from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.agents.recording.providers import upstreams
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_suites import load_for_run
-from agenteval_tui.cli.trust_prompt import plan_with_permission
+from agenteval_tui.cli.trust_prompt import plan_with_permission, trust_answer
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.documents.recording import RecordedProgram, miss_document, volatile_document
+from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
-from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.recorded_program import (
     NOT_SEEN,
     Program,
     Recording,
+    agent_config,
+    as_fork,
+    calibrated,
+    origin_of,
     permission_of,
     plan_for,
     record,
-    record_again,
+    replay_plan,
     store_graded,
     store_ungraded,
+    tape_of,
     test_of,
 )
 from agenteval_tui.suites.agents_file import load_agents
@@ -53,12 +60,15 @@ _MISSES = 3  # that are printed
 
 
 class _Written(Struct, frozen=True):
-    """What was written into files."""
+    """What was written into files, and what it is a replay of."""
 
     cassette: Path | None = None
     volatile: tuple[Volatile, ...] = ()
     suite: Path | None = None
     test: str | None = None
+    fork_of: RunRow | None = None
+    """The run that was replayed, and the last `step` of it that came from its recording."""
+    step: int | None = None
 
 
 def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
@@ -67,7 +77,8 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
     loaded: Sequence[LoadedSuite] = ()
     if given["test"] is not None:
         loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
-    program = _program(given)
+    cassette = _lenient(read(given["cassette"]), given) if given["replay"] else None
+    program = _program(given, cassette, live=given["live_after_miss"])
     permission = permission_of(program)
     with invocation.store() as store:
         plan = None
@@ -78,32 +89,64 @@ def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
             )
             plan = plan_with_permission(invocation, plan)
         recording = run_to_end(record(program, permission))
-        volatile = program.cassette.volatile if program.cassette is not None else ()
         if given["calibrate"] and recording.exchanges:
-            volatile = volatile_parts(run_to_end(record_again(program, permission, recording)).pairs)
-        written = _write(given, program, recording, volatile)
-        execution = _store(store, program, plan, recording)
+            recording = run_to_end(calibrated(program, permission, recording))
+        written = _write(given, program, recording)
+        if plan is None:
+            execution = store_ungraded(store, program, recording)
+        else:
+            run_to_end(store_graded(store, plan, recording))
+            execution = plan.execution_id
         return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
+
+
+def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
+    """Replay a stored run with a program, live from its first changed request; gives the exit code."""
+    with invocation.store() as store:
+        row = invocation.references(store).run(given["run"])
+        tape = tape_of(store, row)
+        program = _program(given, _lenient(tape, given), live=True)
+        agents = load_agents(directories.config_dir())
+        try:
+            plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"])
+        except NotTrustedError as refused:
+            if not trust_answer(invocation, refused):
+                raise
+            plan = replay_plan(store, row, program, user_agents=agents, trust=True)
+        recording = run_to_end(record(program, permission_of(program)))
+        origin = origin_of(row, tape, recording)
+        if plan is None:
+            execution = store_ungraded(store, program, recording, origin=origin, of=row)
+        else:
+            run_to_end(store_graded(store, as_fork(plan, origin), recording))
+            execution = plan.execution_id
+        written = _Written(fork_of=row, step=origin.step)
+        return _report(invocation, store, execution, recording, written, as_json=given["as_json"])
+
+
+def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
+    """The cassette with what was said to vary."""
+    more = tuple([Volatile("*", name) for name in given["volatile"]])
+    return replace(cassette, volatile=(*cassette.volatile, *more))
 
 
 def _check(given: Mapping[str, Any]) -> None:
     """Raise where options do not go together."""
     if given["replay"] and given["cassette"] is None:
         raise click.UsageError("--replay needs --cassette FILE")
-    for name in ("live_after_miss", "ignore_system", "pace"):
+    for name in ("live_after_miss", "ignore_system", "pace", "volatile"):
         if given[name] and not given["replay"]:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with --replay")
-    if given["calibrate"] and (given["replay"] or given["cassette"] is None):
-        raise click.UsageError(
-            "--calibrate writes into the cassette that is recorded: give --cassette FILE, no --replay"
-        )
+    if given["calibrate"] and given["replay"]:
+        raise click.UsageError("--calibrate goes with a new recording, not with --replay")
     if given["new"] and given["test"] is not None:
         raise click.UsageError("give --test for a test that is there, or --new for another one")
     if given["suite"] is not None and not given["new"] and given["test"] is None:
         raise click.UsageError("--suite goes with --test or --new")
 
 
-def _program(given: Mapping[str, Any]) -> Program:
+def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
+    """What is started; `live`: from the first request on that the cassette does not have, servers are asked."""
     env = environment_for(Path.cwd(), os.environ)
     servers = {}
     for one in given["upstream"]:
@@ -117,8 +160,8 @@ def _program(given: Mapping[str, Any]) -> Program:
         env=env,
         upstreams=upstreams(env, servers),
         port=given["port"],
-        cassette=read(given["cassette"]) if given["replay"] else None,
-        on_miss="live" if given["live_after_miss"] else "error",
+        cassette=cassette,
+        on_miss="live" if live else "error",
         system=not given["ignore_system"],
         pace=given["pace"],
         max_cost=given["max_cost"],
@@ -126,16 +169,14 @@ def _program(given: Mapping[str, Any]) -> Program:
     )
 
 
-def _write(
-    given: Mapping[str, Any], program: Program, recording: Recording, volatile: tuple[Volatile, ...]
-) -> _Written:
+def _write(given: Mapping[str, Any], program: Program, recording: Recording) -> _Written:
     """The cassette and the test, where they are wanted."""
-    written = _Written(volatile=volatile if given["calibrate"] else ())
+    written = _Written(volatile=recording.volatile if given["calibrate"] else ())
     path = given["cassette"]
-    if path is not None and recording.exchanges and (program.cassette is None or recording.live):
-        before = () if program.cassette is None else program.cassette.exchanges
+    if path is not None and recording.cassette.exchanges and (program.cassette is None or recording.live):
+        before = Cassette(volatile=recording.volatile) if program.cassette is None else read(path)
         new = tuple([one for one in recording.exchanges if one.live])
-        write(path, Cassette((*before, *new), volatile))
+        write(path, replace(before, exchanges=(*before.exchanges, *new)))
         written = replace(written, cassette=path)
     if given["new"]:
         suite, test = _write_test(given["suite"] or NEW_SUITE, program, recording)
@@ -153,16 +194,9 @@ def _write_test(path: Path, program: Program, recording: Recording) -> tuple[Pat
         test["id"] = free_id(loaded, str(test["id"]))
         add_test(loaded, test)
     else:
-        agent = {"kind": "command", "command": list(program.argv)}
-        write_suite(path, path.name.removesuffix(".suite.yaml"), "program", {"program": agent}, test)
+        agent = {"program": agent_config(program)}
+        write_suite(path, path.name.removesuffix(".suite.yaml"), "program", agent, test)
     return path, str(test["id"])
-
-
-def _store(store: Store, program: Program, plan: Plan | None, recording: Recording) -> str:
-    if plan is None:
-        return store_ungraded(store, program, recording)
-    run_to_end(store_graded(store, plan, recording))
-    return plan.execution_id
 
 
 def _report(
@@ -188,19 +222,23 @@ def _report(
                 volatile=tuple(map(volatile_document, written.volatile)),
                 suite=None if written.suite is None else str(written.suite),
                 test=written.test,
+                fork_of=None if written.fork_of is None else written.fork_of.id,
+                step=written.step,
             )
         )
         return _code(run.status, recording)
     sys.stdout.flush()
     asked, calls = len(recording.exchanges), len(recording.transcript.tool_calls)
     parts = [count(asked, "request"), count(calls, "tool call")]
-    if from_cassette := asked - recording.live - (len(recording.misses) if not recording.live else 0):
+    if from_cassette := sum(not one.live and not one.refused for one in recording.exchanges):
         parts.append(f"{from_cassette} answered from the cassette")
     if recording.spent:
         parts.append(f"${recording.spent:.4f}")
     out.line()
     out.line(("recorded ", "dim"), ", ".join(parts))
-    for miss in recording.misses[:_MISSES]:
+    if written.fork_of is not None:
+        _report_fork(out, written.fork_of, run, recording)
+    for miss in recording.misses[:_MISSES] if written.fork_of is None else ():
         out.line((one_line(miss.said, 600), "warn"))
     if len(recording.misses) > _MISSES:
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
@@ -214,12 +252,29 @@ def _report(
         out.line(("wrote ", "dim"), one_line(str(written.cassette)))
     if written.suite is not None:
         out.line(("new test ", "dim"), f"{one_line(str(written.test))} in {one_line(str(written.suite))}")
-    out.view(ended_view(row, [run]))
-    if run.status == "skipped":
-        out.line((f"agenteval show {short_id(run.id)}", "bold"), " shows it", ("; --test grades it", "dim"))
-    else:
+    if run.status != "skipped":
+        out.view(ended_view(row, [run]))
         out.view(next_view(row))
+    elif written.fork_of is None:
+        out.view(ended_view(row, [run]))
+        out.line((f"agenteval show {short_id(run.id)}", "bold"), " shows it", ("; --test grades it", "dim"))
     return _code(run.status, recording)
+
+
+def _report_fork(out: Output, was: RunRow, run: RunRow, recording: Recording) -> None:
+    """Where a replay left its recording, and what became of the run."""
+    if recording.missed_at is None:
+        out.line("nothing changed: every request was answered from the recording")
+    else:
+        changed = recording.misses[0]
+        out.line(f"request {recording.missed_at + 1} is another one: ", ("live from there", "bold"))
+        for one in changed.differences[:_MISSES]:
+            out.line("  ", one_line(one.said, 300))
+        if len(changed.differences) > _MISSES:
+            out.line((f"  and {len(changed.differences) - _MISSES} more", "dim"))
+    if run.status != "skipped":
+        out.line(f"it was {was.status}, and is {run.status} now")
+    out.line((f"agenteval show {short_id(was.id)} --diff {short_id(run.id)}", "bold"), " compares the two")
 
 
 def _code(status: str, recording: Recording) -> int:

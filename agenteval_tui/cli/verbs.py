@@ -23,6 +23,7 @@ VERBS = {
     "pause": ("control:pause", "Pause an execution: it starts no new runs."),
     "continue": ("control:resume", "Continue a paused execution."),
     "record": ("record", "Run a program, and record what it asks of models; or replay it."),
+    "replay": ("record:replay", "Run a program on the recording of a run, live from its first changed request."),
     "resume": ("resume", "Run the rest of an execution that did not finish."),
     "validate": ("validate", "Check suites without running them; list every problem and its place."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; call no agent."),
@@ -62,7 +63,7 @@ VERBS = {
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 GROUPS = {
-    "Test": ("run", "record", "resume", "fork", "validate", "grade", "audit"),
+    "Test": ("run", "record", "replay", "resume", "fork", "validate", "grade", "audit"),
     "Look": (
         *("show", "open", "why", "blame", "causes", "history", "stats", "trends", "flaky", "compare", "judge-report"),
         *("report", "share"),

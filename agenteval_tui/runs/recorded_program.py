@@ -13,26 +13,30 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.prices import Prices
-from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.cassette import Cassette, documents, of_documents
 from agenteval_tui.agents.recording.conversation import transcript_of
-from agenteval_tui.agents.recording.exchange import Exchange, to_json
+from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
 from agenteval_tui.agents.recording.playback import Miss, OrderedPlayback, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.protocols import first_words
 from agenteval_tui.agents.recording.session import Answers, Cost, Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id
 from agenteval_tui.core.phrasing import listed, on_one_line
-from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
+from agenteval_tui.runs.fork.model import ForkOrigin, encode_origin
 from agenteval_tui.runs.grading_pool import GradedRun, GradingPool
+from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import DEFAULT, Plan, PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
+from agenteval_tui.runs.resume import stored_plan
 from agenteval_tui.runs.store_records import begin
-from agenteval_tui.runs.trust_check import check_agents
+from agenteval_tui.runs.trust_check import check_agents, check_trust
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.slugs import slug
@@ -87,6 +91,13 @@ class Recording(Struct, frozen=True):
     misses: tuple[Miss, ...] = ()
     missed_at: int | None = None
     unpriced: tuple[str, ...] = ()
+    volatile: tuple[Volatile, ...] = ()
+    """What of its requests varies, as far as that is known."""
+
+    @property
+    def cassette(self) -> Cassette:
+        """What it was answered, to be answered again."""
+        return Cassette(tuple([one for one in self.exchanges if not one.refused]), self.volatile)
 
     @property
     def prompt(self) -> str:
@@ -100,8 +111,9 @@ def permission_of(program: Program) -> Permission:
 
 
 def agent_config(program: Program) -> dict[str, object]:
-    """The agent that a suite would have for this program."""
-    return {"kind": "command", "command": list(program.argv)}
+    """The agent that a suite would have for this program. It is not told of a conversation, so nobody can ask it to
+    continue one."""
+    return {"kind": "command", "command": list(program.argv), "input": "text", "output": "text"}
 
 
 async def record(program: Program, permission: Permission, *, answers: Answers | None = None) -> Recording:
@@ -141,12 +153,14 @@ async def record(program: Program, permission: Permission, *, answers: Answers |
         misses=tuple(session.misses),
         missed_at=session.missed_at,
         unpriced=tuple(sorted(session.unpriced)),
+        volatile=program.cassette.volatile if program.cassette is not None else (),
     )
 
 
-async def record_again(program: Program, permission: Permission, first: Recording) -> OrderedPlayback:
-    """Run a program again, and give it the answers that it got the first time: what it asks otherwise is volatile.
-    Nobody is asked. Raises `AgentevalError` where it asks something else altogether."""
+async def calibrated(program: Program, permission: Permission, first: Recording) -> Recording:
+    """The recording with what varies in it. The program is run again with the answers that it got the first time, and
+    what it asks otherwise is volatile; nobody is asked. Raises `AgentevalError` where it asks something else
+    altogether."""
     answers = OrderedPlayback(first.exchanges)
     again = await record(program, permission, answers=answers)
     if again.misses:
@@ -154,7 +168,7 @@ async def record_again(program: Program, permission: Permission, first: Recordin
             f"the second time the program asked something else: {again.misses[0].said}",
             mend="--calibrate needs a program that asks the same when it gets the same answers",
         )
-    return answers
+    return replace(first, volatile=volatile_parts(answers.pairs))
 
 
 def prices() -> Cost:
@@ -205,35 +219,43 @@ async def store_graded(store: Store, plan: Plan, recording: Recording) -> Graded
     return judged
 
 
-def store_ungraded(store: Store, program: Program, recording: Recording) -> str:
-    """Keep a recording that belongs to no test; gives the id of its execution. Its test is called after the program."""
+def store_ungraded(
+    store: Store, program: Program, recording: Recording, *, origin: ForkOrigin | None = None, of: RunRow | None = None
+) -> str:
+    """Keep a recording that nothing grades; gives the id of its execution. Its test is called after the program, or is
+    that of the run that it is a replay `of`, with the `origin`."""
     execution, run = new_id(), new_id()
-    key = str(program.cwd / "recorded programs")
     script = next((word for word in program.argv[1:] if (program.cwd / word).is_file()), program.argv[0])
-    test = slug(Path(script).stem) or "program"
-    store.begin_execution(
-        ExecutionRecord(
-            id=execution,
-            title=f"{program.name} (recorded)",
-            kind="import",
-            source=program.name,
-            suite_keys=(key,),
-            started_ms=recording.started_ms,
-        ),
-        [
-            PlannedRun(
-                id=run,
-                execution_id=execution,
-                position=0,
-                suite_key=key,
-                suite_name="recorded programs",
-                test_id=test,
-                test_name=on_one_line(recording.prompt, _NAME) or program.name,
-                agent=program.name,
-                prompt=recording.prompt,
-            )
-        ],
-    ).result()
+    planned = PlannedRun(
+        id=run,
+        execution_id=execution,
+        position=0,
+        suite_key=str(program.cwd / "recorded programs"),
+        suite_name="recorded programs",
+        test_id=slug(Path(script).stem) or "program",
+        test_name=on_one_line(recording.prompt, _NAME) or program.name,
+        agent=program.name,
+        prompt=recording.prompt,
+    )
+    if of is not None:
+        planned = replace(
+            planned,
+            suite_key=of.suite_key,
+            suite_name=of.suite_name,
+            test_id=of.test_id,
+            test_name=of.test_name,
+            fork_of=of.id,
+            fork="" if origin is None else encode_origin(origin),
+        )
+    record = ExecutionRecord(
+        id=execution,
+        title=f"{program.name} (recorded)" if of is None else _title(of),
+        kind="import" if of is None else "fork",
+        source=program.name,
+        suite_keys=(planned.suite_key,),
+        started_ms=recording.started_ms,
+    )
+    store.begin_execution(record, [planned]).result()
     error = recording.transcript.error
     judged = (
         GradedRun.nothing("skipped", "not graded yet") if error is None else GradedRun.nothing("error", error.message)
@@ -241,6 +263,72 @@ def store_ungraded(store: Store, program: Program, recording: Recording) -> str:
     store.run_ended(_ended(run, recording, judged)).result()
     store.end_execution(execution, "finished").result()
     return execution
+
+
+# A run that is replayed: from its recording up to the first request that is another one, live from there.
+
+
+def tape_of(store: Store, row: RunRow) -> Cassette:
+    """What the run's program asked and was answered. Raises `AgentevalError` where that was not kept."""
+    found = store.tape(row.recorded)
+    if not found:
+        raise AgentevalError(
+            f"what the program of run {short_id(row.id)} asked of its model was not kept",
+            where=f"run {row.id}",
+            mend="record it with `agenteval record`, or with `capture: model` of its agent",
+        )
+    return of_documents(found, f"run {short_id(row.id)}")
+
+
+def replay_plan(
+    store: Store, row: RunRow, program: Program, *, user_agents: Mapping[str, AgentConfig], trust: bool = False
+) -> Plan | None:
+    """The plan of a replay, which is graded as the run was, permitted; None: nothing grades that run.
+
+    Raises `NotTrustedError` for functions of a suite that was not trusted.
+    """
+    try:
+        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
+    except AgentevalError:
+        return None  # it came from elsewhere, or no test was named when it was recorded
+    config = agent_config(program)
+    own = {**stored.own, program.name: AgentConfig.model_validate(config)}
+    agent = AgentPlan(program.name, config, config_dir(), content_hash([program.name, config]))
+    run = replace(
+        stored.run,
+        ref=replace(stored.run.ref, run=new_id(), agent=program.name, gate=None),
+        agent=agent,
+        turns=(),
+        stop=None,
+    )
+    plan = Plan(
+        execution_id=new_id(),
+        title=_title(row),
+        runs=(run,),
+        concurrency=1,
+        source=program.name,
+        options={"fork_of": row.id},
+        respondents=stored.respondents,
+        trust=trust,
+        kind="fork",
+    )
+    return replace(plan, permission=check_trust(plan, own=own, foreign=stored.foreign))
+
+
+def origin_of(row: RunRow, tape: Cassette, recording: Recording) -> ForkOrigin:
+    """Where a replay left its recording: the last message of the run that was told again."""
+    answered = len(tape.exchanges) if recording.missed_at is None else recording.missed_at
+    told = transcript_of(tape.exchanges[:answered]).messages
+    return ForkOrigin(row.id, max(0, len(told) - 1), purpose="tape")
+
+
+def as_fork(plan: Plan, origin: ForkOrigin) -> Plan:
+    """The plan of a replay, now that it is known where it left the recording."""
+    return replace(plan, runs=tuple([replace(run, fork=origin) for run in plan.runs]))
+
+
+def _title(row: RunRow) -> str:
+    return f"replay of {row.test_name or row.test_id}, run {short_id(row.id)}"
 
 
 def test_of(recording: Recording, test_id: str) -> dict[str, object]:
@@ -280,7 +368,7 @@ def _ended(run: str, recording: Recording, judged: GradedRun) -> RunEnded:
         results=judged.results,
         warnings=judged.warnings,
         why=judged.why,
-        tape=tuple(map(to_json, recording.exchanges)),
+        tape=tuple(documents(recording.cassette)) if recording.cassette.exchanges else (),
     )
 
 

@@ -55,7 +55,14 @@ WAYS_IN = {
     "Permission": {"agents/permission.py"},
     "permission_for": {"runs/trust_check.py"},
     "permission_from_json": {"runs/executors/task_codec.py"},
-    "check_trust": {"cli/trust_prompt.py", "runs/plan/planner.py", "runs/resume.py", "tui/workspace.py"},
+    "check_trust": {
+        "cli/trust_prompt.py",
+        "runs/fork/plan.py",
+        "runs/plan/planner.py",
+        "runs/recorded_program.py",
+        "runs/resume.py",
+        "tui/workspace.py",
+    },
     "check_asking": {"api/grading.py", "cli/commands/grade.py", "cli/commands/judge_report.py"},
     "check_agents": {
         "cli/commands/agents.py",

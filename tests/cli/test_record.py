@@ -12,8 +12,11 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
+from agenteval_tui.agents.recording.matching import PATTERNS
+from agenteval_tui.cli.commands.record import VOLATILE
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 
 # An agent with no package at all: it starts in a tenth of the time of one with a client.
 PROGRAM = """\
@@ -172,7 +175,8 @@ def test_how_it_ended_is_the_exit_code(cli: Any, model: Any) -> None:
         (("--replay", *agent()), 2, "--replay needs --cassette FILE"),
         (("--pace", "1", *agent()), 2, "--pace goes with --replay"),
         (("--new", "--test", "x", *agent()), 2, "give --test for a test that is there"),
-        (("--calibrate", *agent()), 2, "give --cassette FILE"),
+        (("--calibrate", "--replay", "--cassette", "c", *agent()), 2, "--calibrate goes with a new recording"),
+        (("--volatile", "date", *agent()), 2, "--volatile goes with --replay"),
         (("--cassette", "none.jsonl", "--replay", *agent()), 2, "there is no such cassette"),
         (("--upstream", "openai", *agent()), 2, "write NAME=URL"),
         (("--upstream", "nobody=http://x", *agent()), 2, "there is no provider 'nobody'"),
@@ -188,3 +192,58 @@ def test_wrong_use_is_said_in_one_sentence(cli: Any, model: Any, arguments: Any,
     assert done.code == code
     assert words in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_run_is_replayed_up_to_the_change_and_goes_live_from_there(cli: Any, model: Any, tmp_path: Path) -> None:
+    first = cli("record", "--json", "--calibrate", "--suite", "orders.suite.yaml", "--test", "status", *agent()).json(
+        "record"
+    )
+    model.requests.clear()
+    same = cli("replay", first["run"], *agent())
+    assert (same.code, model.requests) == (0, [])
+    assert "nothing changed: every request was answered from the recording" in same.out
+
+    program = tmp_path / "agent.py"
+    program.write_text(PROGRAM.replace('"shipped"', '"lost"'), "utf-8")
+    done = cli("replay", "--json", first["run"], *agent()).json("record")
+    assert len(model.requests) == 1  # the first answer came from the recording
+    assert (done["outcome"], done["requests"], done["live"], done["fork_of"], done["step"]) == (
+        "passed", 2, 1, first["run"], 2
+    )  # fmt: skip
+    with Store.open_to_look(directories.history_file(None)) as store:
+        row = store.run(done["run"])
+        assert [one.id for one in store.forks_of(first["run"])][-1] == done["run"]
+        assert store.transcript(row.id).final_output == "Order W1 is lost."
+        assert read_origin(row.fork_of, row.fork) == ForkOrigin(first["run"], 2, purpose="tape")
+        assert store.execution(row.execution_id).kind == "fork"
+        assert len(store.tape(row.id)) == 3
+        assert row.cost == pytest.approx((1000 * 2.5 + 100 * 10) / 1e6)  # what came from the recording costs nothing
+    told = cli("replay", first["run"], *agent())
+    assert "request 2 is another one: live from there" in told.out
+    assert 'messages[3].content: recorded "shipped", now "lost"' in told.out
+    assert "it was passed, and is passed now" in told.out
+    # A replay can be replayed; and the run is what it was.
+    assert cli("replay", done["run"], *agent()).code == 0
+    assert "shipped" in cli("show", first["run"], "--transcript").out
+
+
+def test_a_recording_without_a_test_is_replayed_too(cli: Any, model: Any) -> None:
+    first = cli("record", "--json", *agent()).json("record")
+    model.requests.clear()
+    done = cli("replay", "--json", "--volatile", "number", "--volatile", "hex", first["run"], *agent()).json("record")
+    assert (model.requests, done["live"], done["outcome"]) == ([], 0, "skipped")
+    changed = cli("replay", first["run"], *agent())
+    assert "request 1 is another one: live from there" in changed.out
+    assert len(model.requests) == 2
+
+
+def test_a_run_without_a_recording_is_not_replayed(cli: Any, model: Any, suite: Path) -> None:
+    cli("run", suite, "--test", "good")
+    done = cli("replay", "good", *agent())
+    assert done.code == 2
+    assert "was not kept" in done.err
+    assert "agenteval record" in done.err
+
+
+def test_the_help_names_what_can_vary() -> None:
+    assert set(VOLATILE) == set(PATTERNS)

@@ -50,6 +50,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "quarantine": ("",),
     "quarantine list": ("--all",),
     "record": (),  # tests/cli/test_record.py: it starts a program
+    "replay": (),  # likewise
     "report": (),  # in reports.py
     "review": ("", "--failures --disagreements"),
     "run": ("orders.suite.yaml --plan", "orders.suite.yaml --plan --ab v1 v2 --sample 3 --seed 1"),

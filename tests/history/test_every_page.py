@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from history_made import ended, planned, record
+from msgspec.structs import replace
 
 from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.connections import connect_writer

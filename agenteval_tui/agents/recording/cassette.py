@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,23 @@ class Cassette(Struct, frozen=True):
     volatile: tuple[Volatile, ...] = ()
 
 
-def lines(cassette: Cassette) -> Iterable[str]:
-    """The lines of a cassette, each with its end."""
+def documents(cassette: Cassette) -> Iterator[dict[str, Any]]:
+    """What the lines of a cassette hold."""
     head: dict[str, Any] = {_KEY: VERSION}
     if cassette.volatile:
         head["volatile"] = to_builtins(cassette.volatile)
-    yield encoded(head) + "\n"
-    for exchange in cassette.exchanges:
-        yield encoded(to_json(exchange)) + "\n"
+    yield head
+    yield from map(to_json, cassette.exchanges)
+
+
+def lines(cassette: Cassette) -> Iterator[str]:
+    """The lines of a cassette, each with its end."""
+    return (encoded(one) + "\n" for one in documents(cassette))
+
+
+def of_documents(found: Sequence[Any], where: str) -> Cassette:
+    """The cassette that `documents` gave. Raises `AgentevalError`."""
+    return parse("\n".join(map(encoded, found)), where)
 
 
 def parse(text: str, where: str) -> Cassette:

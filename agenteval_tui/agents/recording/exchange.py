@@ -73,6 +73,7 @@ class Exchange(Struct, frozen=True):
     started_ms: float = 0.0
     ended_ms: float = 0.0
     live: bool = True
+    refused: bool = False
 
 
 def received(data: bytes, kind: str) -> Any:

@@ -46,8 +46,8 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 
 
 class Volatile(Struct, frozen=True, omit_defaults=True):
-    """A part of requests that varies: `at` is its place ("messages[0].content", `[*]` for every item), `like` the
-    name of a pattern (then only what looks like that is left out), or "any": all of it."""
+    """A part of requests that varies: `at` is its place ("messages[0].content", `[*]` for every item, "*" for every
+    place), `like` the name of a pattern (then only what looks like that is left out), or "any": all of it."""
 
     at: str
     like: str = ANY
@@ -175,6 +175,8 @@ def _without(text: str, names: Sequence[str]) -> str:
 
 
 def _pattern_of(at: str) -> str:
+    if at == "*":
+        return ".*"
     return re.escape(at).replace(r"\[\*\]", r"\[\d+\]")
 
 

@@ -39,7 +39,6 @@ _HOP = frozenset(
      "transfer-encoding", "upgrade", "host", "content-length", "expect")
 )  # fmt: skip
 _NOT_SENT = _HOP | {"accept-encoding"}
-_REFUSED = 402
 _UNREACHED = 502
 
 
@@ -136,16 +135,9 @@ class Proxy:
             received(_unpacked(body, headers.get("content-encoding", "")), kind),
         )
         async with session.asking(question) as open_exchange:
-            answer = await session.answer(question)
+            answer = await session.answer(open_exchange)
             if answer is not None:
-                open_exchange.answered(answer, live=False)
                 await client.play(answer, session.pace)
-                return
-            refused = session.refusal()
-            if refused:
-                answer = error_answer(question, _REFUSED, refused)
-                open_exchange.answered(answer, live=False)
-                await client.play(answer, 0)
                 return
             provider, behind = found
             address = self._upstreams[provider.name] + behind + (f"?{target.query}" if target.query else "")

@@ -16,6 +16,8 @@ from agenteval_tui.transcripts.model import Usage
 
 MISSING = 404
 """The status of a request that is not in the cassette: clients do not ask again after it."""
+REFUSED = 402
+"""The status of a request that would cost too much."""
 
 Cost = Callable[[str, Usage], float | None]
 """`cost(model, usage)`: US dollars, None when the price is not known."""
@@ -90,22 +92,29 @@ class Session:
             elif exchange.live:
                 self._pay(exchange)
 
-    async def answer(self, question: Question) -> Answer | None:
-        """The recorded answer; None: a server is to be asked."""
-        if self._answers is None or self._live:
-            return None
-        found = await asyncio.to_thread(self._answers.answer, self._redactor.question(question))
-        if not isinstance(found, Miss):
-            return found
-        if self.missed_at is None:
-            self.missed_at = len(self._exchanges) - 1
-        self.misses.append(found)
-        if self._on_miss == "live":
+    async def answer(self, exchange: _OpenExchange) -> Answer | None:
+        """The answer where no server is to be asked: a recorded one, or the proxy's own error. None: ask one."""
+        if self._answers is not None and not self._live:
+            found = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
+            if not isinstance(found, Miss):
+                exchange.answered(found, live=False)
+                return found
+            if self.missed_at is None:
+                self.missed_at = self._exchanges.index(exchange)
+            self.misses.append(found)
+            if self._on_miss == "error":
+                return self._refused(exchange, MISSING, f"agenteval: {found.said}")
             self._live = True
-            return None
-        return error_answer(question, MISSING, f"agenteval: {found.said}")
+        why = self._limit()
+        return self._refused(exchange, REFUSED, why) if why else None
 
-    def refusal(self) -> str:
+    @staticmethod
+    def _refused(exchange: _OpenExchange, status: int, said: str) -> Answer:
+        answer = error_answer(exchange.question, status, said)
+        exchange.answered(answer, live=False, refused=True)
+        return answer
+
+    def _limit(self) -> str:
         """Why a server may not be asked, in words; "" where it may."""
         if self._max_cost is None:
             return ""
@@ -166,13 +175,14 @@ class _OpenExchange:
         self.ended_ms: float | None = None
         self.answer: Answer | None = None
         self.live = False
+        self.refused = False
 
-    def answered(self, answer: Answer, *, live: bool) -> None:
+    def answered(self, answer: Answer, *, live: bool, refused: bool = False) -> None:
         """This is its answer."""
-        self.answer, self.live = answer, live
+        self.answer, self.live, self.refused = answer, live, refused
 
     def exchange(self, session: str, now_ms: float) -> Exchange:
         """As it is kept."""
         answer = self.answer or Answer(0, error="the program did not wait for the answer", whole=False)
         ended = now_ms if self.ended_ms is None else self.ended_ms
-        return Exchange(self.question, answer, session, self.started_ms, ended, self.live)
+        return Exchange(self.question, answer, session, self.started_ms, ended, self.live, self.refused)

@@ -1,17 +1,60 @@
-"""`agenteval record`: a program in any language, recorded by what it asks of model servers."""
+"""`agenteval record` and `replay`: a program in any language, recorded by what it asks of model servers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 
+F = TypeVar("F", bound=Callable[..., Any])
+_PROGRAM = "-- PROGRAM [ARGUMENT]..."
+# The names of `recording.matching.PATTERNS`, which the help does not wait for; a test compares them.
+VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
-@click.command("record", context_settings={"ignore_unknown_options": False})
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENT]...")
+
+def _proxy_options(function: F) -> F:
+    """What both verbs have."""
+    for option in (
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
+        ),
+        click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder grade."),
+        click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy."),
+        click.option(
+            "--upstream",
+            multiple=True,
+            metavar="NAME=URL",
+            help="The server of a provider (openai, anthropic, gemini, azure, groq), in place of what the environment "
+            "says.",
+        ),
+        click.option(
+            "--max-cost", type=click.FloatRange(0), metavar="USD", help="Ask no server once this much is spent."
+        ),
+        click.option(
+            "--pace",
+            type=click.FloatRange(0),
+            default=0.0,
+            metavar="N",
+            help="How fast recorded answers come: 0 at once, 1 as recorded.",
+        ),
+        click.option(
+            "--volatile",
+            multiple=True,
+            type=click.Choice(VOLATILE),
+            help="Leave what looks like this out of the comparison with recorded requests; may be repeated.",
+        ),
+        click.option("--ignore-system", is_flag=True, help="Leave the system prompt out of this comparison."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("record")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar=_PROGRAM)
 @click.option(
     "--suite", type=click.Path(path_type=Path), metavar="FILE", help="The suite of --test, or for the test of --new."
 )
@@ -29,19 +72,8 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 @click.option(
     "--calibrate", is_flag=True, help="Run it a second time on the recorded answers, and find what varies by itself."
 )
-@click.option("--ignore-system", is_flag=True, help="With --replay: leave the system prompt out of the comparison.")
-@click.option("--pace", type=click.FloatRange(0), default=0.0, metavar="N", help="With --replay: 1 is as recorded.")
-@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Ask no server once this much is spent.")
-@click.option(
-    "--upstream",
-    multiple=True,
-    metavar="NAME=URL",
-    help="The server of a provider (openai, anthropic, gemini, azure, groq), in place of what the environment says.",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port of the proxy.")
 @click.option("--judge", metavar="A", help="Use this agent as the judge, instead of those that metrics name.")
-@click.option("--trust", is_flag=True, help="Let programs and Python functions of the suite's folder grade.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr.")
+@_proxy_options
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, **given: Any) -> int:
@@ -58,3 +90,22 @@ def command(invocation: Invocation, /, **given: Any) -> int:
     from agenteval_tui.cli.record_program import record_program
 
     return record_program(invocation, given)
+
+
+@click.command("replay")
+@click.argument("run")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar=_PROGRAM)
+@_proxy_options
+@common_options
+@pass_invocation
+def replay(invocation: Invocation, /, **given: Any) -> int:
+    """Run PROGRAM on the recording of RUN, up to the first request that is another one; ask servers from there.
+
+    Change the code or the prompt of your agent, and see what becomes of a run, paying only for what changed. RUN was
+    made by `agenteval record`, or by an agent with `capture: model`. The result is a fork of it: graded by the same
+    criteria, and counted nowhere. The exit code is that of its outcome.
+    """
+    # As in `command`.
+    from agenteval_tui.cli.record_program import replay_program
+
+    return replay_program(invocation, given)

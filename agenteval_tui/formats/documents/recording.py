@@ -51,7 +51,9 @@ class RecordedProgram(Document, frozen=True, kw_only=True):
     misses: tuple[RecordedMiss, ...]
     volatile: tuple[VolatilePart, ...]
     suite: Annotated[str | None, Meta(description="the file that the new test was written to")]
-    test: Annotated[str | None, Meta(description="the id of the test")]
+    test: Annotated[str | None, Meta(description="the id of the new test")]
+    fork_of: Annotated[str | None, Meta(description="the run that was replayed")]
+    step: Annotated[int | None, Meta(description="its last message that came from the recording, from 0")]
 
 
 def miss_document(miss: Miss) -> RecordedMiss:
