@@ -176,7 +176,7 @@ async def test_a_run_becomes_a_row_and_a_file_and_the_row_goes_again(
         target = tmp_path / "order-status-run3.md"
         target.write_text("mine", encoding="utf-8")
         await pilot.press("enter")
-        await until(pilot, lambda: "enter again writes over it" in text_of(app))
+        await until(pilot, lambda: "press enter again to overwrite it" in text_of(app))
         assert target.read_text("utf-8") == "mine"
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is screen)

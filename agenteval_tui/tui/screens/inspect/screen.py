@@ -349,7 +349,8 @@ class InspectScreen(FrameScreen):
             return [(key, tools if do == "tool_text" else word, do) for key, word, do in named]
         words = [("relax", "smallest edits"), ("explain", "explain")]
         if state.is_unsaved:
-            words = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
+            fix = [("fix", "fix")] if state.diagnostics else []
+            words = [("save", "save"), *fix, ("relax", "smallest edits"), ("revert", "revert")]
         keymap = self.agenteval.keymap
         shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in words]
         last = ("^z", "undo", "focused.undo") if state.is_edited else ("^space", "complete", "focused.complete")
