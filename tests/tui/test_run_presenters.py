@@ -277,6 +277,8 @@ def test_who_is_simulated_is_said_in_the_stream_and_in_the_transcript() -> None:
     state = RunState(RunRef("r", "t", "T", "", 0, 1, "a"), "passed")
     lines = [" ".join(plain(line).split()) for line in RunStream().lines(state, 60, stored=parts_of(transcript))]
     assert lines == ["sim. user hello", "assistant hi", "user thanks"]
+    (goal, *_) = RunStream().lines(state, 60, stored=parts_of(transcript), prompt="get it")
+    assert plain(goal).split() == ["goal", "get", "it"]
     watched = ExecutionView()
     watched.apply(events.Planned(1, "x", "title", (state.ref,), 8, 0))
     watched.apply(events.RunStarted(2, "r", 1, 0))

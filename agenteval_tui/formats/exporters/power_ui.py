@@ -45,7 +45,7 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _prompt(test: Test) -> str | None:
     """What is asked, its variables filled in: Power UI has none. None where that is more than one text."""
-    if test.dataset is not None:
+    if test.dataset is not None or test.user is not None:
         return None
     told = test.prompt
     if told is None and test.messages and len(test.messages) == 1:

@@ -50,7 +50,9 @@ class RunStream:
         dropped = len(stored) - len(parts) if stored else run.dropped
         lines: list[Line] = []
         if prompt:
-            asked = labelled("user", prompt, inner, label_style="role-user", style="")
+            # A simulated user began: it was not asked this, but is what the user wants.
+            wanted = bool(parts) and parts[0].simulated and not dropped
+            asked = labelled("goal" if wanted else "user", prompt, inner, label_style="role-user", style="")
             if len(asked) > PROMPT_LINES:
                 asked = [*asked[: PROMPT_LINES - 1], fit((*asked[PROMPT_LINES - 1], (" …", "dim")), inner)]
             lines += [(space, *line) for line in wrap_to(asked, inner)]

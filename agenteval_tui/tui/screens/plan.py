@@ -83,7 +83,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             Field("ab", "against (A/B)", NO, choices=((NO, "no other agent"), *((name, name) for name in agents))),
             Field("sample", "sample", placeholder="all", hint="tests" + (" and rows" if rows else "") + ", at random"),
             Field("concurrency", "concurrency", placeholder=str(suite.defaults.concurrency or 8), hint="parallel runs"),
-            Field("max_cost", "max cost $", placeholder="no limit", hint="judges included"),
+            Field("max_cost", "max cost $", placeholder="no limit", hint="with judges and users"),
             Field("cache", "cache", choices=CACHES, hint="reuse stored answers"),
             Field("stop", "stop early", choices=STOPS, hint="" if stops else "not in these tests"),
         ]
