@@ -107,6 +107,11 @@ class Output:
         self._status = shown
         self._write("\r\x1b[2K" + shown)
 
+    def control(self, sequence: str) -> None:
+        """Send the terminal a sequence that this program made; nothing where that can't be done, as in a pipe."""
+        if self.live and sequence:
+            self._write(sequence)
+
     def plain_line(self, text: str) -> None:
         """Print an unchanged line of ASCII at once: part of a document that is read while it grows."""
         self._over_status(text + "\n")

@@ -11,6 +11,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.costs import costs_of
+from agenteval_tui.analysis.execution_outcome import outcome_now
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,
@@ -137,20 +138,12 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
         out.view(spent_lines(costs_of(store.costs(row.id), runs)))
         out.view(judges_lines(*store.judge_usage(row.id)))
         out.view(next_view(row))
-    gate = gating_now(store, runs)
-    out.view(left_out_lines(gate.left_out))
-    gates = gates_now(store, row, runs, gate)
-    out.view(gates_view(gates, missed_only=progress.quiet))
+    outcome = outcome_now(store, row, runs, overall["pass_rate"])
+    out.view(left_out_lines(outcome.gating.left_out))
+    out.view(gates_view(outcome.gates, missed_only=progress.quiet))
     against = _against(out, store, row)
-    if not gate.left_out:
-        counts = {
-            "passed": row.passed, "failed": row.failed, "error": row.errors, "needs_review": row.needs_review,
-            "skipped": row.skipped, "cancelled": row.cancelled,
-        }  # fmt: skip
-        counts = gates.without_excused(counts, runs)
-        return RunReport(row, counts, overall["pass_rate"], interrupted, gates=gates, against=against, broke=broke)
-    counts = gates.without_excused(gate.counts, gate.runs)
-    return RunReport(row, counts, gate.pass_rate, interrupted, not gate.runs, gates, against, broke)
+    counts = dict(outcome.counts)
+    return RunReport(row, counts, outcome.pass_rate, interrupted, outcome.all_left_out, outcome.gates, against, broke)
 
 
 def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:

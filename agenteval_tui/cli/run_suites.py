@@ -114,8 +114,7 @@ def _execute_here(invocation: Invocation, store: Store, plan: Plan, limits: Limi
 
 def _report(invocation: Invocation, store: Store, done: RunReport, limits: Limits, reports: ReportFiles) -> int:
     code = report(invocation, store, done, reports, limits.gate, limits.baseline)
-    if limits.notify is not None:
-        notify(invocation, limits.notify, done.execution, done.pass_rate, code)
+    notify(invocation, limits.notify, done.execution, done.pass_rate, code)
     return code
 
 

@@ -30,6 +30,7 @@ from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.tui.actions import EVERYWHERE, bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
+from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
 from agenteval_tui.tui.key_queue import KeyQueue
@@ -51,6 +52,8 @@ from agenteval_tui.tui.themes import variable_defaults, with_tokens
 from agenteval_tui.tui.workers import is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.records import ExecutionRow
+    from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.runs.plan.model import PlanOptions
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
@@ -109,7 +112,10 @@ class AgentevalApp(TerminalApp):
         self.programs = ExternalPrograms(self, self.notifier)
         self.navigation = Navigation(self, self.session, self.state, self.keymap, self.programs.open_editor)
         self.badges = Badges(self.session)
-        self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation)
+        self.execution_ends = ExecutionEnds(
+            self.session, self.notifier, self.send_notification, lambda: not self.app_focus
+        )
+        self.live_executions = LiveExecutions(self.session, self.notifier, self.navigation, self._execution_ended)
         self.help_controller = HelpController(self, self.notifier, self.navigation, self.keymap)
         self.theme_controller = ThemeController(self, self.state, self.notifier)
         self._offer_services()
@@ -147,7 +153,9 @@ class AgentevalApp(TerminalApp):
         # 150 ms with what plans and runs tests: neither the first frame nor the tree of suites waits for it.
         from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 
-        return ExecutionLauncher(self, self.session, self.notifier, self.navigation, self.keymap)
+        return ExecutionLauncher(
+            self, self.session, self.notifier, self.navigation, self.keymap, self._execution_started
+        )
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """As `Services` says."""
@@ -322,6 +330,14 @@ class AgentevalApp(TerminalApp):
             await asyncio.to_thread(self.badges.count)
             if self.badges.counts != before:
                 self.navigation.retitle()
+
+    def _execution_ended(self, row: ExecutionRow, started_here: bool, looked_at: bool) -> None:
+        tell = partial(self.execution_ends.tell, row, started_here=started_here, looked_at=looked_at)
+        start_worker(self, tell, group=f"end of {row.id}")
+
+    def _execution_started(self, live: Live) -> None:
+        self.live_executions.started(live)
+        self.count_running()
 
     def count_running(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""

@@ -39,7 +39,10 @@ class ExecutionLauncher:
         notifier: Notifier,
         navigation: Navigation,
         keymap: Mapping[str, str],
+        started: Callable[[Live], None],
     ) -> None:
+        """`started` is called with each execution that was started here."""
+        self._started = started
         self._app = app
         self._keymap = keymap
         self._session = session
@@ -51,7 +54,7 @@ class ExecutionLauncher:
         self._launch(
             "Running this",
             lambda trust: self._session.workspace.start(paths, replace(options, trust=options.trust or trust)),
-            lambda started, show: self._navigation.watch_live(started[0], Expected.of(started[1]), show=show),
+            lambda started, show: self._watch(started[0], Expected.of(started[1]), show=show),
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
@@ -76,8 +79,12 @@ class ExecutionLauncher:
         self._launch(
             "Resuming this",
             lambda trust: self._session.workspace.resume(execution, replace(limits, trust=trust)),
-            lambda live, show: self._navigation.watch_live(live, show=show),
+            lambda live, show: self._watch(live, None, show=show),
         )
+
+    def _watch(self, live: Live, expected: Expected | None, *, show: bool) -> None:
+        self._navigation.watch_live(live, expected, show=show)
+        self._started(live)
 
     def _launch(self, doing: str, start: Callable[[bool], T], watch: Callable[[T, bool], None]) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again. Then

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from agenteval_tui.core.display import one_line
@@ -42,13 +42,28 @@ class WatchingScreens(Protocol):
 class LiveExecutions:
     """Knows what runs beside the app, and says what happens there while the person looks elsewhere."""
 
-    def __init__(self, session: Session, notifier: Notifier, shown: WatchingScreens) -> None:
+    def __init__(
+        self,
+        session: Session,
+        notifier: Notifier,
+        shown: WatchingScreens,
+        ended: Callable[[ExecutionRow, bool, bool], object] = lambda row, here, looked_at: None,
+    ) -> None:
+        """`ended` is called with each execution that has ended, whether this app started it, and whether the person
+        looks at it."""
+        self._ended = ended
+        self._started: set[str] = set()  # by this app
         self._session = session
         self._notifier = notifier
         self._shown = shown
         self._running = 0
         self._live: dict[str, Live] = {}  # those that run, and those whose end is still to be said
         self._failing: set[str] = set()  # executions whose first failure was said
+
+    def started(self, live: Live) -> None:
+        """This app has started it: its end is seen, however soon it comes."""
+        self._started.add(live.execution)
+        self._live[live.execution] = live
 
     async def watch(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""
@@ -73,12 +88,14 @@ class LiveExecutions:
             self._shown.retitle()
         self._live.update(live)
         for execution in [one for one in self._live if one not in live]:
-            del self._live[execution]
+            row = await asyncio.to_thread(self._execution, execution)
+            # Not before: where this look is cut off, the next one says it.
+            if self._live.pop(execution, None) is None or row is None:
+                continue
             if not self._shown.watches(execution):
-                row = await asyncio.to_thread(self._execution, execution)
-                if row is not None:
-                    place = NotificationSource("execution", row.id)
-                    self._notifier.say(_end_text(row), severity=_weight(row), place=place)
+                place = NotificationSource("execution", row.id)
+                self._notifier.say(_end_text(row), severity=_weight(row), place=place)
+            self._ended(row, execution in self._started, self._shown.looks_at(execution))
         for execution in live:
             if execution not in self._failing and not self._shown.looks_at(execution):
                 run = await asyncio.to_thread(self._first_failure, execution)

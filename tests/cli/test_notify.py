@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.notify import notify
+from agenteval_tui.cli.output import Output
+from agenteval_tui.core.directories import config_dir
 from agenteval_tui.formats.documents.registry import schema
+from agenteval_tui.history.records import ExecutionRow
 
 
 @pytest.fixture
@@ -82,3 +88,47 @@ def test_who_attaches_to_an_execution_in_the_background_is_notified_too(
         "Orders: Says where it is: passed (1 passed, 0 failed, 0 in error, 100 % passed)"
     ]
     assert cli("attach", "--notify", "https://hooks.example.com/x").code == 2
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what it gets."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def ended(took_s: float) -> ExecutionRow:
+    finished_ms = 1_000 + int(took_s * 1000)
+    return ExecutionRow(
+        1, "E", "Orders", "run", "", "finished", 1_000, finished_ms, "", 3, 1, 1, 1, 0, 0, 0, 0, 0, None, "", ""
+    )
+
+
+def told(stream: io.StringIO, took_s: float, code: int = 0, *, quiet: bool = False, **env: str) -> str:
+    invocation = Invocation(lambda start: 0, quiet=quiet, err=Output(stream, env))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TMUX", "STY", "CI", "TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "AGENTEVAL_NOTIFY"):
+            patch.delenv(name, raising=False)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        notify(invocation, None, ended(took_s), 0.5, code)
+    return stream.getvalue()
+
+
+def test_a_long_run_that_ended_is_told_to_the_terminal_and_to_nothing_else() -> None:
+    said = "\x1b]9;agenteval: Orders: passed (1 passed, 1 failed, 1 in error, 50 % passed)\x1b\\"
+    assert told(Terminal(), 31, TERM="xterm", TERM_PROGRAM="iTerm.app") == said
+    assert told(Terminal(), 31, TERM="xterm") == "\a"
+    assert told(Terminal(), 29, TERM="xterm") == ""  # somebody waited for it
+    assert told(Terminal(), 31, 130, TERM="xterm") == ""  # and ended it
+    assert told(Terminal(), 31, TERM="xterm", AGENTEVAL_NOTIFY="off") == ""
+    assert told(Terminal(), 31, TERM="xterm", CI="true") == ""
+    assert told(Terminal(), 31, TERM="dumb") == ""
+    assert told(Terminal(), 31, quiet=True, TERM="xterm") == ""
+    assert told(io.StringIO(), 31, TERM="xterm") == ""  # a pipe
+    assert "AGENTEVAL_NOTIFY is 'loud'" in told(Terminal(), 31, TERM="xterm", AGENTEVAL_NOTIFY="loud")
+    config_dir().mkdir(parents=True, exist_ok=True)
+    (config_dir() / "notify.yaml").write_text("after: 100\n", "utf-8")
+    assert told(Terminal(), 99, TERM="xterm") == ""
+    (config_dir() / "notify.yaml").write_text("after: 2\nterminal: osc777\n", "utf-8")
+    assert told(Terminal(), 3, TERM="xterm").startswith("\x1b]777;notify;agenteval;Orders: passed")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+from msgspec import structs
 from textual.notifications import Notification
 
 from agenteval_tui.core import directories
@@ -14,6 +18,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.analysis_context import Session
+from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import save_picture
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import MOST_BACK, Trail, first_screen
@@ -129,6 +134,54 @@ async def test_nothing_is_said_of_an_execution_that_a_screen_watches(session: Se
     await running.take(live("E"))
     await running.take({})
     assert notes.said() == []
+    session.close()
+
+
+async def test_an_end_is_told_to_who_is_away_and_to_the_web_hook_of_who_started_it(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, screens, sent, posted = Notes(), Screens(), list[str](), list[Any]()
+    answers = [httpx.Response(200), httpx.Response(404)]
+
+    def post(address: str, **given: Any) -> httpx.Response:
+        posted.append((address, json.loads(given["content"])))
+        return answers.pop(0)
+
+    monkeypatch.setattr(httpx, "post", post)
+    directories.config_dir().mkdir(parents=True, exist_ok=True)
+    settings = directories.config_dir() / "notify.yaml"
+    settings.write_text("webhook: https://hooks.example.com/secret\n", "utf-8")
+    away = [True]
+    ends = ExecutionEnds(session, notes.notifier, sent.append, lambda: away[0], {"TERM": "foot"})
+    heard: list[tuple[str, bool, bool]] = []
+    running = LiveExecutions(
+        session, notes.notifier, screens, lambda row, here, looked: heard.append((row.id, here, looked))
+    )
+    running.started(live("E")["E"])
+    await running.take({})  # it ended before anybody looked
+    assert heard == [("E", True, False)]
+    row = structs.replace(session.store.execution("E"), started_ms=0, finished_ms=500)
+    await ends.tell(row, started_here=True, looked_at=False)
+    text = "nightly: did not pass (1 passed, 1 failed, 0 in error, 50 % passed)"
+    assert sent == [f"\x1b]777;notify;agenteval;{text}\x1b\\"]
+    ((address, document),) = posted
+    assert (address, document["text"], document["exit_code"]) == ("https://hooks.example.com/secret", text, 1)
+    # Who is there has seen it; of what somebody else started the web hook hears nothing.
+    away[0] = False
+    await ends.tell(row, started_here=False, looked_at=False)
+    assert (len(sent), len(posted)) == (1, 1)
+    # Who is there, and did not look at what took long.
+    long = structs.replace(row, finished_ms=31_000)
+    await ends.tell(long, started_here=True, looked_at=False)
+    await ends.tell(long, started_here=False, looked_at=True)
+    assert (len(sent), len(posted)) == (2, 2)
+    assert notes.said()[-1] == "hooks.example.com could not be notified: it answered 404"
+    settings.write_text("terminal: loud\n", "utf-8")
+    before = len(notes.said())
+    for _ in range(2):
+        await ends.tell(long, started_here=True, looked_at=False)
+    assert len(notes.said()) == before + 1  # once
+    assert "secret" not in "".join(notes.said())
     session.close()
 
 

@@ -64,8 +64,7 @@ def command(
                 )
             return 0
         code = apply_gates(invocation.err if as_json else invocation.out, store, done, gate, baseline)
-        if notify is not None:
-            send_notification(invocation, notify, done.execution, done.pass_rate, code)
+        send_notification(invocation, notify, done.execution, done.pass_rate, code)
         return code
 
 

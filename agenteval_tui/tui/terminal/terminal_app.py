@@ -39,6 +39,13 @@ class TerminalApp(App[int]):
         if sequence and self._driver is not None:
             self._driver.write(sequence)
 
+    def send_notification(self, sequence: str) -> None:
+        """Have the terminal notify the person: `sequence` is one that `core.terminal_notification` made. In a browser
+        there is no terminal."""
+        if sequence and self._driver is not None and not self.is_web and not self.is_headless:
+            self._driver.write(sequence)
+            self._driver.flush()
+
     def action_redraw(self) -> None:
         """Paint the screen anew, whatever the terminal shows."""
         self.minimal_redraw.forget_terminal()

@@ -1,0 +1,71 @@
+"""The user's notify.yaml: how to be told that an execution has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.private_files import read_small_bytes
+from agenteval_tui.core.terminal_notification import SEQUENCES, Sequence, known_sequence
+from agenteval_tui.suites.decode import read_model
+from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.files import decode_utf8
+from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.tree import compose, is_null
+
+NOTIFY_FILE = "notify.yaml"
+VARIABLE = "AGENTEVAL_NOTIFY"
+LONG_S = 30.0
+
+
+class NotifySettings(BaseModel):
+    """What notify.yaml may say."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    terminal: Literal["auto", "osc9", "osc777", "osc99", "bell", "off"] = Field(
+        default="auto",
+        description="The sequence that your terminal takes; auto: what is known of it, else the bell; off: none.",
+    )
+    after: float = Field(
+        default=LONG_S, ge=0, allow_inf_nan=False, description="Seconds that a run takes which you are told about."
+    )
+    webhook: str = Field(
+        default="", description="The address of a web hook for executions that the app started; may name ${VARIABLES}."
+    )
+
+    def sequence(self, environment: Mapping[str, str]) -> Sequence:
+        """What to send to the terminal; `AGENTEVAL_NOTIFY` wins. Raises `AgentevalError` where that is no sequence."""
+        asked = environment.get(VARIABLE, "").strip().casefold() or self.terminal
+        if asked not in ("auto", *SEQUENCES):
+            known = ", ".join(("auto", *SEQUENCES))
+            raise AgentevalError(f"{VARIABLE} is {asked!r}", mend=f"set it to one of: {known}")
+        return known_sequence(environment) if asked == "auto" else cast(Sequence, asked)
+
+
+def load_notify_settings(config_dir: Path, environment: Mapping[str, str]) -> NotifySettings:
+    """The settings of notify.yaml, with `${VAR}` put in; those of a user who wrote none where there is no such file.
+
+    Raises `AgentevalError` with the first thing that is wrong.
+    """
+    path = config_dir / NOTIFY_FILE
+    content = read_small_bytes(path, "the file about notifications")
+    if content is None:
+        return NotifySettings()
+    text = decode_utf8(content, path)
+    problems: list[AgentevalError] = []
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = LineIndex(text).line_and_column(start)
+        problems.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
+
+    root, _ = compose(text, report)
+    made = NotifySettings() if root is None or is_null(root) else read_model(NotifySettings, root, NOTIFY_FILE, report)
+    if problems or made is None:
+        raise problems[0]
+    address = expand(made.webhook, environment_for(config_dir, environment))
+    return made.model_copy(update={"webhook": address})
