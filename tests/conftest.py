@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -85,10 +87,34 @@ def pytest_collection_finish() -> None:
 PRESTARTED = ExitStack()
 
 
-def pytest_configure() -> None:
+def link_bytecode(bytecode: Path) -> None:
+    """Put what is compiled of Python and of installed packages where programs of agents and tools look for it
+    (`agents/process/child_process.py`).
+
+    In a fresh clone they would compile it again: ten seconds for the frameworks of agents alone.
+    """
+    for root in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}:
+        for folder, folders, files in os.walk(root):
+            folders[:] = [name for name in folders if name not in ("test", "tests", "site-packages")]
+            if not folder.endswith("__pycache__"):
+                continue
+            target = bytecode / Path(folder).parent.relative_to("/")
+            target.mkdir(parents=True, exist_ok=True)
+            for name in files:
+                if name.endswith(f".{sys.implementation.cache_tag}.pyc"):
+                    with contextlib.suppress(FileExistsError):
+                        os.symlink(f"{folder}/{name}", target / name)  # who writes it anew replaces the link
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """One for all workers."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         PRESTARTED.enter_context(prestarted.server())
+        kept = getattr(config, "cache", None)
+        if kept is not None and config.getoption("numprocesses", None):
+            bytecode = kept.mkdir("agenteval") / "bytecode"
+            if not bytecode.exists():
+                link_bytecode(bytecode)
 
 
 @pytest.hookimpl(trylast=True)
