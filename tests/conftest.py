@@ -60,6 +60,10 @@ def by_the_dozen(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(name))
 
 
+LONGEST = ("screens", "snapshots", "sheets")
+"""Groups of tests (`xdist_group`) that take a worker half a minute or more: the first of all."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first: several workers end together, and none has the longest way before it at the end."""
@@ -71,7 +75,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     # Of the brief ones, those of files with properties are the longest: each is many examples.
     properties = {item.path for item in items if is_hypothesis_test(getattr(item, "obj", None))}
-    items.sort(key=lambda item: 0 if not brief(item) else 1 if item.path in properties else 2)
+
+    def turn(item: pytest.Item) -> int:
+        if brief(item):
+            return len(LONGEST) + (1 if item.path in properties else 2)
+        group = item.get_closest_marker("xdist_group")
+        return LONGEST.index(group.args[0]) if group is not None and group.args[0] in LONGEST else len(LONGEST)
+
+    items.sort(key=turn)
     if "PYTEST_XDIST_WORKER" in os.environ:
         by_the_dozen([item for item in items if brief(item)])
 

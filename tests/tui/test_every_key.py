@@ -23,8 +23,6 @@ from agenteval_tui.tui.widgets.form import ChoiceField
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
-pytestmark = pytest.mark.xdist_group("every_key")
-
 NAMED = {"↑ ↓": "down", "← →": "right", "j k": "j", "1-5": "3", "J K": "J", "+ -": "plus"}
 """Keys that are named together; one of them is pressed."""
 QUIET: dict[str, set[str]] = {
@@ -47,8 +45,26 @@ QUIET: dict[str, set[str]] = {
 """By screen or sheet: keys that can have no effect in the state in which they are pressed."""
 
 
-SHEETS: set[str] = set()
-"""Those whose keys were pressed."""
+SHEETS: dict[str, str] = {
+    "PlanScreen": "suites",
+    "NewTestScreen": "suites",
+    "ImportScreen": "suites",
+    "ConfirmScreen": "suites",
+    "TagsScreen": "suites",
+    "QuarantineScreen": "suites",
+    "RunErrorsScreen": "run",
+    "RunPickerScreen": "inspect",
+    "CriterionVersionsScreen": "inspect",
+    "LabelScreen": "inspect",
+    "AddRowScreen": "inspect",
+    "ExportScreen": "inspect",
+    "RelaxScreen": "inspect",
+    "SelectScreen": "compare",
+    "TriageScreen": "causes",
+    "AgreementScreen": "review",
+}
+"""The screen on which a sheet's keys are pressed, though others open it too. Those of one that is not named here are
+pressed on every screen that opens it."""
 
 
 @dataclass
@@ -60,6 +76,8 @@ class Walk:
     asked: list[object] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     scope: str = ""
+    sheets: set[str] = field(default_factory=set)
+    """Those whose keys were pressed."""
 
     def state(self) -> tuple[object, ...]:
         app = self.app
@@ -145,14 +163,14 @@ async def press_all(walk: Walk, scope: str) -> None:
         await walk.press(key, scope)
         if key == "tab" and scope == "suites":
             await walk.pilot.press("tab")  # back to the list
-        frame = walk.app.screen.query(SheetFrame)
-        if frame and type(walk.app.screen).__name__ not in SHEETS:
+        sheet = type(walk.app.screen).__name__
+        if walk.app.screen.query(SheetFrame) and sheet not in walk.sheets and SHEETS.get(sheet, scope) == scope:
             await press_sheet(walk, lambda scope=scope, key=key: (scope, key))  # type: ignore[misc]
 
 
 async def press_sheet(walk: Walk, opened_by: Callable[[], tuple[str, str]]) -> None:
     name = type(walk.app.screen).__name__
-    SHEETS.add(name)
+    walk.sheets.add(name)
     for word, _ in list(walk.app.screen.query_one(SheetFrame).keys):
         key = key_name(word) or NAMED.get(word, "")
         assert key, f"{name}: {word}"
@@ -169,7 +187,15 @@ async def press_sheet(walk: Walk, opened_by: Callable[[], tuple[str, str]]) -> N
         await walk.press(key, name)
 
 
-SCOPES = ("suites", "edit", "run", "inspect", "history", "compare", "trends", "agents", "causes", "review")
+SCOPES = {
+    "suites": 1, "run": 1, "edit": 2, "inspect": 3, "agents": 3,
+    "compare": 4, "review": 4, "causes": 5, "history": 5, "trends": 5,
+}  # fmt: skip
+"""Every screen, with the number of its group: the groups take equally long, each on a worker."""
+
+
+def in_group(number: int) -> pytest.MarkDecorator:
+    return pytest.mark.xdist_group(f"every_key_{number}")
 
 
 @pytest.fixture
@@ -186,7 +212,7 @@ def asked(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("scope", [pytest.param(scope, marks=in_group(number)) for scope, number in SCOPES.items()])
 async def test_every_key_that_is_named_does_something(asked: tuple[AgentevalApp, list[object]], scope: str) -> None:
     app, found = asked
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -205,10 +231,12 @@ async def test_every_key_that_is_named_does_something(asked: tuple[AgentevalApp,
                 await begin(walk, scope)
                 await walk.press(key, f"{scope}, wide")
         assert walk.silent == []
+        assert {sheet for sheet, pressed in SHEETS.items() if pressed == scope} <= walk.sheets
         assert app._exception is None
         assert not [one.text for one in app.notices.all() if "in the program" in one.text]
 
 
+@in_group(6)
 async def test_every_key_that_works_everywhere_does_something(asked: tuple[AgentevalApp, list[object]]) -> None:
     app, found = asked
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
